@@ -1,0 +1,71 @@
+import { type Static, Type } from 'typebox'
+import { Hostname, Id, Time } from './common.ts'
+import { AgentStatus, Metrics } from './hosts.ts'
+
+/** Names an agent for ever; it stands in URLs and file names. */
+export const AgentId = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]*$',
+  format: 'not-blank',
+})
+
+const Fact = Type.String({ maxLength: 256 })
+
+/** Bodies from agents: unknown fields are ignored, so that older servers take newer agents (contract §1). */
+export const RegisterRequest = Type.Object({
+  agentId: AgentId,
+  hostname: Hostname,
+  ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
+  os: Type.Optional(Fact),
+  kernel: Type.Optional(Fact),
+  arch: Type.Optional(Fact),
+  cpuCores: Type.Optional(Type.Number({ minimum: 0 })),
+  memoryMB: Type.Optional(Type.Number({ minimum: 0 })),
+  diskGB: Type.Optional(Type.Number({ minimum: 0 })),
+  agentVersion: Type.Optional(Fact),
+})
+export type RegisterRequest = Static<typeof RegisterRequest>
+
+/** `serverKey`: the Ed25519 public key, base64, that signs executions; `keyId` names it (contract §6). */
+export const RegisterResult = Type.Object({
+  hostId: Id,
+  token: Type.String(),
+  heartbeatInterval: Type.Number(),
+  metricsInterval: Type.Number(),
+  serverKey: Type.String(),
+  keyId: Type.String(),
+  serverTime: Time,
+})
+export type RegisterResult = Static<typeof RegisterResult>
+
+/** `uptime` in seconds. */
+export const HeartbeatRequest = Type.Object({
+  agentId: AgentId,
+  timestamp: Type.Optional(Type.String({ maxLength: 64 })),
+  status: AgentStatus,
+  uptime: Type.Optional(Type.Number({ minimum: 0 })),
+})
+export type HeartbeatRequest = Static<typeof HeartbeatRequest>
+
+export const MetricsRequest = Type.Object({ agentId: AgentId, ...Metrics.properties })
+export type MetricsRequest = Static<typeof MetricsRequest>
+
+/** Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). */
+export const AgentAck = Type.Object({
+  serverTime: Time,
+  configVersion: Type.Integer(),
+  pendingTasks: Type.Integer(),
+})
+export type AgentAck = Static<typeof AgentAck>
+
+export const AgentConfigQuery = Type.Object({ agentId: AgentId }, { additionalProperties: false })
+export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
+export const AgentConfig = Type.Object({
+  heartbeatInterval: Type.Number(),
+  metricsInterval: Type.Number(),
+  logLevel: Type.Enum([...logLevels]),
+  configVersion: Type.Integer(),
+  pendingTasks: Type.Array(Type.Object({ taskId: Type.String(), type: Type.Literal('EXECUTE_SCRIPT') })),
+})
+export type AgentConfig = Static<typeof AgentConfig>

@@ -1,0 +1,69 @@
+import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+
+/** An object that refuses unknown fields: a mistyped `batchsize` must never run a fleet (contract §1). */
+export const Closed = <P extends TProperties>(properties: P) =>
+  Type.Object(properties, { additionalProperties: false })
+
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+
+/** Ids of hosts, scripts, clusters and users: positive integers below 2^53 (contract §1). */
+export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+
+/** `taskId` and `sessionId`: time-sortable, URL- and file-safe (contract §1). */
+export const OpaqueId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
+
+/** ISO 8601 UTC with milliseconds. */
+export const Time = Type.String({ format: 'date-time' })
+
+/** Text on one line that says something: not blank, no control characters. */
+export const Line = (maxLength: number) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    format: 'not-blank',
+  })
+
+/** Text that may be empty and may have several lines. */
+export const Text = (maxLength: number) => Type.String({ maxLength })
+
+export const Hostname = Type.String({
+  minLength: 1,
+  maxLength: 253,
+  pattern: '^[A-Za-z0-9._-]*$',
+  format: 'not-blank',
+})
+
+export const Tags = Type.Record(
+  Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$' }),
+  Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }),
+  { additionalProperties: false },
+)
+
+/** Query of every list: `page` from 0, `size` 1 to 500 (contract §1). */
+export const paging = {
+  page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
+  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 20 })),
+}
+export const PageQuery = Closed(paging)
+export type PageQuery = Static<typeof PageQuery>
+
+/** The `data` of every list. */
+export interface Page<T> {
+  content: T[]
+  page: number
+  size: number
+  totalElements: number
+  totalPages: number
+}
+export const PageOf = <T extends TSchema>(item: T) =>
+  Type.Object({
+    content: Type.Array(item),
+    page: Type.Integer(),
+    size: Type.Integer(),
+    totalElements: Type.Integer(),
+    totalPages: Type.Integer(),
+  })
+
+export const IdParams = Type.Object({ id: Id })
+export const Deleted = Type.Object({ id: Id })

@@ -1,0 +1,62 @@
+import { type Static, Type } from 'typebox'
+import { Closed, Id, Line, Nullable, paging, Text, Time } from './common.ts'
+
+export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const
+export const ScriptType = Type.Enum([...scriptTypes])
+export type ScriptType = Static<typeof ScriptType>
+
+/** Bytes of UTF-8; the schema bounds characters, the service bounds bytes (contract §1). */
+export const maxScriptBytes = 1024 * 1024
+
+export const Content = Type.String({ minLength: 1, maxLength: maxScriptBytes, format: 'not-blank' })
+/** Seconds on the host, 0 = no limit (contract §4). */
+export const Timeout = Type.Integer({ minimum: 0, maximum: 31_536_000 })
+const TagList = Type.Array(Line(64), { maxItems: 64 })
+
+export const ScriptCreate = Closed({
+  name: Line(128),
+  description: Type.Optional(Text(4096)),
+  type: ScriptType,
+  content: Content,
+  timeout: Type.Optional(Timeout),
+  tags: Type.Optional(TagList),
+  category: Type.Optional(Line(64)),
+})
+export type ScriptCreate = Static<typeof ScriptCreate>
+
+export const ScriptPatch = Closed({
+  name: Type.Optional(Line(128)),
+  description: Type.Optional(Nullable(Text(4096))),
+  type: Type.Optional(ScriptType),
+  content: Type.Optional(Content),
+  timeout: Type.Optional(Nullable(Timeout)),
+  tags: Type.Optional(Nullable(TagList)),
+  category: Type.Optional(Nullable(Line(64))),
+})
+export type ScriptPatch = Static<typeof ScriptPatch>
+
+export const ScriptQuery = Closed({
+  ...paging,
+  type: Type.Optional(ScriptType),
+  category: Type.Optional(Type.String({ maxLength: 64 })),
+  tag: Type.Optional(Type.String({ maxLength: 64 })),
+  search: Type.Optional(Type.String({ maxLength: 253 })),
+})
+export type ScriptQuery = Static<typeof ScriptQuery>
+
+export const Script = Type.Object({
+  id: Id,
+  name: Type.String(),
+  description: Type.String(),
+  type: ScriptType,
+  content: Type.String(),
+  timeout: Nullable(Type.Integer()),
+  tags: Type.Array(Type.String()),
+  category: Nullable(Type.String()),
+  version: Type.Integer(),
+  sha256: Type.String(),
+  createdBy: Type.String(),
+  createdAt: Time,
+  updatedAt: Time,
+})
+export type Script = Static<typeof Script>

@@ -1,0 +1,192 @@
+import { type Static, Type } from 'typebox'
+import { HostIds, Selector } from './clusters.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
+import { Content, ScriptType, Timeout } from './scripts.ts'
+
+export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const
+export const Strategy = Type.Enum([...strategies])
+export type Strategy = Static<typeof Strategy>
+
+export const taskStatuses = ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'] as const
+export const TaskStatus = Type.Enum([...taskStatuses])
+export type TaskStatus = Static<typeof TaskStatus>
+
+export const resultStatuses = [
+  'PENDING',
+  'RUNNING',
+  'SUCCESS',
+  'FAILED',
+  'TIMEOUT',
+  'CANCELLED',
+  'SKIPPED',
+  'UNREACHABLE',
+  'LOST',
+] as const
+export const ResultStatus = Type.Enum([...resultStatuses])
+export type ResultStatus = Static<typeof ResultStatus>
+
+const Percent = Type.String({ pattern: '^(100|[0-9]{1,2})%$' })
+const Count = Type.Integer({ minimum: 1, maximum: 100_000 })
+const BatchStep = Type.Union([Count, Percent])
+/** A number, a percentage of the hosts, or a list for canaries whose last entry repeats (contract §4). */
+export const BatchSize = Type.Union([Count, Percent, Type.Array(BatchStep, { minItems: 1, maxItems: 100 })])
+export type BatchSize = Static<typeof BatchSize>
+export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent])
+export type MaxFailures = Static<typeof MaxFailures>
+
+/** Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4). */
+export const Params = Type.Record(
+  Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
+  Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }),
+  { additionalProperties: false },
+)
+
+/** Options of every execute call (contract §4). */
+const options = {
+  params: Type.Optional(Params),
+  secretParams: Type.Optional(Params),
+  async: Type.Optional(Type.Boolean()),
+  strategy: Type.Optional(Strategy),
+  batchSize: Type.Optional(BatchSize),
+  concurrency: Type.Optional(Count),
+  maxFailures: Type.Optional(MaxFailures),
+  pauseSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400 })),
+  timeout: Type.Optional(Timeout),
+  queueSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: 604_800 })),
+  workDir: Type.Optional(Type.String({ maxLength: 4096, pattern: '^/[^\\u0000]*$' })),
+  runAs: Type.Optional(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' })),
+  maxOutputBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_099_511_627_776 })),
+}
+const OptionsSchema = Closed(options)
+export type ExecutionOptions = Static<typeof OptionsSchema>
+
+export const ScriptExecute = Closed({ ...options, hostIds: HostIds })
+export type ScriptExecute = Static<typeof ScriptExecute>
+
+export const ClusterExecute = Closed({ ...options, scriptId: Id })
+export type ClusterExecute = Static<typeof ClusterExecute>
+
+const Target = Closed({
+  hostIds: Type.Optional(HostIds),
+  clusterId: Type.Optional(Id),
+  selector: Type.Optional(Selector),
+})
+export type Target = Static<typeof Target>
+
+export const TaskCreate = Closed({
+  ...options,
+  scriptId: Type.Optional(Id),
+  script: Type.Optional(
+    Closed({
+      type: Type.Optional(ScriptType),
+      content: Content,
+      timeout: Type.Optional(Timeout),
+      name: Type.Optional(Line(128)),
+    }),
+  ),
+  target: Target,
+})
+export type TaskCreate = Static<typeof TaskCreate>
+
+export const LateResult = Type.Object({
+  status: ResultStatus,
+  exitCode: Nullable(Type.Integer()),
+  signal: Nullable(Type.String()),
+  completedAt: Time,
+})
+
+/** One host's part of a task; `duration` in milliseconds. */
+export const TaskResult = Type.Object({
+  hostId: Id,
+  hostname: Type.String(),
+  status: ResultStatus,
+  exitCode: Nullable(Type.Integer()),
+  signal: Nullable(Type.String()),
+  startedAt: Nullable(Time),
+  completedAt: Nullable(Time),
+  duration: Nullable(Type.Number()),
+  stdoutBytes: Type.Integer(),
+  stderrBytes: Type.Integer(),
+  truncated: Type.Boolean(),
+  outputComplete: Type.Boolean(),
+  error: Nullable(Type.String()),
+  lateResult: Nullable(LateResult),
+})
+export type TaskResult = Static<typeof TaskResult>
+
+/** How many hosts are in each status; statuses without a host are 0. */
+export const Counts = Type.Object(
+  Object.fromEntries(resultStatuses.map((status) => [status, Type.Integer()])) as Record<
+    ResultStatus,
+    ReturnType<typeof Type.Integer>
+  >,
+)
+export type Counts = Record<ResultStatus, number>
+
+/** A task without its results, as lists carry it. */
+export const TaskSummary = Type.Object({
+  taskId: OpaqueId,
+  status: TaskStatus,
+  hostCount: Type.Integer(),
+  counts: Counts,
+  strategy: Strategy,
+  batchSize: Nullable(BatchSize),
+  scriptId: Nullable(Id),
+  scriptVersion: Nullable(Type.Integer()),
+  scriptName: Nullable(Type.String()),
+  type: ScriptType,
+  params: Type.Record(Type.String(), Type.String()),
+  timeout: Type.Integer(),
+  clusterId: Nullable(Id),
+  createdBy: Type.String(),
+  createdAt: Time,
+  startedAt: Nullable(Time),
+  completedAt: Nullable(Time),
+  duration: Nullable(Type.Number()),
+})
+export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: Counts }
+export const Task = Type.Object({ ...TaskSummary.properties, results: Type.Array(TaskResult) })
+export type Task = TaskSummary & { results: TaskResult[] }
+
+export const TaskQuery = Closed({
+  ...paging,
+  status: Type.Optional(TaskStatus),
+  scriptId: Type.Optional(Id),
+  clusterId: Type.Optional(Id),
+  hostId: Type.Optional(Id),
+  createdBy: Type.Optional(Type.String({ maxLength: 64 })),
+})
+export type TaskQuery = Static<typeof TaskQuery>
+
+export const ResultsQuery = Closed(paging)
+export const TaskParams = Type.Object({ taskId: OpaqueId })
+
+export const streams = ['stdout', 'stderr'] as const
+export const Stream = Type.Enum([...streams])
+export type Stream = Static<typeof Stream>
+
+/** `after` is a cursor: the `id` of the last entry seen (contract §5). */
+export const LogQuery = Closed({
+  hostId: Type.Optional(Id),
+  follow: Type.Optional(Type.Boolean()),
+  stream: Type.Optional(Stream),
+  tail: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+  after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
+})
+export type LogQuery = Static<typeof LogQuery>
+
+/** A piece of output; `id` ascends over the whole task, `sequence` per host. */
+export const LogEntry = Type.Object({
+  id: Type.Integer(),
+  hostId: Id,
+  hostname: Type.String(),
+  stream: Stream,
+  sequence: Type.Integer(),
+  timestamp: Time,
+  data: Type.String(),
+})
+export type LogEntry = Static<typeof LogEntry>
+
+export const LogPage = Type.Object({ taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer() })
+export type LogPage = Static<typeof LogPage>

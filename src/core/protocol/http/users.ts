@@ -1,0 +1,55 @@
+import { type Static, Type } from 'typebox'
+import { roles } from '../../permissions.ts'
+import { Closed, Id, Line, Nullable, Time } from './common.ts'
+
+export const Role = Type.Enum([...roles])
+const Email = Type.String({ maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
+const Password = Type.String({ minLength: 8, maxLength: 1024 })
+const Username = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  pattern: '^[A-Za-z0-9._@-]*$',
+  format: 'not-blank',
+})
+
+export const UserCreate = Closed({
+  username: Username,
+  password: Password,
+  role: Role,
+  email: Type.Optional(Email),
+})
+export type UserCreate = Static<typeof UserCreate>
+
+export const UserPatch = Closed({
+  username: Type.Optional(Username),
+  password: Type.Optional(Password),
+  role: Type.Optional(Role),
+  email: Type.Optional(Nullable(Email)),
+  enabled: Type.Optional(Type.Boolean()),
+})
+export type UserPatch = Static<typeof UserPatch>
+
+export const User = Type.Object({
+  id: Id,
+  username: Type.String(),
+  role: Role,
+  email: Nullable(Type.String()),
+  enabled: Type.Boolean(),
+  lastLoginAt: Nullable(Time),
+  createdAt: Time,
+  updatedAt: Time,
+})
+export type User = Static<typeof User>
+
+export const LoginRequest = Closed({
+  username: Line(64),
+  password: Type.String({ minLength: 1, maxLength: 1024 }),
+})
+export type LoginRequest = Static<typeof LoginRequest>
+
+export const LoginResult = Type.Object({
+  token: Type.String(),
+  expiresAt: Time,
+  user: Type.Object({ id: Id, username: Type.String(), role: Role }),
+})
+export type LoginResult = Static<typeof LoginResult>

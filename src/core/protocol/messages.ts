@@ -1,0 +1,138 @@
+import type { ScriptType } from './http/scripts.ts'
+import type { ResultStatus, Stream } from './http/tasks.ts'
+
+/** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
+export const subprotocol = 'rsm.1'
+
+/** A larger frame closes the link with 1009. */
+export const maxFrameBytes = 1024 * 1024
+
+interface Signed {
+  /** ISO 8601 by the server's clock; judged when the message is first received. */
+  expiry: string
+  /** Ed25519 over type, agentId and every other field of the payload; base64. */
+  signature: string
+  keyId: string
+}
+
+/** `timeout` in seconds, 0 = none. Fields after `workDir` are ours, a seed-only agent ignores them. */
+export interface ExecuteScript extends Signed {
+  taskId: string
+  script: string
+  timeout: number
+  params: Record<string, string>
+  workDir?: string
+  scriptType: ScriptType
+  runAs?: string
+  maxOutputBytes: number
+}
+
+/** `sequence` counts from 0 over both streams of one execution. */
+export interface ScriptOutput {
+  taskId: string
+  stream: Stream
+  data: string
+  sequence: number
+}
+
+/**
+ * The end of an execution; `duration` in milliseconds. A seed-only agent sends the first five fields.
+ * `lastSequence` is -1 when there was no output. `status` is one of the final ones that a host can know.
+ */
+export interface ScriptComplete {
+  taskId: string
+  exitCode: number
+  duration: number
+  startedAt: string
+  completedAt: string
+  status?: Extract<ResultStatus, 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'CANCELLED' | 'LOST'>
+  signal?: string | null
+  error?: string | null
+  lastSequence?: number
+  /** Bytes that the script wrote, before any cut. */
+  stdoutBytes?: number
+  stderrBytes?: number
+  truncated?: boolean
+}
+
+/** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
+export interface ScriptAck {
+  taskId: string
+  sequence?: number
+  complete?: true
+}
+
+/** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
+export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
+
+/** `storeId` names the agent's journal: a new one knows nothing of what was sent to the old one. */
+export interface AgentHello {
+  agentVersion: string
+  storeId: string
+  capabilities: {
+    maxExecutions: number
+    scriptTypes: ScriptType[]
+    /** How a tree of processes is ended here. */
+    containment: 'cgroup' | 'process-group'
+    terminal: boolean
+  }
+  tasks: { taskId: string; state: ExecutionState; lastSequence: number }[]
+}
+
+export interface TerminalOpen extends Signed {
+  sessionId: string
+  cols: number
+  rows: number
+  runAs?: string
+  shell?: string
+  term?: string
+}
+
+/** Every message of the agent's WebSocket, by type (seed "Events", contract §6). */
+export interface Payloads {
+  EXECUTE_SCRIPT: ExecuteScript
+  SCRIPT_OUTPUT: ScriptOutput
+  SCRIPT_COMPLETE: ScriptComplete
+  SCRIPT_ACK: ScriptAck
+  CANCEL_SCRIPT: { taskId: string }
+  AGENT_HELLO: AgentHello
+  TERMINAL_OPEN: TerminalOpen
+  TERMINAL_OPENED: { sessionId: string }
+  TERMINAL_INPUT: { sessionId: string; data: string }
+  TERMINAL_OUTPUT: { sessionId: string; data: string }
+  TERMINAL_RESIZE: { sessionId: string; cols: number; rows: number }
+  TERMINAL_CLOSE: { sessionId: string }
+  TERMINAL_CLOSED: {
+    sessionId: string
+    exitCode: number | null
+    signal: string | null
+    reason: string | null
+  }
+  ERROR: { code: number; message: string; refId: string | null }
+}
+export type MessageType = keyof Payloads
+
+/** The envelope of every message; `timestamp` is never trusted. */
+export type Message<T extends MessageType = MessageType> = {
+  [K in T]: { type: K; id: string; timestamp: string; payload: Payloads[K] }
+}[T]
+
+export type FromAgent = Message<
+  | 'SCRIPT_OUTPUT'
+  | 'SCRIPT_COMPLETE'
+  | 'AGENT_HELLO'
+  | 'TERMINAL_OPENED'
+  | 'TERMINAL_OUTPUT'
+  | 'TERMINAL_CLOSED'
+  | 'ERROR'
+>
+export type FromServer = Message<
+  | 'EXECUTE_SCRIPT'
+  | 'SCRIPT_ACK'
+  | 'CANCEL_SCRIPT'
+  | 'TERMINAL_OPEN'
+  | 'TERMINAL_INPUT'
+  | 'TERMINAL_RESIZE'
+  | 'TERMINAL_CLOSE'
+  | 'ERROR'
+>

@@ -1,0 +1,98 @@
+import type { Cluster, ClusterCreate, ClusterPatch } from './protocol/http/clusters.ts'
+import type { Page, PageQuery } from './protocol/http/common.ts'
+import type {
+  Enrollment,
+  EnrollmentCreate,
+  EnrollmentCreated,
+  Host,
+  HostCreate,
+  HostPatch,
+  HostQuery,
+} from './protocol/http/hosts.ts'
+import type { Script, ScriptCreate, ScriptPatch, ScriptQuery } from './protocol/http/scripts.ts'
+import type {
+  ClusterExecute,
+  LogPage,
+  LogQuery,
+  ScriptExecute,
+  Task,
+  TaskCreate,
+  TaskQuery,
+  TaskSummary,
+} from './protocol/http/tasks.ts'
+import type { User, UserCreate, UserPatch } from './protocol/http/users.ts'
+
+/**
+ * The services of rsm, each declared once: the server implements them on the store, the client implements them over
+ * HTTP, and one suite in test/contracts runs against both. Every method rejects with an RsmError: `not_found` for an
+ * unknown id, `invalid` with all field faults, `conflict` for a name that is taken, `forbidden` for a caller whose
+ * role has not the right.
+ */
+export interface HostService {
+  list(query: HostQuery): Promise<Page<Host>>
+  get(id: number): Promise<Host>
+  create(input: HostCreate): Promise<Host>
+  update(id: number, patch: HostPatch): Promise<Host>
+  /** `conflict` while it runs something, unless `force`: then its results become LOST (contract §3). */
+  remove(id: number, options?: { force?: boolean }): Promise<{ id: number }>
+}
+
+export interface ScriptService {
+  list(query: ScriptQuery): Promise<Page<Script>>
+  get(id: number): Promise<Script>
+  create(input: ScriptCreate): Promise<Script>
+  update(id: number, patch: ScriptPatch): Promise<Script>
+  remove(id: number): Promise<{ id: number }>
+}
+
+export interface ClusterService {
+  list(query: PageQuery): Promise<Page<Cluster>>
+  get(id: number): Promise<Cluster>
+  create(input: ClusterCreate): Promise<Cluster>
+  update(id: number, patch: ClusterPatch): Promise<Cluster>
+  remove(id: number): Promise<{ id: number }>
+}
+
+export interface UserService {
+  list(query: PageQuery): Promise<Page<User>>
+  get(id: number): Promise<User>
+  create(input: UserCreate): Promise<User>
+  /** The last enabled ADMIN can be neither demoted nor disabled: `conflict`. */
+  update(id: number, patch: UserPatch): Promise<User>
+  remove(id: number): Promise<{ id: number }>
+}
+
+export interface EnrollmentService {
+  list(query: PageQuery): Promise<Page<Enrollment>>
+  create(input: EnrollmentCreate): Promise<EnrollmentCreated>
+  remove(id: number): Promise<{ id: number }>
+}
+
+/** What an execution answers; with `async: false` the whole final task. */
+export interface Started {
+  taskId: string
+  status: Task['status']
+  hostCount: number
+}
+
+export interface TaskService {
+  list(query: TaskQuery): Promise<Page<TaskSummary>>
+  /** Without a query: all results. */
+  get(taskId: string, query?: PageQuery): Promise<Task>
+  /** The same `idempotencyKey` within 24 h answers the first task; with another body it is a `conflict`. */
+  create(input: TaskCreate, idempotencyKey?: string): Promise<Started | Task>
+  executeScript(scriptId: number, input: ScriptExecute, idempotencyKey?: string): Promise<Started | Task>
+  executeCluster(clusterId: number, input: ClusterExecute, idempotencyKey?: string): Promise<Started | Task>
+  /** A finished task: `conflict`. */
+  cancel(taskId: string): Promise<Task>
+  logs(taskId: string, query: LogQuery): Promise<LogPage>
+}
+
+export interface Services {
+  hosts: HostService
+  scripts: ScriptService
+  clusters: ClusterService
+  users: UserService
+  enrollments: EnrollmentService
+  tasks: TaskService
+}

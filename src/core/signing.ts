@@ -1,0 +1,23 @@
+/** JSON with keys sorted at every depth and undefined fields left out: one value, one text (cf. RFC 8785). */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`
+  if (typeof value === 'object' && value !== null) {
+    const entries = Object.entries(value).filter(([, held]) => held !== undefined)
+    entries.sort(([a], [b]) => (a < b ? -1 : 1))
+    return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${canonical(held)}`).join(',')}}`
+  }
+  return JSON.stringify(value)
+}
+
+/**
+ * The bytes of an EXECUTE_SCRIPT or TERMINAL_OPEN that Ed25519 signs: type, the agent it is for, and every field of
+ * the payload but the signature itself (contract §6).
+ */
+export function signedBytes(
+  type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
+  agentId: string,
+  payload: object,
+): Uint8Array {
+  const { signature: _, ...rest } = payload as Record<string, unknown>
+  return new TextEncoder().encode(canonical({ type, agentId, payload: rest }))
+}

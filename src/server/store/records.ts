@@ -1,0 +1,233 @@
+import type { Role } from '../../core/permissions.ts'
+import type { SystemInfo } from '../../core/protocol/http/hosts.ts'
+import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import type {
+  BatchSize,
+  MaxFailures,
+  ResultStatus,
+  Strategy,
+  TaskStatus,
+} from '../../core/protocol/http/tasks.ts'
+
+/** Text sealed with the key file of the server, base64; bound to the record that holds it. */
+type Sealed = string
+
+export interface HostRecord {
+  id: number
+  hostname: string
+  ip: string
+  sshPort: number
+  authType: 'PASSWORD' | 'PRIVATE_KEY' | 'NONE'
+  username: string | null
+  password: Sealed | null
+  privateKey: Sealed | null
+  tags: Record<string, string>
+  systemInfo: SystemInfo | null
+  agent: {
+    agentId: string
+    agentVersion: string
+    registeredAt: string
+    /** SHA-256 of the agent's token, hex; null once revoked. */
+    tokenHash: string | null
+    /** Whether the token has ever been shown to us: until then a lost reply may be repeated (contract §3). */
+    tokenUsed: boolean
+    enrollmentId: number | null
+  } | null
+  createdAt: string
+  updatedAt: string
+}
+
+export interface ScriptRecord {
+  id: number
+  name: string
+  description: string
+  type: ScriptType
+  content: string
+  timeout: number | null
+  tags: string[]
+  category: string | null
+  version: number
+  sha256: string
+  createdBy: string
+  createdAt: string
+  updatedAt: string
+}
+
+export interface ClusterRecord {
+  id: number
+  name: string
+  description: string
+  /** Members of a static cluster; empty for a dynamic one. */
+  hostIds: number[]
+  selector: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+export interface UserRecord {
+  id: number
+  username: string
+  role: Role
+  email: string | null
+  enabled: boolean
+  /** `scrypt$N$r$p$salt$hash`. */
+  passwordHash: string
+  lastLoginAt: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+/** A login session or a personal access token: opaque to its holder, a hash to us. */
+export interface TokenRecord {
+  id: number
+  kind: 'session' | 'personal'
+  name: string | null
+  tokenHash: string
+  userId: number
+  role: Role
+  createdAt: string
+  lastUsedAt: string
+  expiresAt: string
+}
+
+export interface EnrollmentRecord {
+  id: number
+  name: string | null
+  tokenHash: string
+  maxUses: number
+  uses: number
+  tags: Record<string, string>
+  clusterId: number | null
+  hostId: number | null
+  createdBy: string
+  createdAt: string
+  expiresAt: string
+}
+
+/** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
+export interface TaskRecord {
+  id: string
+  status: TaskStatus
+  hostCount: number
+  /** Counts by result status, kept when the task is final; while it runs they follow from its executions. */
+  counts: Record<ResultStatus, number> | null
+  strategy: Strategy
+  batchSize: BatchSize | null
+  concurrency: number | null
+  maxFailures: MaxFailures | null
+  pauseSeconds: number
+  queueSeconds: number | null
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  type: ScriptType
+  params: Record<string, string>
+  /** JSON of `secretParams`, sealed; removed when the task is final. */
+  secretParams: Sealed | null
+  timeout: number
+  workDir: string | null
+  runAs: string | null
+  maxOutputBytes: number
+  clusterId: number | null
+  createdBy: string
+  createdById: number
+  createdAt: string
+  startedAt: string | null
+  completedAt: string | null
+  duration: number | null
+  cancelRequestedAt: string | null
+  /** When the next batch may start, while the strategy pauses; survives a restart. */
+  pauseUntil: string | null
+}
+
+/** One host's part of a running task, key `taskId/hostId`; moves to the task's results file when the task ends. */
+export interface ExecutionRecord {
+  id: string
+  taskId: string
+  hostId: number
+  hostname: string
+  /** Place in the order of the plan. */
+  position: number
+  status: ResultStatus
+  /** When its turn came; the queue wait counts from here. */
+  dueAt: string | null
+  /** Durable before the frame leaves: at most one start (contract §4). */
+  sentAt: string | null
+  /** The journal of the agent it was sent to; null for a seed-only agent. */
+  agentStoreId: string | null
+  /** Whether the agent has ever named it: from then on it is never sent again. */
+  named: boolean
+  cancelRequested: boolean
+  exitCode: number | null
+  signal: string | null
+  startedAt: string | null
+  completedAt: string | null
+  duration: number | null
+  stdoutBytes: number
+  stderrBytes: number
+  truncated: boolean
+  outputComplete: boolean
+  error: string | null
+}
+
+/** An Idempotency-Key of a user, for 24 h; id is `userId/key`. */
+export interface IdempotencyRecord {
+  id: string
+  bodyHash: string
+  taskId: string
+  createdAt: string
+}
+
+export interface Records {
+  hosts: HostRecord
+  scripts: ScriptRecord
+  clusters: ClusterRecord
+  users: UserRecord
+  tokens: TokenRecord
+  enrollments: EnrollmentRecord
+  tasks: TaskRecord
+  executions: ExecutionRecord
+  idempotency: IdempotencyRecord
+}
+export type Noun = keyof Records
+export const nouns = [
+  'hosts',
+  'scripts',
+  'clusters',
+  'users',
+  'tokens',
+  'enrollments',
+  'tasks',
+  'executions',
+  'idempotency',
+] as const satisfies readonly Noun[]
+
+type IndexesOf<N extends Noun> = Record<
+  string,
+  { unique: boolean; key: (record: Records[N]) => string | number | null }
+>
+
+/** Secondary indexes; a null key is not indexed. A clash on a unique one is an RsmError `conflict`. */
+export const indexes = {
+  hosts: {
+    hostname: { unique: true, key: (host) => host.hostname.toLowerCase() },
+    agentId: { unique: true, key: (host) => host.agent?.agentId ?? null },
+    agentToken: { unique: true, key: (host) => host.agent?.tokenHash ?? null },
+  },
+  scripts: { name: { unique: true, key: (script) => script.name.toLowerCase() } },
+  clusters: { name: { unique: true, key: (cluster) => cluster.name.toLowerCase() } },
+  users: { username: { unique: true, key: (user) => user.username.toLowerCase() } },
+  tokens: {
+    tokenHash: { unique: true, key: (token) => token.tokenHash },
+    userId: { unique: false, key: (token) => token.userId },
+  },
+  enrollments: { tokenHash: { unique: true, key: (enrollment) => enrollment.tokenHash } },
+  tasks: { status: { unique: false, key: (task) => (task.status === 'RUNNING' ? 'RUNNING' : null) } },
+  executions: {
+    taskId: { unique: false, key: (execution) => execution.taskId },
+    hostId: { unique: false, key: (execution) => execution.hostId },
+  },
+  idempotency: {},
+} satisfies { [N in Noun]: IndexesOf<N> }
+
+export type IndexOf<N extends Noun> = Extract<keyof (typeof indexes)[N], string>
