@@ -1,0 +1,111 @@
+import type { Low } from 'lowdb'
+import { isDiskFull } from '../../../disk/durable.ts'
+import type { Committer } from './committer.ts'
+import { type Manifest, writeManifest } from './files.ts'
+import { type Disk, JournalFile } from './journal-file.ts'
+import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
+import type { Tables } from './tables.ts'
+
+export interface CompactionOptions {
+  directory: string
+  disk: Disk
+  log: Log
+  signal: AbortSignal
+  /** The journals may grow to this many bytes, or to the size of the snapshot if that is more. */
+  compactAfterBytes: number
+}
+
+/** Replaces a long journal by a snapshot, in the background. */
+export class Compaction {
+  private readonly model: Low<Tables>
+  private readonly snapshot: Recovered['snapshot']
+  private readonly committer: Committer
+  private readonly options: CompactionOptions
+  private manifest: Manifest
+  /** Bytes of the journals since the snapshot, the open one not counted. */
+  private closedBytes: number
+  private notBefore = 0
+  private running: Promise<void> | null = null
+
+  constructor(recovered: Recovered, committer: Committer, options: CompactionOptions) {
+    this.model = recovered.model
+    this.snapshot = recovered.snapshot
+    this.committer = committer
+    this.options = options
+    this.manifest = recovered.manifest
+    this.closedBytes = recovered.journalBytes - recovered.journal.size
+  }
+
+  /** Starts a compaction if the journal has outgrown the snapshot. */
+  startIfDue(): void {
+    const bytes = this.closedBytes + this.committer.file.size
+    const limit = Math.max(this.options.compactAfterBytes, this.snapshot.bytes, this.notBefore)
+    if (bytes <= limit || this.running !== null || this.options.signal.aborted) return
+    this.running = this.compact()
+      .catch((error: unknown) => {
+        if (this.options.signal.aborted) return
+        this.notBefore = this.closedBytes + this.committer.file.size + this.options.compactAfterBytes
+        this.options.log('warn', 'compaction failed; the journal goes on growing', { error: String(error) })
+      })
+      .finally(() => {
+        this.running = null
+      })
+  }
+
+  /** Resolves when none is running. */
+  async idle(): Promise<void> {
+    await this.running
+  }
+
+  private async compact(): Promise<void> {
+    let written: Promise<void> = Promise.resolve()
+    let sequence = 0
+    await this.committer.exclusive(async () => {
+      await this.rotate()
+      sequence = this.model.data.sequence
+      // The view is taken before the first write, so what is committed from here on goes to the new journal only.
+      written = this.model.write()
+      written.catch(() => undefined)
+    })
+    await written
+    const { snapshot, journals } = this.manifest
+    await this.name({
+      ...this.manifest,
+      snapshot: sequence,
+      journals: journals.filter((first) => first > sequence),
+      previous: { snapshot, journals: journals.filter((first) => first <= sequence) },
+    })
+    this.closedBytes = 0
+    this.notBefore = 0
+    await removeLeftovers(this.options.directory, this.manifest)
+  }
+
+  /** Lets later writes go to a new journal; the old one is durable to its end by now. */
+  private async rotate(): Promise<void> {
+    const { directory, disk } = this.options
+    const first = this.model.data.sequence + 1
+    const old = this.committer.file
+    if (old.first === first) return
+    const next = await JournalFile.create(directory, this.manifest.storeId, first, disk)
+    try {
+      await this.name({ ...this.manifest, journals: [...this.manifest.journals, first] })
+    } catch (error) {
+      await next.close()
+      throw error
+    }
+    this.committer.file = next
+    this.closedBytes += old.size
+    await old.close()
+  }
+
+  /** A full disk leaves the old manifest; after any other fault nobody knows which one is on disk. */
+  private async name(manifest: Manifest): Promise<void> {
+    try {
+      await writeManifest(this.options.directory, manifest)
+    } catch (error) {
+      if (!isDiskFull(error)) this.committer.fail(error)
+      throw error
+    }
+    this.manifest = manifest
+  }
+}

@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import { writeFileDurably } from '../../../disk/durable.ts'
+
+/** Version of everything in the store's directory; a newer one is refused (reliability.md F19). */
+export const formatVersion = 1
+
+export const manifestName = 'store.json'
+
+/** A snapshot, named by the last transaction in it, and the journals that lead on from it, by their first. */
+export interface Generation {
+  readonly snapshot: number
+  readonly journals: readonly number[]
+}
+
+/**
+ * Says which files are the store. It is written last when a store is made and before any file is removed, so a file
+ * that it names and that is not there was taken away: that is never mistaken for an empty store.
+ */
+export interface Manifest extends Generation {
+  readonly format: number
+  readonly storeId: string
+  readonly previous: Generation | null
+}
+
+export function snapshotName(sequence: number): string {
+  return `snapshot-${String(sequence).padStart(12, '0')}.jsonl`
+}
+
+export function journalName(first: number): string {
+  return `journal-${String(first).padStart(12, '0')}.jsonl`
+}
+
+export function parseName(name: string): { kind: 'snapshot' | 'journal'; number: number } | null {
+  const found = /^(snapshot|journal)-(\d{12,15})\.jsonl$/.exec(name)
+  return found === null
+    ? null
+    : { kind: found[1] === 'journal' ? 'journal' : 'snapshot', number: Number(found[2]) }
+}
+
+/** The refusal to start on data that does not prove itself: which file, which byte, what to do. */
+export function damaged(path: string, offset: number, problem: string): RsmError {
+  return new RsmError('unavailable', `the store is damaged: ${path}, byte ${offset}: ${problem}`, {
+    hint: 'nothing was changed; look closer with `rsm server doctor`, or bring back a backup with `rsm server restore`',
+  })
+}
+
+export function checkFormat(path: string, format: unknown): void {
+  if (typeof format !== 'number') throw damaged(path, 0, 'no format version')
+  if (format <= formatVersion) return
+  throw new RsmError(
+    'unavailable',
+    `${path} was written by a newer rsm (format ${format}; this one reads up to ${formatVersion})`,
+    { hint: 'start the newer rsm, or bring back a backup made before the upgrade with `rsm server restore`' },
+  )
+}
+
+/** A file that has to be there; its absence is damage, never an empty store. */
+export async function readRequired(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (isMissing(error)) throw damaged(path, 0, 'the file is missing')
+    throw error
+  }
+}
+
+/** The manifest, or null where there is none. */
+export async function readManifest(directory: string): Promise<Manifest | null> {
+  const path = join(directory, manifestName)
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+  let manifest: Manifest
+  try {
+    manifest = JSON.parse(text) as Manifest
+  } catch {
+    throw damaged(path, 0, text === '' ? 'the file is empty' : 'not JSON')
+  }
+  checkFormat(path, manifest.format)
+  const whole =
+    typeof manifest.storeId === 'string' &&
+    Number.isSafeInteger(manifest.snapshot) &&
+    manifest.journals?.length > 0
+  if (!whole) throw damaged(path, 0, 'it does not name the files of the store')
+  return manifest
+}
+
+export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
+  await writeFileDurably(join(directory, manifestName), `${JSON.stringify(manifest)}\n`)
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

@@ -1,0 +1,70 @@
+import { fdatasync, ftruncate, write } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { writeFileDurably } from '../../../disk/durable.ts'
+import { formatVersion, journalName } from './files.ts'
+import { encodeLine } from './line.ts'
+
+/** The calls on which a write's durability hangs; tests put faults in their place. */
+export interface Disk {
+  /** Answers how many bytes were written, which may be fewer than given. */
+  write(descriptor: number, data: Uint8Array, position: number): Promise<number>
+  datasync(descriptor: number): Promise<void>
+  truncate(descriptor: number, size: number): Promise<void>
+}
+
+export const realDisk: Disk = {
+  write: (descriptor, data, position) =>
+    new Promise((resolve, reject) => {
+      write(descriptor, data, 0, data.length, position, (error, written) =>
+        error === null ? resolve(written) : reject(error),
+      )
+    }),
+  datasync: promisify(fdatasync),
+  truncate: promisify(ftruncate),
+}
+
+/** The open end of the journal. `size` is the last good offset: all before it is durable. */
+export class JournalFile {
+  readonly first: number
+  size: number
+  private readonly handle: FileHandle
+  private readonly disk: Disk
+
+  private constructor(first: number, handle: FileHandle, size: number, disk: Disk) {
+    this.first = first
+    this.handle = handle
+    this.size = size
+    this.disk = disk
+  }
+
+  /** Makes a segment whose first transaction will be `first`; its header is durable at once, so it is never torn. */
+  static async create(directory: string, storeId: string, first: number, disk: Disk): Promise<JournalFile> {
+    const header = encodeLine(JSON.stringify({ format: formatVersion, storeId, first }))
+    await writeFileDurably(join(directory, journalName(first)), header)
+    return JournalFile.open(directory, first, Buffer.byteLength(header), disk)
+  }
+
+  static async open(directory: string, first: number, size: number, disk: Disk): Promise<JournalFile> {
+    return new JournalFile(first, await open(join(directory, journalName(first)), 'r+'), size, disk)
+  }
+
+  /** Resolves when the data is durable. After a rejection nothing of it counts; see `cutBack`. */
+  async append(data: Uint8Array): Promise<void> {
+    for (let done = 0; done < data.length; ) {
+      done += await this.disk.write(this.handle.fd, data.subarray(done), this.size + done)
+    }
+    await this.disk.datasync(this.handle.fd)
+    this.size += data.length
+  }
+
+  /** Takes away what a failed append left: a full disk writes short first. */
+  async cutBack(): Promise<void> {
+    await this.disk.truncate(this.handle.fd, this.size)
+  }
+
+  async close(): Promise<void> {
+    await this.handle.close()
+  }
+}

@@ -1,0 +1,183 @@
+import { randomBytes } from 'node:crypto'
+import { open, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Low } from 'lowdb'
+import { temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
+import {
+  checkFormat,
+  damaged,
+  formatVersion,
+  journalName,
+  type Manifest,
+  manifestName,
+  parseName,
+  readManifest,
+  readRequired,
+  snapshotName,
+  writeManifest,
+} from './files.ts'
+import { type Disk, JournalFile } from './journal-file.ts'
+import { type Line, readLines } from './line.ts'
+import { SnapshotAdapter } from './snapshot.ts'
+import { Tables } from './tables.ts'
+import { replay } from './transaction-line.ts'
+
+export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
+
+/** A store as it stands on disk, loaded and open for writing at its end. */
+export interface Recovered {
+  manifest: Manifest
+  model: Low<Tables>
+  snapshot: SnapshotAdapter
+  journal: JournalFile
+  /** Bytes of all journals that lead on from the snapshot. */
+  journalBytes: number
+}
+
+/** Loads the store in a directory, or makes one where there has never been one. Refuses data that is not whole. */
+export async function recover(
+  directory: string,
+  disk: Disk,
+  log: Log,
+  signal: AbortSignal,
+): Promise<Recovered> {
+  await removeTemporaries(directory)
+  const manifest = (await readManifest(directory)) ?? (await create(directory, disk, signal))
+  const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
+  const model = new Low<Tables>(snapshot, new Tables())
+  await model.read()
+  let journalBytes = 0
+  let size = 0
+  for (const first of manifest.journals) {
+    const last = first === manifest.journals.at(-1)
+    size = await replayJournal(directory, manifest.storeId, first, model.data, last ? log : null)
+    journalBytes += size
+  }
+  await removeLeftovers(directory, manifest)
+  const journal = await JournalFile.open(directory, manifest.journals.at(-1) ?? 0, size, disk)
+  return { manifest, model, snapshot, journal, journalBytes }
+}
+
+async function create(directory: string, disk: Disk, signal: AbortSignal): Promise<Manifest> {
+  await checkNeverUsed(directory)
+  const manifest: Manifest = {
+    format: formatVersion,
+    storeId: randomBytes(16).toString('base64url'),
+    snapshot: 0,
+    journals: [1],
+    previous: null,
+  }
+  await new SnapshotAdapter(directory, manifest.storeId, 0, signal).write(new Tables())
+  await (await JournalFile.create(directory, manifest.storeId, 1, disk)).close()
+  await writeManifest(directory, manifest)
+  return manifest
+}
+
+/** Files without a manifest are a first start that was cut off, or a store whose manifest was taken away. */
+async function checkNeverUsed(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    const file = parseName(name)
+    if (file === null || (file.kind === 'snapshot' && file.number === 0)) continue
+    if (file.kind === 'journal' && file.number === 1 && (await isUnused(directory, name))) continue
+    throw damaged(join(directory, manifestName), 0, `the file is missing, but there is ${name}`)
+  }
+}
+
+async function isUnused(directory: string, journal: string): Promise<boolean> {
+  const file = await readRequired(join(directory, journal))
+  return [...readLines(file)].length <= 1
+}
+
+/** Answers the size of what is good. `log` is given for the last journal only: no other can have a torn tail. */
+async function replayJournal(
+  directory: string,
+  storeId: string,
+  first: number,
+  tables: Tables,
+  log: Log | null,
+): Promise<number> {
+  const path = join(directory, journalName(first))
+  const file = await readRequired(path)
+  if (file.length === 0) throw damaged(path, 0, 'the file is empty')
+  for (const line of readLines(file)) {
+    if (line.offset === 0) checkHeader(path, line, storeId, first, tables)
+    else if (line.value === null) {
+      if (log === null || !isTornTail(file, line.offset))
+        throw damaged(path, line.offset, 'a line does not match its checksum')
+      await cutTail(path, file, line.offset, log)
+      return line.offset
+    } else {
+      const fault = replay(line.value, tables)
+      if (fault !== null) throw damaged(path, line.offset, fault)
+    }
+  }
+  return file.length
+}
+
+function checkHeader(path: string, line: Line, storeId: string, first: number, tables: Tables): void {
+  if (line.value === null) throw damaged(path, 0, 'the header does not match its checksum')
+  checkFormat(path, line.value['format'])
+  if (line.value['storeId'] !== storeId) throw damaged(path, 0, 'it belongs to another store')
+  if (line.value['first'] !== first) throw damaged(path, 0, 'it is not the journal that its name says')
+  if (first !== tables.sequence + 1) {
+    throw damaged(
+      path,
+      0,
+      `it begins with transaction ${first}, but ${tables.sequence} came before: there is a gap`,
+    )
+  }
+}
+
+/** A write that was cut off is short, or ends in zeros where the file grew first; a whole bad line is something else. */
+function isTornTail(file: Buffer, offset: number): boolean {
+  const lines = [...readLines(file, offset)]
+  if (lines.some((line) => line.value !== null)) return false
+  const tail = file.subarray(offset)
+  return tail.includes(0) || (lines.length === 1 && tail.at(-1) !== 10)
+}
+
+async function cutTail(path: string, file: Buffer, offset: number, log: Log): Promise<void> {
+  const kept = `${path}.${offset}.broken`
+  await writeFileDurably(kept, file.subarray(offset))
+  const handle = await open(path, 'r+')
+  try {
+    await handle.truncate(offset)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  log('warn', 'the last write to the journal was cut off; it had not been acknowledged', {
+    file: path,
+    offset,
+    bytes: file.length - offset,
+    kept,
+  })
+}
+
+async function removeTemporaries(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (name.endsWith(temporarySuffix)) await rm(join(directory, name), { force: true })
+  }
+}
+
+/**
+ * Removes what an unfinished compaction left, and generations older than the previous one. A later journal that holds
+ * transactions and is not in the manifest means that the manifest is an old copy: nothing is touched then.
+ */
+export async function removeLeftovers(directory: string, manifest: Manifest): Promise<void> {
+  const kept = new Set(
+    [manifest, ...(manifest.previous === null ? [] : [manifest.previous])].flatMap((generation) => [
+      snapshotName(generation.snapshot),
+      ...generation.journals.map(journalName),
+    ]),
+  )
+  const leftovers = (await readdir(directory)).filter((name) => parseName(name) !== null && !kept.has(name))
+  const newest = manifest.journals.at(-1) ?? 0
+  for (const name of leftovers) {
+    const file = parseName(name)
+    if (file?.kind === 'journal' && file.number > newest && !(await isUnused(directory, name))) {
+      throw damaged(join(directory, manifestName), 0, `it is older than ${name}`)
+    }
+  }
+  for (const name of leftovers) await rm(join(directory, name), { force: true })
+}
