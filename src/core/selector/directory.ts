@@ -1,0 +1,53 @@
+/** What a selector can ask of a host. */
+export interface SelectorHost {
+  readonly id: number
+  readonly hostname: string
+  readonly tags: Readonly<Record<string, string>>
+  readonly status: string
+  readonly os: string | null
+  readonly arch: string | null
+}
+
+/** A cluster's members: ids, or what finds them (a dynamic cluster). */
+export interface SelectorCluster {
+  readonly name: string
+  readonly hostIds: readonly number[]
+  readonly selector: string | null
+}
+
+/** Where selectors look things up. Names come in lower case: they ignore case. */
+export interface Directory {
+  readonly hosts: readonly SelectorHost[]
+  host(lowerCaseName: string): SelectorHost | undefined
+  hostById(id: number): SelectorHost | undefined
+  cluster(lowerCaseName: string): SelectorCluster | undefined
+  clusterNames(): Iterable<string>
+}
+
+/** A directory over hosts and clusters as they are now. Each index is built when it is first asked. */
+export function createDirectory(
+  hosts: readonly SelectorHost[],
+  clusters: readonly SelectorCluster[],
+): Directory {
+  let byName: Map<string, SelectorHost> | undefined
+  let byId: Map<number, SelectorHost> | undefined
+  let clusterByName: Map<string, SelectorCluster> | undefined
+  return {
+    hosts,
+    host(name) {
+      byName ??= new Map(hosts.map((host) => [host.hostname.toLowerCase(), host]))
+      return byName.get(name)
+    },
+    hostById(id) {
+      byId ??= new Map(hosts.map((host) => [host.id, host]))
+      return byId.get(id)
+    },
+    cluster(name) {
+      clusterByName ??= new Map(clusters.map((cluster) => [cluster.name.toLowerCase(), cluster]))
+      return clusterByName.get(name)
+    },
+    *clusterNames() {
+      for (const cluster of clusters) yield cluster.name
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { unknownName } from '../nearest.ts'
+import type { HostStatus } from '../protocol/http/hosts.ts'
+import { type Place, syntaxError } from './syntax-error.ts'
+import { hasWildcard } from './wildcard.ts'
+
+/** What `@…` stands for (contract §8). Words are lower case, for groups ignore case; wildcards are kept. */
+export type Group =
+  | { readonly by: 'everything' }
+  | { readonly by: 'cluster'; readonly name: string }
+  | { readonly by: 'tag'; readonly key: string; readonly value: string }
+  | { readonly by: 'status' | 'os' | 'arch'; readonly value: string }
+  | { readonly by: 'id'; readonly id: number }
+
+const statuses = { ONLINE: true, OFFLINE: true, WARNING: true } as const satisfies Record<HostStatus, true>
+
+const clusterName = /^[A-Za-z0-9._ *?-]+$/
+const tagKey = /^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/
+const hostId = /^[1-9]\d{0,14}$/
+
+function tagGroup(key: string, value: string, place: Place): Group {
+  if (!tagKey.test(key)) throw syntaxError(`"${key}" is not the key of a tag`, place)
+  return { by: 'tag', key: key.toLowerCase(), value: value.toLowerCase() }
+}
+
+/** `name` is what stands behind the `@`, brackets expanded. */
+export function parseGroup(name: string, place: Place): Group {
+  if (name === '*') return { by: 'everything' }
+  const colon = name.indexOf(':')
+  if (colon < 0) {
+    if (!clusterName.test(name)) throw syntaxError(`"@${name}" is not the name of a cluster`, place)
+    return { by: 'cluster', name: name.toLowerCase() }
+  }
+  const key = name.slice(0, colon).trim()
+  const value = name.slice(colon + 1).trim()
+  switch (key.toLowerCase()) {
+    case 'status':
+      if (!hasWildcard(value) && !(value.toUpperCase() in statuses))
+        throw syntaxError(unknownName('status', value, Object.keys(statuses)), place)
+      return { by: 'status', value: value.toLowerCase() }
+    case 'os':
+      return { by: 'os', value: value.toLowerCase() }
+    case 'arch':
+      return { by: 'arch', value: value.toLowerCase() }
+    case 'id':
+      if (!hostId.test(value)) throw syntaxError(`"${value}" is not the id of a host`, place)
+      return { by: 'id', id: Number(value) }
+    case 'tag': {
+      const second = value.indexOf(':')
+      if (second < 0) throw syntaxError('write @tag:KEY:VALUE', place)
+      return tagGroup(value.slice(0, second).trim(), value.slice(second + 1).trim(), place)
+    }
+    default:
+      return tagGroup(key, value, place)
+  }
+}

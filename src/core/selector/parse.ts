@@ -1,0 +1,104 @@
+import { invalid } from '../errors.ts'
+import { type Group, parseGroup } from './group.ts'
+import { expandPattern, maxNames } from './nodeset-pattern.ts'
+import { type Place, syntaxError } from './syntax-error.ts'
+import { hasWildcard } from './wildcard.ts'
+
+/** Union, difference, intersection, symmetric difference: left to right, without precedence (contract §8). */
+export type Operator = ',' | '!' | '&' | '^'
+
+/** One operand with its node sets expanded, and the operator before it (`,` for the first). */
+export type Term = { readonly operator: Operator } & (
+  | { readonly kind: 'names'; readonly names: readonly string[] }
+  | { readonly kind: 'wildcards'; readonly masks: readonly string[] }
+  | { readonly kind: 'groups'; readonly groups: readonly Group[] }
+)
+
+export interface Selector {
+  readonly text: string
+  readonly terms: readonly Term[]
+}
+
+interface Operand {
+  readonly operator: Operator
+  readonly text: string
+  readonly place: Place
+}
+
+const isOperator = (sign: string): sign is Operator =>
+  sign === ',' || sign === '!' || sign === '&' || sign === '^'
+
+function operand(operator: Operator, raw: string, at: number, field: string): Operand {
+  const text = raw.trim()
+  const place = { field, at: at + raw.length - raw.trimStart().length }
+  if (text === '') throw syntaxError('a name or group is missing beside an operator', place)
+  return { operator, text, place }
+}
+
+/** Cuts at the operators outside brackets. */
+function split(text: string, field: string): Operand[] {
+  const operands: Operand[] = []
+  let start = 0
+  let operator: Operator = ','
+  let open = -1
+  for (let at = 0; at < text.length; at++) {
+    const sign = text.charAt(at)
+    if (sign === '[') {
+      if (open >= 0) throw syntaxError('a bracket inside a bracket', { field, at })
+      open = at
+    } else if (sign === ']') {
+      if (open < 0) throw syntaxError('a closing bracket without an opening one', { field, at })
+      open = -1
+    } else if (open < 0 && isOperator(sign)) {
+      operands.push(operand(operator, text.slice(start, at), start, field))
+      operator = sign
+      start = at + 1
+    }
+  }
+  if (open >= 0) throw syntaxError('a bracket that is not closed', { field, at: open })
+  operands.push(operand(operator, text.slice(start), start, field))
+  return operands
+}
+
+function checkName(name: string, allowed: RegExp, place: Place): void {
+  if (/\s/.test(name)) throw syntaxError(`a space in "${name}": names are separated by commas`, place)
+  if (!allowed.test(name)) throw syntaxError(`"${name}" is not a host name`, place)
+  if (name.length > 253) throw syntaxError('a host name has at most 253 characters', place)
+}
+
+const hostname = /^[A-Za-z0-9._-]+$/
+const hostnameMask = /^[A-Za-z0-9._*?-]+$/
+
+function parseOperand({ operator, text, place }: Operand, room: number): Term {
+  if (text.startsWith('@')) {
+    if (text === '@') throw syntaxError('the name of a group is missing behind "@"', place)
+    const names = expandPattern(text.slice(1), room, { ...place, at: place.at + 1 })
+    return { operator, kind: 'groups', groups: names.map((name) => parseGroup(name.trim(), place)) }
+  }
+  const names = expandPattern(text, room, place)
+  const wild = hasWildcard(text)
+  for (const name of names) checkName(name, wild ? hostnameMask : hostname, place)
+  if (wild) return { operator, kind: 'wildcards', masks: names.map((mask) => mask.toLowerCase()) }
+  return { operator, kind: 'names', names }
+}
+
+const sizeOf = (term: Term): number => {
+  if (term.kind === 'names') return term.names.length
+  return term.kind === 'groups' ? term.groups.length : term.masks.length
+}
+
+/**
+ * Reads a selector (contract §8); what it names need not exist. `field` is where it came from in a request.
+ * Throws `invalid` with one fault that says what is wrong and at which character.
+ */
+export function parseSelector(text: string, field = 'selector'): Selector {
+  if (text.trim() === '') throw invalid([{ field, message: 'must not be blank' }])
+  const terms: Term[] = []
+  let room = maxNames
+  for (const operand of split(text, field)) {
+    const term = parseOperand(operand, room)
+    room -= sizeOf(term)
+    terms.push(term)
+  }
+  return { text, terms }
+}

@@ -1,0 +1,252 @@
+import { type FieldFault, invalid } from '../errors.ts'
+import { unknownName } from '../nearest.ts'
+import type { Directory, SelectorCluster, SelectorHost } from './directory.ts'
+import type { Group } from './group.ts'
+import { compareNatural } from './natural-order.ts'
+import { type Operator, parseSelector, type Selector, type Term } from './parse.ts'
+import { hasWildcard, matchesWildcard } from './wildcard.ts'
+
+/**
+ * What has to exist. `all`: every exact name and group (contract §8). `names`: hosts and clusters, while a tag, os or
+ * arch may be carried by no host yet: the selector of a dynamic cluster. `none`: nothing, for showing a dynamic
+ * cluster whose hosts have since gone.
+ */
+export type Strictness = 'all' | 'names' | 'none'
+
+interface ResolveOptions {
+  /** Where the selector came from in a request; default `selector`. */
+  readonly field?: string
+  /** Default `all`. */
+  readonly strictness?: Strictness
+}
+
+/** How many unknown names one answer lists, each with its nearest: looking that up reads every name. */
+const maxFaults = 10
+
+/** How deep dynamic clusters may name one another. */
+const maxDepth = 16
+
+/** How many hosts one selector may look at, over all its groups and wildcards: some tenths of a second. */
+const maxLooks = 2_000_000
+
+type Attribute = 'status' | 'os' | 'arch'
+
+/** What one resolution has looked up; nothing outlives the call. */
+class Resolution {
+  readonly #directory: Directory
+  readonly #field: string
+  readonly #strictness: Strictness
+  readonly #faults: FieldFault[] = []
+  #unlisted = 0
+  #looks = 0
+  readonly #clusters = new Map<string, ReadonlySet<number>>()
+  /** The dynamic clusters being resolved, outermost first. */
+  readonly #path: string[] = []
+  #tags: Map<string, Map<string, Set<number>>> | undefined
+
+  constructor(directory: Directory, field: string, strictness: Strictness) {
+    this.#directory = directory
+    this.#field = field
+    this.#strictness = strictness
+  }
+
+  finish(ids: ReadonlySet<number>): SelectorHost[] {
+    if (this.#faults.length > 0) {
+      if (this.#unlisted > 0)
+        this.#faults.push({ field: this.#field, message: `and ${this.#unlisted} more that do not exist` })
+      throw invalid(this.#faults)
+    }
+    const hosts: SelectorHost[] = []
+    for (const id of ids) {
+      const host = this.#directory.hostById(id)
+      if (host) hosts.push(host)
+    }
+    return hosts.sort((a, b) => compareNatural(a.hostname, b.hostname))
+  }
+
+  evaluate(selector: Selector): ReadonlySet<number> {
+    let result = new Set<number>()
+    for (const term of selector.terms) result = combine(result, term.operator, this.#members(term))
+    return result
+  }
+
+  #members(term: Term): ReadonlySet<number> {
+    const ids = new Set<number>()
+    if (term.kind === 'names') for (const name of term.names) this.#addHost(name, ids)
+    else if (term.kind === 'wildcards') for (const mask of term.masks) this.#addMatching(mask, ids)
+    else
+      for (const group of term.groups) {
+        let members = 0
+        for (const id of this.#group(group)) {
+          ids.add(id)
+          members++
+        }
+        this.#look(members)
+      }
+    return ids
+  }
+
+  /** Keeps a long selector over a large fleet from stopping the server. */
+  #look(hosts: number): void {
+    this.#looks += hosts
+    if (this.#looks > maxLooks) {
+      const message = `its groups and wildcards look at more than ${maxLooks.toLocaleString('en-US')} hosts: use fewer`
+      throw invalid([{ field: this.#field, message }])
+    }
+  }
+
+  #addHost(name: string, ids: Set<number>): void {
+    const host = this.#directory.host(name.toLowerCase())
+    if (host) ids.add(host.id)
+    else this.#missing('names', 'host', name, () => this.#directory.hosts.map((known) => known.hostname))
+  }
+
+  #addMatching(mask: string, ids: Set<number>): void {
+    this.#look(this.#directory.hosts.length)
+    for (const host of this.#directory.hosts)
+      if (matchesWildcard(mask, host.hostname.toLowerCase())) ids.add(host.id)
+  }
+
+  #group(group: Group): Iterable<number> {
+    switch (group.by) {
+      case 'everything':
+        return this.#directory.hosts.map((host) => host.id)
+      case 'id':
+        if (this.#directory.hostById(group.id)) return [group.id]
+        return this.#missing('names', 'host', `@id:${group.id}`, () => [])
+      case 'cluster':
+        return this.#cluster(group.name)
+      case 'tag':
+        return this.#tag(group.key, group.value)
+      case 'status':
+      case 'os':
+      case 'arch':
+        return this.#attribute(group.by, group.value)
+    }
+  }
+
+  #attribute(by: Attribute, value: string): Iterable<number> {
+    this.#look(this.#directory.hosts.length)
+    const wild = hasWildcard(value)
+    const ids: number[] = []
+    for (const host of this.#directory.hosts) {
+      const held = host[by]?.toLowerCase()
+      if (held !== undefined && (wild ? matchesWildcard(value, held) : held === value)) ids.push(host.id)
+    }
+    // A status exists whether or not a host has it just now; an os or arch only through the hosts that report it.
+    if (ids.length > 0 || wild || by === 'status') return ids
+    return this.#missing('all', 'group', `@${by}:${value}`, () =>
+      this.#directory.hosts.flatMap((host) => (host[by] === null ? [] : [`@${by}:${host[by]}`])),
+    )
+  }
+
+  #tag(key: string, value: string): Iterable<number> {
+    this.#tags ??= indexTags(this.#directory.hosts)
+    const values = this.#tags.get(key)
+    if (hasWildcard(value)) {
+      this.#look(values?.size ?? 0)
+      const ids: number[] = []
+      for (const [held, carriers] of values ?? []) if (matchesWildcard(value, held)) ids.push(...carriers)
+      return ids
+    }
+    const carriers = values?.get(value)
+    if (carriers) return carriers
+    const tags = this.#tags
+    return this.#missing('all', 'group', `@${key}:${value}`, () => {
+      const known = values ? [[key, values] as const] : tags
+      return [...known].flatMap(([tag, held]) => [...held.keys()].map((text) => `@${tag}:${text}`))
+    })
+  }
+
+  #cluster(name: string): Iterable<number> {
+    if (hasWildcard(name)) {
+      const names = [...this.#directory.clusterNames()]
+      this.#look(names.length)
+      const matching = names.filter((known) => matchesWildcard(name, known.toLowerCase()))
+      return matching.flatMap((known) => [...this.#cluster(known.toLowerCase())])
+    }
+    const known = this.#clusters.get(name)
+    if (known) return known
+    const cluster = this.#directory.cluster(name)
+    if (!cluster) return this.#missing('names', 'cluster', name, () => this.#directory.clusterNames())
+    const members =
+      cluster.selector === null ? new Set(cluster.hostIds) : this.#dynamic(cluster, cluster.selector)
+    this.#clusters.set(name, members)
+    return members
+  }
+
+  #dynamic(cluster: SelectorCluster, selector: string): ReadonlySet<number> {
+    const loop = this.#path.includes(cluster.name)
+    if (loop || this.#path.length >= maxDepth) {
+      const path = [...this.#path, cluster.name].join(' → ')
+      const message = loop
+        ? `cluster ${cluster.name} contains itself: ${path}`
+        : `clusters name one another more than ${maxDepth} deep: ${path}`
+      throw invalid([{ field: this.#field, message }])
+    }
+    this.#path.push(cluster.name)
+    const members = this.evaluate(parseSelector(selector, this.#field))
+    this.#path.pop()
+    return members
+  }
+
+  /** Notes what does not exist, where that is a fault; stands for no host. */
+  #missing(least: 'all' | 'names', kind: string, name: string, names: () => Iterable<string>): number[] {
+    const inCluster = this.#path.at(-1)
+    const strictness = this.#strictness === 'all' && inCluster !== undefined ? 'names' : this.#strictness
+    if (strictness === 'none' || (least === 'all' && strictness === 'names')) return []
+    if (this.#faults.length >= maxFaults) {
+      this.#unlisted++
+      return []
+    }
+    const within = inCluster === undefined ? '' : ` (in the selector of cluster ${inCluster})`
+    this.#faults.push({ field: this.#field, message: unknownName(kind, name, names()) + within })
+    return []
+  }
+}
+
+/** Key → value → the hosts that carry it, keys and values in lower case. */
+function indexTags(hosts: readonly SelectorHost[]): Map<string, Map<string, Set<number>>> {
+  const index = new Map<string, Map<string, Set<number>>>()
+  for (const host of hosts)
+    for (const [key, value] of Object.entries(host.tags)) {
+      const lowerKey = key.toLowerCase()
+      let values = index.get(lowerKey)
+      if (!values) index.set(lowerKey, (values = new Map<string, Set<number>>()))
+      const lowerValue = value.toLowerCase()
+      const carriers = values.get(lowerValue)
+      if (carriers) carriers.add(host.id)
+      else values.set(lowerValue, new Set([host.id]))
+    }
+  return index
+}
+
+/** Changes `left` where it can: the cost is that of `right`. */
+function combine(left: Set<number>, operator: Operator, right: ReadonlySet<number>): Set<number> {
+  switch (operator) {
+    case ',':
+      for (const id of right) left.add(id)
+      return left
+    case '!':
+      for (const id of right) left.delete(id)
+      return left
+    case '&':
+      return new Set([...right].filter((id) => left.has(id)))
+    case '^':
+      for (const id of right) if (!left.delete(id)) left.add(id)
+      return left
+  }
+}
+
+/**
+ * The hosts that a selector names, in natural order of their names (contract §8). Throws `invalid` with a fault for
+ * every exact name and group that does not exist, each with the nearest name. Wildcards may match nothing.
+ */
+export function resolveSelector(
+  selector: Selector,
+  directory: Directory,
+  { field = 'selector', strictness = 'all' }: ResolveOptions = {},
+): SelectorHost[] {
+  const resolution = new Resolution(directory, field, strictness)
+  return resolution.finish(resolution.evaluate(selector))
+}

@@ -1,0 +1,13 @@
+import { invalid, type RsmError } from '../errors.ts'
+
+/** Where a piece of a selector stands, and under which field of a request it came. */
+export interface Place {
+  readonly field: string
+  /** From 0; people are told from 1. */
+  readonly at: number
+}
+
+/** A selector that can't be read: says what and where. */
+export function syntaxError(message: string, place: Place): RsmError {
+  return invalid([{ field: place.field, message: `${message} (at character ${place.at + 1})` }])
+}

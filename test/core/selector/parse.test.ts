@@ -1,0 +1,90 @@
+import test from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import { parseSelector } from '../../../src/core/selector/parse.ts'
+
+function messageOf(text: string): string {
+  try {
+    parseSelector(text, 'target.selector')
+  } catch (error) {
+    if (error instanceof RsmError && error.code === 'invalid' && error.fields[0]?.field === 'target.selector')
+      return error.fields[0].message
+    throw error
+  }
+  return 'no fault'
+}
+
+const faults: readonly (readonly [text: string, message: RegExp])[] = [
+  ['', /must not be blank/],
+  ['  ', /must not be blank/],
+  ['a,,b', /missing beside an operator \(at character 3\)/],
+  [',a', /missing beside an operator \(at character 1\)/],
+  ['a,', /missing beside an operator \(at character 3\)/],
+  ['!a', /missing beside an operator/],
+  ['web[1', /bracket that is not closed \(at character 4\)/],
+  ['web1]', /closing bracket without an opening one \(at character 5\)/],
+  ['web[[1]]', /bracket inside a bracket/],
+  ['web[]', /empty range \(at character 5\)/],
+  ['web[1,,2]', /empty range \(at character 7\)/],
+  ['web[a]', /"a" is not a number or a range/],
+  ['web[-3]', /"-3" is not a number or a range/],
+  ['web[1-2-3]', /is not a number or a range/],
+  ['web[5-3]', /"5-3" runs backwards/],
+  ['web[1-9/0]', /step of "1-9\/0" is 0/],
+  ['web[1/2]', /is not a number or a range/],
+  ['db1,web[01-3]', /padding of unlike length in "01-3": .*\(at character 9\)/],
+  ['web[1-010]', /padding of unlike length/],
+  ['1[9-10]', /touches digits outside its bracket/],
+  ['web[1-2][3-4]', /digits between them/],
+  ['web[1-2]0[3-4]', /digits between them/],
+  ['web1 web2', /a space in "web1 web2": names are separated by commas/],
+  ['web$', /"web\$" is not a host name/],
+  ['web@db', /is not a host name/],
+  ['a'.repeat(254), /at most 253/],
+  ['@', /name of a group is missing/],
+  ['@status:ONLIN', /no such status: ONLIN \(did you mean ONLINE\?\)/],
+  ['@id:x', /"x" is not the id of a host/],
+  ['@id:0', /"0" is not the id/],
+  ['@tag:os', /write @tag:KEY:VALUE/],
+  ['@b@d', /not the name of a cluster/],
+  ['@:x', /not the key of a tag/],
+  ['n[1-9999999999999999]', /more than 15 digits/],
+]
+
+for (const [text, message] of faults)
+  test(`refuses ${JSON.stringify(text.slice(0, 20))}, saying what and where`, (t) => {
+    t.regex(messageOf(text), message)
+  })
+
+test('an expansion past 100,000 names is refused at once, however large it is', (t) => {
+  const begun = performance.now()
+  for (const text of ['n[1-1000000000]', 'n[1-100001]', 'a[1-999]b[1-999]c[1-999]', 'a[1-60000],b[1-60000]'])
+    t.regex(messageOf(text), /more than 100,000 names/)
+  t.true(performance.now() - begun < 2000)
+  t.is(messageOf('n[1-100000]'), 'no fault')
+})
+
+test('operands keep their operators and their order', (t) => {
+  const { terms } = parseSelector('web[1-2] ! web2 & @env:prod ^ db*')
+  t.deepEqual(terms, [
+    { operator: ',', kind: 'names', names: ['web1', 'web2'] },
+    { operator: '!', kind: 'names', names: ['web2'] },
+    { operator: '&', kind: 'groups', groups: [{ by: 'tag', key: 'env', value: 'prod' }] },
+    { operator: '^', kind: 'wildcards', masks: ['db*'] },
+  ])
+})
+
+test('groups are read as contract §8 lists them', (t) => {
+  const groups: readonly (readonly [string, unknown])[] = [
+    ['@*', { by: 'everything' }],
+    ['@Web Shop', { by: 'cluster', name: 'web shop' }],
+    ['@env:Prod', { by: 'tag', key: 'env', value: 'prod' }],
+    ['@url:http://x', { by: 'tag', key: 'url', value: 'http://x' }],
+    ['@status:online', { by: 'status', value: 'online' }],
+    ['@os:Linux', { by: 'os', value: 'linux' }],
+    ['@arch:arm64', { by: 'arch', value: 'arm64' }],
+    ['@id:17', { by: 'id', id: 17 }],
+    ['@tag:os:plan9', { by: 'tag', key: 'os', value: 'plan9' }],
+  ]
+  for (const [text, group] of groups)
+    t.deepEqual(parseSelector(text).terms, [{ operator: ',', kind: 'groups', groups: [group] }] as never)
+})

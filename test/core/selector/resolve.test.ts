@@ -1,0 +1,152 @@
+import test from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import { isUnknownName } from '../../../src/core/nearest.ts'
+import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
+import { parseSelector } from '../../../src/core/selector/parse.ts'
+import { resolveSelector, type Strictness } from '../../../src/core/selector/resolve.ts'
+
+function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
+  return { id, hostname, tags: {}, status: 'ONLINE', os: 'Linux', arch: 'x64', ...more }
+}
+
+const directory = createDirectory(
+  [
+    host(1, 'web10', { tags: { env: 'prod' } }),
+    host(2, 'web2', { tags: { env: 'prod', os: 'plan9' }, arch: 'arm64' }),
+    host(3, 'Web1', { tags: { ENV: 'Test' }, status: 'OFFLINE' }),
+    host(4, 'db1', { os: null, arch: null }),
+  ],
+  [
+    { name: 'Front', hostIds: [1, 2, 99], selector: null },
+    { name: 'none', hostIds: [], selector: null },
+    { name: 'dynamic', hostIds: [], selector: '@front ! web2' },
+    { name: 'future', hostIds: [], selector: '@env:not-yet' },
+    { name: 'stale', hostIds: [], selector: 'web1,gone' },
+    { name: 'ouro', hostIds: [], selector: '@boros' },
+    { name: 'boros', hostIds: [], selector: 'web1,@ouro' },
+  ],
+)
+
+function names(text: string, strictness: Strictness = 'all'): string {
+  const hosts = resolveSelector(parseSelector(text), directory, { strictness })
+  return hosts.map((found) => found.hostname).join(' ')
+}
+
+function faults(text: string, strictness: Strictness = 'all'): string[] {
+  try {
+    resolveSelector(parseSelector(text), directory, { field: 'target.selector', strictness })
+  } catch (error) {
+    if (error instanceof RsmError && error.fields.every((fault) => fault.field === 'target.selector'))
+      return error.fields.map((fault) => fault.message)
+    throw error
+  }
+  return []
+}
+
+const cases: readonly (readonly [selector: string, hosts: string])[] = [
+  ['web10,WEB1,web2', 'Web1 web2 web10'],
+  ['web[1-2]', 'Web1 web2'],
+  ['web1,web1', 'Web1'],
+  ['web*', 'Web1 web2 web10'],
+  ['?b1', 'db1'],
+  ['WEB?', 'Web1 web2'],
+  ['w*[1-2]', 'Web1 web2'],
+  ['nothing*', ''],
+  ['@*', 'db1 Web1 web2 web10'],
+  ['@*!web*', 'db1'],
+  ['@*!web*,web2&@env:prod', 'web2'],
+  ['web1^@*', 'db1 web2 web10'],
+  ['@FRONT', 'web2 web10'],
+  ['@fr*', 'web2 web10'],
+  ['@none', ''],
+  ['@dynamic', 'web10'],
+  ['@future', ''],
+  ['@env:prod', 'web2 web10'],
+  ['@Env:TEST', 'Web1'],
+  ['@env:*', 'Web1 web2 web10'],
+  ['@env:x*', ''],
+  ['@os:linux', 'Web1 web2 web10'],
+  ['@tag:os:plan9', 'web2'],
+  ['@arch:arm64', 'web2'],
+  ['@status:offline', 'Web1'],
+  ['@status:WARNING', ''],
+  ['@id:4', 'db1'],
+  ['@id:[1-3]!@id:2', 'Web1 web10'],
+]
+
+for (const [selector, hosts] of cases)
+  test(`'${selector}' selects ${hosts === '' ? 'no host' : hosts}`, (t) => {
+    t.is(names(selector), hosts)
+  })
+
+test('an exact name or group that does not exist is named, with the nearest', (t) => {
+  t.deepEqual(faults('wbe2,@frnt,@env:prd,@os:linus,@arch:arm46,@nokey:x,@id:17'), [
+    'no such host: wbe2 (did you mean web2?)',
+    'no such cluster: frnt (did you mean Front?)',
+    'no such group: @env:prd (did you mean @env:prod?)',
+    'no such group: @os:linus (did you mean @os:Linux?)',
+    'no such group: @arch:arm46 (did you mean @arch:arm64?)',
+    'no such group: @nokey:x',
+    'no such host: @id:17',
+  ])
+  t.true(faults('wbe2').every(isUnknownName))
+})
+
+test('a name that does not exist is a fault in an exclusion too', (t) => {
+  t.deepEqual(faults('@*!wbe2'), ['no such host: wbe2 (did you mean web2?)'])
+})
+
+test('of many unknown names the first are listed and the rest counted', (t) => {
+  const messages = faults('n[1-100000]')
+  t.is(messages.length, 11)
+  t.is(messages.at(-1), 'and 99990 more that do not exist')
+})
+
+test('strictness says what has to exist', (t) => {
+  t.deepEqual(faults('@env:not-yet', 'names'), [])
+  t.is(faults('gone', 'names').length, 1)
+  t.is(faults('@gone', 'names').length, 1)
+  t.is(names('web1,gone,@gone,@env:gone,@id:77', 'none'), 'Web1')
+  t.deepEqual(faults('@stale'), ['no such host: gone (in the selector of cluster stale)'])
+  t.is(names('@stale', 'none'), 'Web1')
+})
+
+test('clusters that name one another in a circle are refused, with the circle', (t) => {
+  t.deepEqual(faults('@ouro'), ['cluster ouro contains itself: ouro → boros → ouro'])
+})
+
+test('10,000 hosts resolve without a noticeable wait', (t) => {
+  const hosts = Array.from({ length: 10_000 }, (_, n) =>
+    host(n + 1, `rack${n % 100}n${Math.floor(n / 100)}`, { tags: { env: n % 2 ? 'prod' : 'test' } }),
+  )
+  const fleet = createDirectory(hosts, [])
+  const begun = performance.now()
+  t.is(resolveSelector(parseSelector('rack[0-99]n[0-99]&@env:prod!rack1*'), fleet).length, 4400)
+  const took = performance.now() - begun
+  t.log(`${took.toFixed(1)} ms`)
+  t.true(took < 2000)
+})
+
+test('a selector that would look at the whole fleet over and over is refused in bounded time', (t) => {
+  const hosts = Array.from({ length: 10_000 }, (_, n) => host(n + 1, `n${n}`, { tags: { dc: 'fra' } }))
+  const fleet = createDirectory(hosts, [])
+  for (const text of [
+    '@dc:fra,'.repeat(2000),
+    '*x*y*,'.repeat(2000),
+    'x[1-100000]*,',
+    '@os:linux,@*,'.repeat(1000),
+  ]) {
+    const begun = performance.now()
+    const selector = parseSelector(`${text}n1`)
+    t.throws(() => resolveSelector(selector, fleet), { message: /look at more than 2,000,000 hosts/ })
+    t.true(performance.now() - begun < 5000)
+  }
+  t.is(resolveSelector(parseSelector('@id:[1-5000]'), fleet).length, 5000)
+})
+
+test('a hostile wildcard is matched in bounded time', (t) => {
+  const fleet = createDirectory([host(1, 'a'.repeat(253))], [])
+  const begun = performance.now()
+  t.is(resolveSelector(parseSelector(`${'*a'.repeat(100)}*b`), fleet).length, 0)
+  t.true(performance.now() - begun < 1000)
+})
