@@ -1,0 +1,83 @@
+import type { AgentStatus, HostStatus, Metrics } from './protocol/http/hosts.ts'
+
+/** A host's status and, unless it is ONLINE, why (contract §3 "Hosts and their status"). */
+export interface HostStanding {
+  readonly status: HostStatus
+  readonly reason: string | null
+}
+
+/** What the server knows of a host when it judges its status. */
+export interface HostSigns {
+  /** Whether an agent has ever registered for it. */
+  readonly registered: boolean
+  /**
+   * Since the last heartbeat or registration, or since the server's start where that is later: after a restart the
+   * count starts anew. By the monotonic clock.
+   */
+  readonly secondsSilent: number
+  /** Seconds. */
+  readonly heartbeatInterval: number
+  /** Of the last heartbeat since the server's start; a registration counts as HEALTHY; null when there was neither. */
+  readonly agentStatus: AgentStatus | null
+  readonly metrics: Metrics | null
+  /** What stood before: it makes a warning last until it clears, and outlives a restart of the server. */
+  readonly last: HostStanding | null
+  /** Two agents have been found to use one identity (contract §6). */
+  readonly duplicateIdentity: boolean
+  /** Percent at which a measure warns, default 90. */
+  readonly warnPercent?: number
+  /** Percent below which a warning clears, default 85. */
+  readonly clearPercent?: number
+}
+
+/** Heartbeat intervals without a heartbeat that make a host OFFLINE (seed). */
+export const silentIntervals = 3
+
+/** How many measures a reason names: the fullest. */
+const maxMeasures = 3
+
+interface Measure {
+  readonly name: string
+  readonly percent: number
+}
+
+function measuresOf(metrics: Metrics | null): Measure[] {
+  if (!metrics) return []
+  return [
+    { name: 'cpu', percent: metrics.cpu.usagePercent },
+    { name: 'memory', percent: metrics.memory.usagePercent },
+    ...metrics.disk.map((disk) => ({ name: `disk ${disk.mountPoint}`, percent: disk.usagePercent })),
+  ]
+}
+
+/** Rounded down: 89.6 % must not read as the 90 % at which it would warn. */
+const describe = ({ name, percent }: Measure): string => `${name} ${Math.floor(percent)} %`
+
+function warnings(signs: HostSigns): string[] {
+  const { agentStatus, warnPercent = 90, clearPercent = 85 } = signs
+  const reasons: string[] = []
+  if (signs.duplicateIdentity) reasons.push('two agents use the identity of this host')
+  if (agentStatus !== null && agentStatus !== 'HEALTHY') reasons.push(`the agent reports ${agentStatus}`)
+  const measures = measuresOf(signs.metrics).sort((a, b) => b.percent - a.percent)
+  let high = measures.filter((measure) => measure.percent >= warnPercent)
+  if (high.length === 0 && signs.last?.status === 'WARNING')
+    high = measures.filter((measure) => measure.percent >= clearPercent)
+  reasons.push(...high.slice(0, maxMeasures).map((measure) => describe(measure)))
+  if (high.length > maxMeasures) reasons.push(`${high.length - maxMeasures} more`)
+  return reasons
+}
+
+/** The status of a host from all that is known of it; a decision without a clock (contract §3). */
+export function hostStatus(signs: HostSigns): HostStanding {
+  if (!signs.registered) return { status: 'OFFLINE', reason: 'never heard' }
+  if (signs.secondsSilent >= silentIntervals * signs.heartbeatInterval) {
+    // Nothing new since a restart: what was OFFLINE before has been silent for longer than we have run.
+    if (signs.agentStatus === null && signs.last?.status === 'OFFLINE') return signs.last
+    return { status: 'OFFLINE', reason: `no heartbeat for ${Math.floor(signs.secondsSilent)} s` }
+  }
+  if (signs.agentStatus === null && !signs.duplicateIdentity)
+    return signs.last ?? { status: 'OFFLINE', reason: 'not heard since the server started' }
+  const reasons = warnings(signs)
+  if (reasons.length > 0) return { status: 'WARNING', reason: reasons.join(', ') }
+  return { status: 'ONLINE', reason: null }
+}
