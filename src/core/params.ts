@@ -1,0 +1,65 @@
+import type { FieldFault } from './errors.ts'
+
+/**
+ * Names of environment variables that change how programs load or run, and what they do (contract §4). Collected from
+ * bash(1), ld.so(8) and its list of variables that setuid programs drop, and the manuals of the interpreters. Names
+ * are compared as written: `path` is an ordinary name on Linux.
+ */
+const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
+  [/^(PATH|CDPATH|EXECIGNORE)$/, 'decides which programs and folders are found'],
+  [/^(LD_|DYLD_)/, 'makes the dynamic linker load other libraries'],
+  [
+    /^(GCONV_PATH|GETCONF_DIR|GLIBC_TUNABLES|LOCPATH|NIS_PATH|NLSPATH|TZDIR)$|^MALLOC_/,
+    'changes what the C library loads',
+  ],
+  [/^(HOSTALIASES|LOCALDOMAIN|RESOLV_HOST_CONF|RES_OPTIONS)$/, 'changes how host names are resolved'],
+  [/^(ENV|PROMPT_COMMAND|PS[0-4])$|^BASH(_|OPTS$)/, 'is run or obeyed by the shell'],
+  [/^(GLOBIGNORE|IFS|POSIXLY_CORRECT|SHELLOPTS)$/, 'changes how the shell reads a script'],
+  [
+    /^(_|BASHPID|DIRSTACK|EPOCHREALTIME|EPOCHSECONDS|EUID|FUNCNAME|GROUPS|LINENO|OLDPWD|OPTIND|PIPESTATUS|PPID|PWD|RANDOM|SECONDS|SHLVL|SRANDOM|UID)$/,
+    'is set by the shell itself, so the script would not see this value',
+  ],
+  [/^(HOME|LOGNAME|SHELL|USER)$/, 'is set by the agent for the user that runs the script'],
+  [/^RSM_/, 'is kept for rsm itself'],
+  [/^PYTHON([A-Z]|_(?!VERSION$))/, 'changes what Python loads or how it runs'],
+  [
+    /^NODE_(EXTRA_CA_CERTS|OPTIONS|PATH|REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)$/,
+    'changes what Node.js loads or trusts',
+  ],
+  [/^PERL(5|LIB$|IO)/, 'changes what Perl loads'],
+  [/^(RUBYLIB|RUBYOPT|RUBYSHELL|GEM_HOME|GEM_PATH|BUNDLE_GEMFILE)$/, 'changes what Ruby loads'],
+  [/^(CLASSPATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$/, 'changes what Java loads'],
+  [/^LUA_(C?PATH|INIT)(_|$)|^(PHPRC|PHP_INI_SCAN_DIR|TCLLIBPATH)$/, 'changes what an interpreter loads'],
+  [/^(PSModulePath|__PSLockdownPolicy)$/, 'changes what PowerShell loads'],
+  [
+    /^DOTNET_(ADDITIONAL_DEPS|ROOT.*|SHARED_STORE|STARTUP_HOOKS)$|^(CORECLR|COR)_(ENABLE_PROFILING|PROFILER)/,
+    'changes what .NET, and so PowerShell, loads',
+  ],
+  [
+    /^(OPENSSL_CONF|OPENSSL_ENGINES|OPENSSL_MODULES|SSLKEYLOGFILE)$/,
+    'changes what OpenSSL loads or gives away',
+  ],
+  [/^(TERMCAP|TERMINFO|TERMINFO_DIRS|TERMPATH)$/, 'changes what terminal programs load'],
+  [
+    /^GIT_(ASKPASS|CONFIG.*|EDITOR|EXEC_PATH|EXTERNAL_DIFF|PAGER|PROXY_COMMAND|SEQUENCE_EDITOR|SSH|SSH_COMMAND|TEMPLATE_DIR)$/,
+    'makes git run other programs',
+  ],
+  [/^(LESSCLOSE|LESSOPEN|SSH_ASKPASS|SUDO_ASKPASS)$/, 'makes other programs run a command'],
+]
+
+/** A fault for every name that a script's parameter may not have; values are never looked at, nor shown. */
+export function paramFaults(
+  field: 'params' | 'secretParams',
+  params: Readonly<Record<string, string>>,
+): FieldFault[] {
+  const faults: FieldFault[] = []
+  for (const name of Object.keys(params)) {
+    const effect = reserved.find(([names]) => names.test(name))?.[1]
+    if (effect !== undefined)
+      faults.push({
+        field: `${field}.${name}`,
+        message: `${name} ${effect}: choose another name, or set it inside the script`,
+      })
+  }
+  return faults
+}
