@@ -1,0 +1,146 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import test from 'ava'
+
+/** `disk` is what server, agent and client share of files and locks. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  core: ['core'],
+  disk: ['disk', 'core'],
+  server: ['server', 'core', 'disk'],
+  agent: ['agent', 'core', 'disk'],
+  client: ['client', 'core', 'disk'],
+  ui: ['ui', 'core', 'client'],
+  web: ['web', 'core', 'client'],
+  commands: ['commands', 'ui', 'client', 'core'],
+}
+
+/** The commands that hold a server or an agent in their own process, and load them when run. */
+const hosting: Readonly<Record<string, readonly string[]>> = {
+  'commands/server/start.ts': ['server'],
+  'commands/agent/run.ts': ['agent'],
+  'commands/quickstart.ts': ['server', 'agent'],
+}
+
+/** Core decides and never acts: nothing of the outside world, no clock, no chance. */
+const coreMayImport = new Set(['ajv', 'typebox', 'tweetnacl'])
+
+interface Import {
+  readonly from: string
+  readonly how: 'static' | 'await' | 'type'
+}
+
+const comments = /\/\*[\s\S]*?\*\/|(?<![:'"`\\])\/\/.*$/gm
+const statements =
+  /^[ \t]*(?:import|export)\s+(?<type>type\s)?(?:[^'"`;]*?\sfrom\s+)?(?<quote>['"])(?<from>[^'"]+)\k<quote>|\bimport\(\s*['"`](?<later>[^'"`]+)['"`]\s*\)/gm
+
+function importsOf(text: string): Import[] {
+  return [...text.replaceAll(comments, '').matchAll(statements)].map(({ groups = {} }) =>
+    groups.later === undefined
+      ? { from: groups.from ?? '', how: groups.type === undefined ? 'static' : 'type' }
+      : { from: groups.later, how: 'await' },
+  )
+}
+
+/** Every rule that `file` (relative to src) breaks with its imports. */
+function breaches(file: string, text: string): string[] {
+  const own = file.split('/')[0] ?? ''
+  const found: string[] = []
+  for (const { from, how } of importsOf(text)) {
+    const told = `${file} imports ${from}`
+    if (!from.startsWith('.')) {
+      if (own === 'core' && !coreMayImport.has(from.split('/')[0] ?? '')) found.push(`${told}: core is pure`)
+      continue
+    }
+    const target = path.posix.join(path.posix.dirname(file), from)
+    const room = target.split('/')[0] ?? ''
+    if (target.startsWith('..')) {
+      if (!from.endsWith('package.json')) found.push(`${told}: outside src`)
+    } else if (hosting[file]?.includes(room)) {
+      if (how === 'static') found.push(`${told}: load it by await import`)
+    } else if (mayImport[own]?.includes(room) !== true) found.push(`${told}: ${own} may not`)
+  }
+  if (
+    own === 'core' &&
+    /\b(?:setTimeout|setInterval|setImmediate|Date\.now|performance\.now|Math\.random|fetch)\(|\bnew Date\(\)|\bprocess\./.test(
+      text.replaceAll(comments, ''),
+    )
+  )
+    found.push(`${file} reads a clock, a timer, chance or the process: core is pure`)
+  return found
+}
+
+const src = path.resolve('src')
+
+function sources(): string[] {
+  const entries = readdirSync(src, { recursive: true, withFileTypes: true })
+  return entries
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
+    .map((entry) => path.relative(src, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
+}
+
+test('every source file keeps the import rules of the house', (t) => {
+  const files = sources()
+  t.true(files.length > 20, 'the sources are found')
+  const found = files.flatMap((file) => breaches(file, readFileSync(path.join(src, file), 'utf8')))
+  t.deepEqual(found, [])
+})
+
+test('every folder of src has a rule', (t) => {
+  const rooms = new Set(sources().flatMap((file) => (file.includes('/') ? [file.split('/')[0] ?? ''] : [])))
+  for (const room of rooms) t.true(room in mayImport, room)
+})
+
+test('imports are found in every form', (t) => {
+  const text = [
+    `import 'a'`,
+    `import b from "b"`,
+    `import {\n  type C,\n  c,\n} from 'c'`,
+    `import type { D } from 'd'`,
+    `export { e } from 'e'`,
+    `export * from 'f'`,
+    `const g = await import('g')`,
+    `// import 'no'`,
+    `/* import 'no' */ const url = 'http://x' // see import('no')`,
+    `import h, * as i from 'h'`,
+  ].join('\n')
+  t.deepEqual(
+    importsOf(text).map(({ from, how }) => `${from} ${how}`),
+    ['a static', 'b static', 'c static', 'd type', 'e static', 'f static', 'g await', 'h static'],
+  )
+})
+
+const broken: readonly (readonly [file: string, text: string])[] = [
+  ['core/x.ts', `import fs from 'node:fs'`],
+  ['core/x.ts', `import { createHash } from 'node:crypto'`],
+  ['core/x.ts', `import http from 'http'`],
+  ['core/x.ts', `const { spawn } = await import('node:child_process')`],
+  ['core/x.ts', `import type { Store } from '../server/store/store.ts'`],
+  ['core/x.ts', `export const now = () => Date.now()`],
+  ['core/x.ts', `setTimeout(() => {}, 1)`],
+  ['server/x.ts', `import { run } from '../agent/runner.ts'`],
+  ['agent/x.ts', `import type { Hub } from '../server/hub/hub.ts'`],
+  ['agent/x.ts', `import { profiles } from '../client/profiles.ts'`],
+  ['client/x.ts', `import { table } from '../ui/table.ts'`],
+  ['ui/x.ts', `import { lock } from '../disk/lock.ts'`],
+  ['commands/exec.ts', `import { startServer } from '../server/main.ts'`],
+  ['commands/exec.ts', `const { startServer } = await import('../server/main.ts')`],
+  ['commands/server/start.ts', `import { startServer } from '../../server/main.ts'`],
+  ['commands/server/start.ts', `const { run } = await import('../../agent/main.ts')`],
+  ['server/x.ts', `import { helper } from '../../test/helpers/server.ts'`],
+]
+for (const [file, text] of broken)
+  test(`the rules refuse ${file}: ${text}`, (t) => {
+    t.is(breaches(file, text).length, 1)
+  })
+
+const kept: readonly (readonly [file: string, text: string])[] = [
+  ['core/x.ts', `import { Type } from 'typebox'\nimport { y } from './protocol/y.ts'`],
+  ['server/store/x.ts', `import fs from 'node:fs'\nimport { lock } from '../../disk/lock.ts'`],
+  ['commands/server/start.ts', `const { startServer } = await import('../../server/main.ts')`],
+  ['commands/quickstart.ts', `const { run } = await import('../agent/main.ts')`],
+  ['commands/exec.ts', `import { table } from '../ui/table.ts'`],
+]
+for (const [file, text] of kept)
+  test(`the rules allow ${file}: ${text.replaceAll('\n', '; ')}`, (t) => {
+    t.deepEqual(breaches(file, text), [])
+  })
