@@ -6,6 +6,7 @@ import type {
   MaxFailures,
   ResultStatus,
   Strategy,
+  TaskResult,
   TaskStatus,
 } from '../../core/protocol/http/tasks.ts'
 
@@ -121,6 +122,8 @@ export interface TaskRecord {
   scriptVersion: number | null
   scriptName: string | null
   type: ScriptType
+  /** The text that runs; null when the task is final: then it stands in the task's archive. */
+  content: string | null
   params: Record<string, string>
   /** JSON of `secretParams`, sealed; removed when the task is final. */
   secretParams: Sealed | null
@@ -168,6 +171,8 @@ export interface ExecutionRecord {
   truncated: boolean
   outputComplete: boolean
   error: string | null
+  /** What was learnt after the final state (contract §4). */
+  lateResult: TaskResult['lateResult']
 }
 
 /** An Idempotency-Key of a user, for 24 h; id is `userId/key`. */

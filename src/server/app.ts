@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { httpStatus, invalid, RsmError } from '../core/errors.ts'
+import { guard } from './auth.ts'
+import type { Credentials } from './credentials.ts'
+import { jsonParser } from './json-body.ts'
+import type { Log } from './log.ts'
+import type { Store } from './store/store.ts'
+import { bodyAjv, fieldFaults, queryAjv } from './validation.ts'
+
+/** Bodies of requests (contract §1). */
+const bodyLimit = 2 * 1024 * 1024
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const requestId = /^[A-Za-z0-9._-]{1,64}$/
+
+/** An answer that already is an envelope. */
+class Envelope {
+  readonly code: number
+  readonly message: string
+  readonly errors: readonly { field: string; message: string }[] | undefined
+  constructor(code: number, message: string, errors?: readonly { field: string; message: string }[]) {
+    this.code = code
+    this.message = message
+    this.errors = errors
+  }
+}
+
+const frameworkCodes: Record<string, [RsmError['code'], string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', `The body is larger than ${bodyLimit} bytes`],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media_type', 'The body has to be application/json'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid', 'The body is not as long as its Content-Length says'],
+}
+
+/** Any thrown value as an RsmError; what is not ours and not the framework's becomes `internal`. */
+function asRsmError(error: FastifyError | RsmError): RsmError {
+  if (error instanceof RsmError) return error
+  if (error.validation) {
+    const faults = fieldFaults(error.validation as Parameters<typeof fieldFaults>[0])
+    return invalid(faults)
+  }
+  const known = frameworkCodes[error.code]
+  if (known) return new RsmError(known[0], known[1])
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
+    return new RsmError('invalid', error.message)
+  return new RsmError('internal', 'Internal server error', { cause: error })
+}
+
+function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
+  const status = httpStatus(error)
+  if (error.retryAfter !== undefined) reply.header('retry-after', error.retryAfter)
+  const message = error.code === 'internal' ? 'Internal server error' : error.message
+  return reply
+    .code(status)
+    .send(new Envelope(status, message, error.fields.length > 0 ? error.fields : undefined))
+}
+
+/** Every path answers a method that it has not with 405 and `Allow`. */
+function answerOtherMethods(app: AppInstance, routes: Map<string, Set<string>>): void {
+  for (const [url, known] of routes) {
+    const allow = [...known].filter((method) => method !== 'HEAD').join(', ')
+    const others = methods.filter((method) => !known.has(method))
+    app.route({
+      method: others,
+      url,
+      config: { allow: { anyCaller: true } },
+      onRequest: async (request, reply) => {
+        reply.header('allow', allow)
+        throw new RsmError('method_not_allowed', `${request.method} is not allowed here; allowed: ${allow}`)
+      },
+      handler: () => undefined,
+    })
+  }
+}
+
+export interface AppDependencies {
+  store: Store
+  credentials: Credentials
+  log: Log
+  /** False while starting or stopping: then everything but health answers 503. */
+  accepting(): boolean
+}
+
+/** The HTTP application, without listening: tests inject requests into it. `register` adds the routes. */
+export function buildApp(deps: AppDependencies, register: (app: AppInstance) => void) {
+  const app = newApp()
+  const routes = new Map<string, Set<string>>()
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === 'querystring' ? queryAjv : bodyAjv).compile(schema),
+  )
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data))
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    ['application/json', 'application/merge-patch+json'],
+    { parseAs: 'string', bodyLimit },
+    jsonParser(app.getDefaultJsonParser('error', 'error')),
+  )
+
+  app.addHook('onRoute', (route) => {
+    if (route.config?.allow === undefined) throw new Error(`route ${route.url} does not say who may call it`)
+    const known = routes.get(route.url) ?? new Set<string>()
+    routes.set(route.url, known)
+    for (const method of [route.method].flat()) known.add(method)
+  })
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('x-request-id', reply.request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    reply.header('cache-control', 'no-store')
+    done()
+  })
+  app.addHook('onRequest', async (request) => {
+    if (!deps.accepting() && request.routeOptions.config.allow?.open !== true)
+      throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+  })
+  app.addHook('onRequest', guard(deps.store, deps.credentials))
+  app.addHook('preValidation', (request, _reply, done) => {
+    // A body may be left out where nothing is required; where something is, every missing field is named.
+    if (request.body === undefined) request.body = {}
+    done()
+  })
+  app.addHook('preSerialization', (_request, reply, payload, done) => {
+    if (payload instanceof Envelope) return done(null, payload)
+    const code = reply.statusCode
+    done(null, { code, message: code === 201 ? 'Created' : 'OK', data: payload })
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'unknown'
+    const level = reply.statusCode >= 500 ? 'warn' : route.startsWith('/api/agent/') ? 'debug' : 'info'
+    const { statusCode: status, elapsedTime } = reply
+    const ms = Math.round(elapsedTime * 10) / 10
+    deps.log[level]({ requestId: request.id, method: request.method, route, status, ms }, 'request')
+    done()
+  })
+  app.setErrorHandler((thrown: FastifyError | RsmError, request, reply) => {
+    const error = asRsmError(thrown)
+    if (error.code === 'internal')
+      deps.log.error({ requestId: request.id, err: error.cause ?? error }, 'request failed')
+    return sendError(reply, error)
+  })
+  app.setNotFoundHandler(async (request: FastifyRequest) => {
+    throw new RsmError('not_found', `No such path: ${request.url.split('?')[0] ?? ''}`)
+  })
+  register(app)
+  answerOtherMethods(app, new Map(routes))
+  return app
+}
+
+function newApp() {
+  return Fastify({
+    logger: false,
+    bodyLimit,
+    requestTimeout: 60_000,
+    connectionTimeout: 0,
+    keepAliveTimeout: 75_000,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: true,
+    genReqId: (request: IncomingMessage) => {
+      const given = request.headers['x-request-id']
+      return typeof given === 'string' && requestId.test(given) ? given : randomUUID()
+    },
+    frameworkErrors: (error, _request, reply) => {
+      const status = error.statusCode ?? 400
+      void (reply as FastifyReply).code(status).send({ code: status, message: error.message })
+    },
+    clientErrorHandler(_error, socket) {
+      if (!socket.writable) return
+      const body = JSON.stringify({ code: 400, message: 'The request is not well-formed HTTP' })
+      socket.end(
+        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      )
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+}
+export type AppInstance = ReturnType<typeof newApp>

@@ -1,0 +1,53 @@
+import type { TaskResult } from '../core/protocol/http/tasks.ts'
+
+/** Every event of the server, by topic. */
+export interface BusEvents {
+  /** A host of this task has a new result, or the task itself changed. */
+  task: { taskId: string; change: { kind: 'host'; result: TaskResult } | { kind: 'task' } }
+  /** Output of this task was written and can be read. */
+  output: { taskId: string }
+  host: { hostId: number }
+  /** A token ended (logout, revocation, a changed password or role): what hangs on it has to close (contract §2). */
+  tokenEnded: { tokenId: number }
+  /** An agent's token was revoked, or its host deleted. */
+  agentRevoked: { agentId: string }
+}
+type Topic = keyof BusEvents
+type Listener<T extends Topic> = (event: BusEvents[T]) => void
+
+/**
+ * The one seam through which events travel. `key` narrows a subscription to one task, token or host; null hears all.
+ * Listeners must not throw or block: they note the change and come back later.
+ */
+export interface Bus {
+  publish<T extends Topic>(topic: T, key: string | number, event: BusEvents[T]): void
+  /** Answers the way to unsubscribe. */
+  subscribe<T extends Topic>(topic: T, key: string | number | null, listener: Listener<T>): () => void
+}
+
+/** The bus of a single server. */
+export function createBus(): Bus {
+  const channels = new Map<string, Set<(event: never) => void>>()
+  const channel = (topic: Topic, key: string | number | null) =>
+    key === null ? topic : `${topic}\n${typeof key}\n${key}`
+  const deliver = (name: string, event: unknown) => {
+    const listeners = channels.get(name)
+    if (listeners) for (const listener of listeners) listener(event as never)
+  }
+  return {
+    publish(topic, key, event) {
+      deliver(channel(topic, key), event)
+      deliver(channel(topic, null), event)
+    },
+    subscribe(topic, key, listener) {
+      const name = channel(topic, key)
+      const listeners = channels.get(name) ?? new Set()
+      channels.set(name, listeners)
+      listeners.add(listener)
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size === 0 && channels.get(name) === listeners) channels.delete(name)
+      }
+    },
+  }
+}

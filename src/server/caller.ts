@@ -1,0 +1,15 @@
+import type { Role } from '../core/permissions.ts'
+
+/** Whoever a bearer token stands for (contract §2). */
+export type Caller =
+  | {
+      type: 'user'
+      id: number
+      username: string
+      role: Role
+      tokenId: number
+      tokenKind: 'session' | 'personal'
+    }
+  | { type: 'agent'; hostId: number; agentId: string }
+  | { type: 'enrollment'; id: number }
+export type UserCaller = Extract<Caller, { type: 'user' }>

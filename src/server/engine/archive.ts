@@ -1,0 +1,50 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import { writeFileDurably } from '../../disk/durable.ts'
+
+/** Finished tasks that stay in memory, for those who ask right after the end. */
+const kept = 64
+
+/** What a finished task leaves beside its output: the text that ran and every host's result. */
+export interface Archived {
+  script: string
+  results: TaskResult[]
+}
+
+/** A file a task, so that the store does not grow with history. */
+export interface Archive {
+  write(taskId: string, archived: Archived): Promise<void>
+  /** Null when the file is gone (a lost disk): the task's own counts still stand. */
+  read(taskId: string): Promise<Archived | null>
+}
+
+export function createArchive(directory: string): Archive {
+  const recent = new Map<string, Archived>()
+  const path = (taskId: string) => join(directory, taskId, 'task.json')
+  const keep = (taskId: string, archived: Archived) => {
+    recent.delete(taskId)
+    recent.set(taskId, archived)
+    const [oldest] = recent.keys()
+    if (recent.size > kept && oldest !== undefined) recent.delete(oldest)
+  }
+  return {
+    async write(taskId, archived) {
+      await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
+      await writeFileDurably(path(taskId), JSON.stringify(archived), 0o600)
+      keep(taskId, archived)
+    },
+    async read(taskId) {
+      const known = recent.get(taskId)
+      if (known) return known
+      try {
+        const archived = JSON.parse(await readFile(path(taskId), 'utf8')) as Archived
+        keep(taskId, archived)
+        return archived
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+        throw error
+      }
+    },
+  }
+}

@@ -1,0 +1,60 @@
+import { RsmError } from '../../core/errors.ts'
+import { isoTime } from '../clock.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import { type EngineState, ended } from './state.ts'
+import type { TaskRun } from './task-run.ts'
+
+const finished = (taskId: string) => new RsmError('conflict', `Task ${taskId} has already ended`)
+
+function sendCancels(state: EngineState, executions: ExecutionRecord[]): void {
+  for (const { hostId, taskId, status } of executions) {
+    const { link } = state.lane(hostId)
+    if (status === 'RUNNING' && link?.hello) link.send('CANCEL_SCRIPT', { taskId })
+  }
+}
+
+/**
+ * Cancels a task: what has not started never will, what runs is ended (contract §4). Resolves when the request is
+ * durable; an agent that is away hears of it when it returns. A finished task is a `conflict`.
+ */
+export async function cancelTask(state: EngineState, taskId: string): Promise<TaskRun> {
+  const run = state.runs.get(taskId)
+  if (!run) throw finished(taskId)
+  const at = isoTime(state.clock.now())
+  const task = await state.store.transact(async (tx) => {
+    const current = await tx.get('tasks', taskId)
+    if (current?.status !== 'RUNNING') throw finished(taskId)
+    const next = { ...current, cancelRequestedAt: current.cancelRequestedAt ?? at }
+    tx.put('tasks', next)
+    return next
+  })
+  run.task = { ...run.task, cancelRequestedAt: task.cancelRequestedAt }
+  const changed = await state.change(run, run.executions.keys(), (current) => {
+    if (current.status === 'PENDING') return ended(current, 'CANCELLED', at, null)
+    // A seed-only agent knows no cancel: what becomes of the script there can't be known.
+    if (current.agentStoreId === null)
+      return ended(
+        { ...current, outputComplete: false },
+        'LOST',
+        at,
+        'cancelled, but this agent can not end scripts',
+      )
+    return current.cancelRequested ? null : { ...current, cancelRequested: true }
+  })
+  sendCancels(state, changed)
+  return run
+}
+
+/** Ends everything of a host that is being deleted: its running results become LOST (contract §3). */
+export async function abandonHost(state: EngineState, hostId: number): Promise<void> {
+  const at = isoTime(state.clock.now())
+  for (const run of state.runs.values()) {
+    const execution = run.ofHost(hostId)
+    if (!execution) continue
+    await state.change(run, [execution.position], (current) =>
+      current.status === 'PENDING'
+        ? ended(current, 'UNREACHABLE', at, 'the host was deleted')
+        : ended({ ...current, outputComplete: false }, 'LOST', at, 'the host was deleted'),
+    )
+  }
+}

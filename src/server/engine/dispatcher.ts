@@ -1,0 +1,215 @@
+import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { isoTime } from '../clock.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import type { AgentLink } from './agent-link.ts'
+import { type EngineState, ended, type HostLane, type Waiting } from './state.ts'
+import type { TaskRun } from './task-run.ts'
+
+/** How long a signature holds, by the server's clock (contract §6). */
+const signatureLife = 5 * 60_000
+/** How long a host that heartbeats without a link may take to come (contract §4). */
+const defaultQueueSeconds = 120
+/** A seed-only agent says nothing of its capacity; the default of ours is taken for it (contract §9). */
+const defaultCapacity = 16
+
+export interface Dispatcher {
+  /** The turn of these positions has come: sends what can be sent, lets the rest wait. */
+  offer(run: TaskRun, positions: readonly number[]): Promise<void>
+  /** A host can take more: its link came up, or something ended on it. */
+  pump(hostId: number): Promise<void>
+  /** Sends an execution that is already marked as sent, once more. */
+  resend(run: TaskRun, link: AgentLink): void
+  /** The link of a host went down: from now on its waiting executions count as not reachable. */
+  unlinked(hostId: number): void
+  /** Ends what has waited too long; takes up what a full disk had put off. */
+  sweep(): Promise<void>
+  /** Executions that wait for the host to connect. */
+  waitingFor(hostId: number): string[]
+}
+
+function room(lane: HostLane): number {
+  if (!lane.link) return 0
+  return (lane.link.hello?.capabilities.maxExecutions ?? defaultCapacity) - lane.inFlight.size
+}
+
+export function createDispatcher(state: EngineState): Dispatcher {
+  function payload(run: TaskRun): Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'> {
+    const { task } = run
+    const secret = task.secretParams
+      ? (JSON.parse(state.keys.open(task.secretParams, `tasks/${task.id}/secretParams`)) as Record<
+          string,
+          string
+        >)
+      : {}
+    return {
+      taskId: task.id,
+      script: task.content ?? '',
+      timeout: task.timeout,
+      params: { ...task.params, ...secret },
+      ...(task.workDir === null ? {} : { workDir: task.workDir }),
+      scriptType: task.type,
+      ...(task.runAs === null ? {} : { runAs: task.runAs }),
+      maxOutputBytes: task.maxOutputBytes,
+    }
+  }
+
+  function send(run: TaskRun, link: AgentLink): boolean {
+    const expiry = isoTime(state.clock.now() + signatureLife)
+    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, payload(run), expiry)
+    state.lane(link.hostId).named.add(run.task.id)
+    return link.send('EXECUTE_SCRIPT', signed)
+  }
+
+  /** "Sent" is on disk before the frame leaves: at most one start per host and task (contract §4). */
+  async function dispatch(run: TaskRun, chosen: ReadonlyMap<number, AgentLink | null>): Promise<void> {
+    const at = isoTime(state.clock.now())
+    const mark = (current: ExecutionRecord): ExecutionRecord | null => {
+      if (current.status !== 'PENDING') return null
+      const link = chosen.get(current.position)
+      if (!link) return current.dueAt === null ? { ...current, dueAt: at } : null
+      return {
+        ...current,
+        status: 'RUNNING',
+        dueAt: current.dueAt ?? at,
+        sentAt: at,
+        startedAt: at,
+        agentStoreId: link.hello?.storeId ?? null,
+      }
+    }
+    let changed: ExecutionRecord[]
+    try {
+      changed = await state.change(run, chosen.keys(), mark)
+    } catch (error) {
+      state.log.warn({ err: error, taskId: run.task.id }, 'could not note executions as sent; trying again')
+      for (const [position, link] of chosen) if (link) requeue(run, position)
+      return
+    }
+    const unsent: number[] = []
+    for (const execution of changed) {
+      const link = chosen.get(execution.position)
+      if (!link) continue
+      run.live(execution.position, state.clock.monotonic()).lastWord = state.clock.monotonic()
+      // An agent of ours says in its next HELLO whether it has it; for a seed-only one the unsent frame is simply back in the queue.
+      if (!send(run, link) && !link.hello) unsent.push(execution.position)
+    }
+    // A cancel that was faster leaves a place in the lane that nothing will free.
+    for (const [position, link] of chosen) {
+      const execution = run.executions[position]
+      if (link && execution && execution.status !== 'RUNNING')
+        state.lane(execution.hostId).inFlight.delete(execution.id)
+    }
+    if (unsent.length > 0) await takeBack(run, unsent)
+  }
+
+  async function takeBack(run: TaskRun, positions: number[]): Promise<void> {
+    await state.change(run, positions, (current) => ({
+      ...current,
+      status: 'PENDING',
+      sentAt: null,
+      startedAt: null,
+    }))
+    for (const position of positions) requeue(run, position)
+  }
+
+  function requeue(run: TaskRun, position: number): void {
+    const execution = run.executions[position]
+    if (!execution) return
+    const lane = state.lane(execution.hostId)
+    lane.inFlight.delete(execution.id)
+    lane.waiting.unshift({ run, position, since: state.clock.monotonic() })
+  }
+
+  async function limitOf(waiting: Waiting, hostId: number): Promise<number> {
+    const [view] = await state.presence.views([hostId])
+    const chosen = waiting.run.task.queueSeconds
+    return (chosen ?? (view && view.status !== 'OFFLINE' ? defaultQueueSeconds : 0)) * 1000
+  }
+
+  /** Marks as UNREACHABLE what has waited for this host longer than it may. */
+  async function giveUp(hostId: number, lane: HostLane): Promise<void> {
+    const now = state.clock.monotonic()
+    const kept: Waiting[] = []
+    const given: Waiting[] = []
+    const waiting = lane.waiting
+    for (const entry of waiting)
+      (now - entry.since >= (await limitOf(entry, hostId)) ? given : kept).push(entry)
+    if (given.length === 0 || lane.link || lane.waiting !== waiting) return
+    lane.waiting = kept
+    const [view] = await state.presence.views([hostId])
+    const at = isoTime(state.clock.now())
+    for (const { run, position } of given) {
+      await state.change(run, [position], (current) => {
+        if (current.status !== 'PENDING') return null
+        const why = view?.statusReason ?? 'it heartbeats, but its agent did not connect in time'
+        const { hostname } = current
+        return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
+      })
+    }
+  }
+
+  return {
+    async offer(run, positions) {
+      const chosen = new Map<number, AgentLink | null>()
+      const unreachable = new Set<number>()
+      for (const position of positions) {
+        const execution = run.executions[position]
+        if (execution?.status !== 'PENDING') continue
+        const lane = state.lane(execution.hostId)
+        if (room(lane) > 0 && lane.waiting.length === 0) {
+          lane.inFlight.add(execution.id)
+          chosen.set(position, lane.link)
+        } else {
+          lane.waiting.push({ run, position, since: state.clock.monotonic() })
+          chosen.set(position, null)
+          if (!lane.link) unreachable.add(execution.hostId)
+        }
+      }
+      await dispatch(run, chosen)
+      for (const hostId of unreachable) {
+        const lane = state.lane(hostId)
+        if (lane.link) await this.pump(hostId)
+        else await giveUp(hostId, lane)
+      }
+    },
+
+    async pump(hostId) {
+      const lane = state.lane(hostId)
+      const byRun = new Map<TaskRun, Map<number, AgentLink | null>>()
+      while (lane.link && lane.waiting.length > 0 && room(lane) > 0) {
+        const next = lane.waiting.shift()
+        const execution = next && next.run.executions[next.position]
+        if (!next || execution?.status !== 'PENDING') continue
+        lane.inFlight.add(execution.id)
+        const chosen = byRun.get(next.run) ?? new Map<number, AgentLink | null>()
+        byRun.set(next.run, chosen.set(next.position, lane.link))
+      }
+      await Promise.all([...byRun].map(([run, chosen]) => dispatch(run, chosen)))
+    },
+
+    resend(run, link) {
+      send(run, link)
+    },
+
+    unlinked(hostId) {
+      const now = state.clock.monotonic()
+      for (const entry of state.lane(hostId).waiting) entry.since = now
+    },
+
+    async sweep() {
+      for (const [hostId, lane] of state.lanes) {
+        if (lane.waiting.length === 0) continue
+        if (lane.link) await this.pump(hostId)
+        else await giveUp(hostId, lane)
+      }
+    },
+
+    waitingFor(hostId) {
+      const lane = state.lanes.get(hostId)
+      return lane
+        ? lane.waiting
+            .filter(({ run, position }) => run.executions[position]?.status === 'PENDING')
+            .map(({ run }) => run.task.id)
+        : []
+    },
+  }
+}

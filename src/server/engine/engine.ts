@@ -1,0 +1,142 @@
+import { Plan } from '../../core/plan.ts'
+import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import { emptyCounts, isFinal } from '../../core/task-state.ts'
+import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
+import type { AgentLink } from './agent-link.ts'
+import { abandonHost, cancelTask } from './cancel.ts'
+import { createDispatcher } from './dispatcher.ts'
+import { createLinks } from './links.ts'
+import { createReceiver } from './receiver.ts'
+import { createState, type EngineDependencies } from './state.ts'
+import { createStrategy } from './strategy.ts'
+import { summaryOf, TaskRun } from './task-run.ts'
+
+const sweepInterval = 250
+const silenceSweepInterval = 5000
+
+/** Owns running tasks: plan → send → receive → settle (design.md "One script, there and back"). */
+export interface Engine {
+  /** Takes up every task that a former process left running. */
+  recover(): Promise<void>
+  /** Writes a new task inside a transaction of the caller's; `begin` starts it once that is durable. */
+  put(tx: Transaction, task: TaskRecord, executions: readonly ExecutionRecord[]): void
+  begin(task: TaskRecord, executions: readonly ExecutionRecord[]): void
+  cancel(taskId: string): Promise<void>
+  abandonHost(hostId: number): Promise<void>
+  /** Resolves when the task is final; at once when it is not running. */
+  finished(taskId: string): Promise<void>
+  summary(task: TaskRecord): TaskSummary
+  results(task: TaskRecord): Promise<Task['results']>
+  script(task: TaskRecord): Promise<string>
+  /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
+  pendingFor(hostId: number): string[]
+  linked(link: AgentLink): Promise<void>
+  unlinked(link: AgentLink): void
+  output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
+  complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
+  /** Takes no further step; what is under way ends. */
+  stop(): Promise<void>
+}
+
+function planOf(task: TaskRecord, executions: readonly ExecutionRecord[]): Plan {
+  const standings = executions.map(({ status, dueAt }) => ({ status, hadTurn: dueAt !== null }))
+  return new Plan(task, standings, task.pauseUntil === null ? null : Date.parse(task.pauseUntil))
+}
+
+export function createEngine(deps: EngineDependencies): Engine {
+  const state = createState(deps, (run, final) => {
+    strategy.step(run)
+    for (const { hostId } of final) {
+      const lane = state.lane(hostId)
+      if (lane.waiting.length > 0) guard(dispatcher.pump(hostId), 'pump')
+    }
+  })
+  const dispatcher = createDispatcher(state)
+  const strategy = createStrategy(state, dispatcher)
+  const receiver = createReceiver(state)
+  const links = createLinks(state, dispatcher)
+  const background = new Set<Promise<void>>()
+
+  function guard(work: Promise<void>, what: string): void {
+    const watched = work
+      .catch((error: unknown) => {
+        if (!state.stopping) state.log.error({ err: error }, `engine: ${what} failed`)
+      })
+      .finally(() => background.delete(watched))
+    background.add(watched)
+  }
+
+  const timers = [
+    setInterval(() => guard(dispatcher.sweep(), 'sweep of waiting executions'), sweepInterval),
+    setInterval(() => guard(links.sweep(), 'sweep of silent executions'), silenceSweepInterval),
+  ]
+  for (const timer of timers) timer.unref()
+
+  async function recoverTask(task: TaskRecord): Promise<void> {
+    const found = await state.store.find('executions', 'taskId', task.id)
+    const executions = found.toSorted((a, b) => a.position - b.position)
+    const run = new TaskRun(task, executions, planOf(task, executions))
+    const now = state.clock.monotonic()
+    const stored = await state.outputs.progress(task.id)
+    for (const [position, execution] of executions.entries()) {
+      if (isFinal(execution.status)) continue
+      const progress = stored.get(execution.hostId)
+      if (progress)
+        Object.assign(run.live(position, now), { ...progress, storedSequence: progress.lastSequence })
+      const lane = state.lane(execution.hostId)
+      if (execution.status === 'RUNNING') lane.inFlight.add(execution.id)
+      else if (execution.dueAt !== null) lane.waiting.push({ run, position, since: now })
+    }
+    state.runs.set(task.id, run)
+    strategy.step(run)
+  }
+
+  return {
+    async recover() {
+      for (const task of await state.store.find('tasks', 'status', 'RUNNING')) await recoverTask(task)
+    },
+    put(tx, task, executions) {
+      tx.put('tasks', task)
+      for (const execution of executions) tx.put('executions', execution)
+    },
+    begin(task, executions) {
+      const run = new TaskRun(task, [...executions], planOf(task, executions))
+      state.runs.set(task.id, run)
+      strategy.step(run)
+    },
+    async cancel(taskId) {
+      strategy.step(await cancelTask(state, taskId))
+    },
+    abandonHost: (hostId) => abandonHost(state, hostId),
+    async finished(taskId) {
+      await state.runs.get(taskId)?.finished
+    },
+    summary(task) {
+      const run = task.status === 'RUNNING' ? state.runs.get(task.id) : undefined
+      return summaryOf(run?.task ?? task, run?.counts ?? task.counts ?? emptyCounts())
+    },
+    async results(task) {
+      const run = task.status === 'RUNNING' ? state.runs.get(task.id) : undefined
+      return run ? run.results() : ((await state.archive.read(task.id))?.results ?? [])
+    },
+    async script(task) {
+      return task.content ?? (await state.archive.read(task.id))?.script ?? ''
+    },
+    pendingFor: (hostId) => dispatcher.waitingFor(hostId),
+    linked: (link) => links.linked(link),
+    unlinked: (link) => links.unlinked(link),
+    output: (link, frameId, output) => receiver.output(link, frameId, output),
+    complete: (link, frameId, complete) => receiver.complete(link, frameId, complete),
+    async stop() {
+      state.stopping = true
+      for (const timer of timers) clearInterval(timer)
+      const stepping = [...state.runs.values()].map((run) => {
+        if (run.pauseTimer) clearTimeout(run.pauseTimer)
+        return run.stepping
+      })
+      await Promise.allSettled([...stepping, ...background])
+    },
+  }
+}

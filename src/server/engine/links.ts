@@ -1,0 +1,115 @@
+import { isFinal } from '../../core/task-state.ts'
+import { isoTime } from '../clock.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import type { AgentLink } from './agent-link.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { type EngineState, ended, type HostLane } from './state.ts'
+import type { TaskRun } from './task-run.ts'
+
+/** Beyond its timeout an execution may be silent for so long before it is LOST (contract §4) … */
+const silence = 10 * 60_000
+/** … or for so long when it has no timeout. */
+const silenceWithoutTimeout = 24 * 3600_000
+
+/** Reconciles what was sent with what agents say they have. */
+export interface Links {
+  /** A link is up and, for an agent of ours, has said HELLO. */
+  linked(link: AgentLink): Promise<void>
+  unlinked(link: AgentLink): void
+  /** Ends as LOST what has been silent for too long. */
+  sweep(): Promise<void>
+}
+
+export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
+  /** Executions that were sent to this host and have no end yet. */
+  function sentTo(hostId: number): [TaskRun, ExecutionRecord][] {
+    const found: [TaskRun, ExecutionRecord][] = []
+    for (const run of state.runs.values()) {
+      const execution = run.ofHost(hostId)
+      if (execution?.status === 'RUNNING') found.push([run, execution])
+    }
+    return found
+  }
+
+  async function lose(run: TaskRun, execution: ExecutionRecord, error: string): Promise<void> {
+    const at = isoTime(state.clock.now())
+    await state.change(run, [execution.position], (current) =>
+      current.status === 'RUNNING' ? { ...ended(current, 'LOST', at, error), outputComplete: false } : null,
+    )
+  }
+
+  /** The agent has it: tell it what is stored, so that it goes on from there. */
+  function goOn(link: AgentLink, lane: HostLane, run: TaskRun, execution: ExecutionRecord): void {
+    const live = run.live(execution.position, state.clock.monotonic())
+    live.lastWord = state.clock.monotonic()
+    lane.named.add(run.task.id)
+    link.send('SCRIPT_ACK', { taskId: run.task.id, sequence: live.storedSequence })
+    if (execution.cancelRequested) link.send('CANCEL_SCRIPT', { taskId: run.task.id })
+  }
+
+  async function reconcile(link: AgentLink, lane: HostLane, run: TaskRun, execution: ExecutionRecord) {
+    const { hello } = link
+    if (!hello) return
+    if (hello.tasks.some(({ taskId }) => taskId === run.task.id)) {
+      if (!execution.named)
+        await state.change(run, [execution.position], (current) => ({ ...current, named: true }))
+      goOn(link, lane, run, execution)
+    } else if (execution.agentStoreId !== hello.storeId) {
+      await lose(run, execution, 'the agent lost its journal, so whether the script ran can not be known')
+    } else if (execution.named) {
+      await lose(run, execution, 'the agent no longer knows of it')
+    } else if (execution.cancelRequested) {
+      link.send('CANCEL_SCRIPT', { taskId: run.task.id })
+      dispatcher.resend(run, link)
+    } else {
+      dispatcher.resend(run, link)
+    }
+  }
+
+  /** What the agent names and no running task knows: it may let go of it, or send its late result first. */
+  async function others(link: AgentLink): Promise<void> {
+    for (const { taskId, state: held, lastSequence } of link.hello?.tasks ?? []) {
+      const running = state.runs.get(taskId)?.ofHost(link.hostId)
+      if (running && !isFinal(running.status)) continue
+      const known = running !== undefined || (await state.store.get('tasks', taskId)) !== undefined
+      if (!known && held === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
+      else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence })
+    }
+  }
+
+  return {
+    async linked(link) {
+      const lane = state.lane(link.hostId)
+      lane.link = link
+      lane.named = new Set()
+      for (const [run, execution] of sentTo(link.hostId)) await reconcile(link, lane, run, execution)
+      await others(link)
+      if (lane.link === link) await dispatcher.pump(link.hostId)
+    },
+
+    unlinked(link) {
+      const lane = state.lane(link.hostId)
+      if (lane.link !== link) return
+      lane.link = null
+      lane.named = new Set()
+      dispatcher.unlinked(link.hostId)
+    },
+
+    async sweep() {
+      const now = state.clock.monotonic()
+      for (const run of state.runs.values()) {
+        const { timeout } = run.task
+        const limit = timeout === 0 ? silenceWithoutTimeout : timeout * 1000 + silence
+        for (const [position, execution] of run.executions.entries()) {
+          if (execution.status !== 'RUNNING') continue
+          const live = run.live(position, now)
+          const lane = state.lane(execution.hostId)
+          // A linked agent of ours that has named it says that it still runs.
+          if (lane.link?.hello && lane.named.has(run.task.id)) live.lastWord = now
+          else if (now - live.lastWord > limit)
+            await lose(run, execution, `no word of it for ${Math.round((now - live.lastWord) / 1000)} s`)
+        }
+      }
+    },
+  }
+}

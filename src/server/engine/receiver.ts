@@ -1,0 +1,203 @@
+import { constants } from 'node:os'
+import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import { isFinal } from '../../core/task-state.ts'
+import { isoTime } from '../clock.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import type { AgentLink } from './agent-link.ts'
+import type { EngineState } from './state.ts'
+import type { Live, TaskRun } from './task-run.ts'
+
+/** An agent of ours keeps the cap itself, with a marker and the last 64 KiB past it; this is what it may exceed. */
+const capSlack = 256 * 1024
+/** An agent's times are believed within so many milliseconds of what the server saw. */
+const clockTolerance = 5000
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+export interface Receiver {
+  /** Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. */
+  output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
+  /** Takes in the end of an execution; resolves when it is durable and acknowledged. */
+  complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
+}
+
+export function createReceiver(state: EngineState): Receiver {
+  const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
+    link.send('ERROR', { code, message, refId })
+
+  /** One acknowledgement for all that became durable at once. */
+  function acknowledge(link: AgentLink, taskId: string, live: Live): void {
+    if (!link.hello || live.acknowledging) return
+    live.acknowledging = true
+    setImmediate(() => {
+      live.acknowledging = false
+      link.send('SCRIPT_ACK', { taskId, sequence: live.storedSequence })
+    })
+  }
+
+  /** A frame for a task that does not run: of an ended one it is acknowledged and dropped (contract §6). */
+  async function notRunning(link: AgentLink, frameId: string, taskId: string): Promise<'ended' | 'refused'> {
+    const task = await state.store.get('tasks', taskId)
+    if (!task) {
+      refuse(link, 404, `no task ${taskId}`, frameId)
+      return 'refused'
+    }
+    const archived = await state.archive.read(taskId)
+    if (archived && !archived.results.some((result) => result.hostId === link.hostId)) {
+      notYours(link, frameId, taskId)
+      return 'refused'
+    }
+    return 'ended'
+  }
+
+  function notYours(link: AgentLink, frameId: string, taskId: string): void {
+    state.log.warn({ agentId: link.agentId, hostId: link.hostId, taskId }, "a frame for another host's task")
+    refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
+  }
+
+  async function store(link: AgentLink, run: TaskRun, live: Live, output: ScriptOutput): Promise<void> {
+    try {
+      await state.outputs.append(run.task.id, {
+        hostId: link.hostId,
+        stream: output.stream,
+        sequence: output.sequence,
+        timestamp: isoTime(state.clock.now()),
+        data: output.data,
+      })
+      live.storedSequence = Math.max(live.storedSequence, output.sequence)
+      acknowledge(link, run.task.id, live)
+    } catch (error) {
+      // Not stored, so not acknowledged: the agent keeps it and sends it again over its next link.
+      live.lastSequence = live.storedSequence
+      state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
+      link.close(1013, 'the server can not store output just now')
+    }
+  }
+
+  function signalOf(complete: ScriptComplete): string | null {
+    if (complete.signal !== undefined) return complete.signal
+    return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
+  }
+
+  function statusOf(complete: ScriptComplete, current: ExecutionRecord): ExecutionRecord['status'] {
+    if (complete.status === 'LOST') return 'LOST'
+    // The first of COMPLETE and cancel on disk wins (contract §4).
+    if (current.cancelRequested) return 'CANCELLED'
+    if (complete.exitCode === -1) return 'TIMEOUT'
+    return complete.exitCode === 0 && complete.status !== 'FAILED' ? 'SUCCESS' : 'FAILED'
+  }
+
+  /** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
+  function times(complete: ScriptComplete, current: ExecutionRecord) {
+    const now = state.clock.now()
+    const sent = Date.parse(current.sentAt ?? isoTime(now))
+    const plausible = (text: string) => {
+      const time = Date.parse(text)
+      return time >= sent - clockTolerance && time <= now + clockTolerance ? time : Number.NaN
+    }
+    const duration = Math.max(0, Number.isFinite(complete.duration) ? Math.round(complete.duration) : 0)
+    const start = plausible(complete.startedAt)
+    const end = plausible(complete.completedAt)
+    const startedAt = Number.isNaN(start) ? Math.max(sent, now - duration) : start
+    const completedAt = Number.isNaN(end) || end < startedAt ? Math.max(startedAt, now) : end
+    return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
+  }
+
+  function settle(complete: ScriptComplete, live: Live) {
+    return (current: ExecutionRecord): ExecutionRecord => {
+      const status = statusOf(complete, current)
+      return {
+        ...current,
+        ...times(complete, current),
+        status,
+        exitCode: status === 'LOST' ? null : complete.exitCode,
+        signal: signalOf(complete),
+        stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
+        stderrBytes: complete.stderrBytes ?? live.stderrBytes,
+        truncated: complete.truncated ?? live.truncated,
+        outputComplete: status !== 'LOST',
+        error: complete.error ?? null,
+      }
+    }
+  }
+
+  /** What is learnt after a final state goes to `lateResult` (contract §4). */
+  async function late(link: AgentLink, complete: ScriptComplete, run: TaskRun | undefined): Promise<void> {
+    const lateResult = {
+      status:
+        complete.status ??
+        (complete.exitCode === 0 ? 'SUCCESS' : complete.exitCode === -1 ? 'TIMEOUT' : 'FAILED'),
+      exitCode: complete.exitCode,
+      signal: signalOf(complete),
+      completedAt: isoTime(state.clock.now()),
+    } as const
+    if (run) {
+      const execution = run.ofHost(link.hostId)
+      if (!execution || execution.lateResult || execution.status === 'SUCCESS') return
+      await state.store.transact((tx) => tx.put('executions', { ...execution, lateResult }))
+      run.apply({ ...execution, lateResult })
+      return
+    }
+    const archived = await state.archive.read(complete.taskId)
+    const result = archived?.results.find(({ hostId }) => hostId === link.hostId)
+    const known = result?.exitCode !== null || result.lateResult !== null
+    if (!archived || !result || known) return
+    const results = archived.results.map((other) => (other === result ? { ...other, lateResult } : other))
+    await state.archive.write(complete.taskId, { ...archived, results })
+  }
+
+  return {
+    async output(link, frameId, output) {
+      const run = state.runs.get(output.taskId)
+      if (!run) {
+        if ((await notRunning(link, frameId, output.taskId)) === 'ended' && link.hello)
+          link.send('SCRIPT_ACK', { taskId: output.taskId, sequence: output.sequence })
+        return
+      }
+      const execution = run.ofHost(link.hostId)
+      if (!execution || execution.sentAt === null) return notYours(link, frameId, output.taskId)
+      const live = run.live(execution.position, state.clock.monotonic())
+      live.lastWord = state.clock.monotonic()
+      if (isFinal(execution.status)) {
+        if (link.hello) link.send('SCRIPT_ACK', { taskId: output.taskId, sequence: output.sequence })
+        return
+      }
+      const expected = live.lastSequence + 1
+      // Seen before, or past a gap: neither is stored; the acknowledgement says where to go on.
+      if (output.sequence < expected || (link.hello && output.sequence > expected))
+        return acknowledge(link, run.task.id, live)
+      const bytes = Buffer.byteLength(output.data)
+      if (live.stdoutBytes + live.stderrBytes + bytes > run.task.maxOutputBytes + capSlack)
+        live.truncated = true
+      live.lastSequence = output.sequence
+      live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
+      if (live.truncated) {
+        live.storedSequence = output.sequence
+        return acknowledge(link, run.task.id, live)
+      }
+      live.appended = store(link, run, live, output)
+      return live.appended
+    },
+
+    async complete(link, frameId, complete) {
+      const { taskId } = complete
+      const release = () => link.hello && link.send('SCRIPT_ACK', { taskId, complete: true })
+      const run = state.runs.get(taskId)
+      const execution = run?.ofHost(link.hostId)
+      if (!run) {
+        if ((await notRunning(link, frameId, taskId)) === 'ended') await late(link, complete, undefined)
+        release()
+        return
+      }
+      if (!execution || execution.sentAt === null) return notYours(link, frameId, taskId)
+      const live = run.live(execution.position, state.clock.monotonic())
+      live.lastWord = state.clock.monotonic()
+      await live.appended
+      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence)
+        return acknowledge(link, taskId, live)
+      const changed = await state.change(run, [execution.position], settle(complete, live))
+      if (changed.length === 0) await late(link, complete, run)
+      release()
+    },
+  }
+}

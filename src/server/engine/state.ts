@@ -1,0 +1,121 @@
+import { isFinal } from '../../core/task-state.ts'
+import type { Bus } from '../bus.ts'
+import type { Clock } from '../clock.ts'
+import type { Keys } from '../keys.ts'
+import type { Log } from '../log.ts'
+import type { Outputs } from '../outputs/outputs.ts'
+import type { Presence } from '../presence.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import type { AgentLink } from './agent-link.ts'
+import type { Archive } from './archive.ts'
+import type { TaskRun } from './task-run.ts'
+
+export interface EngineDependencies {
+  store: Store
+  outputs: Outputs
+  archive: Archive
+  presence: Presence
+  bus: Bus
+  keys: Keys
+  clock: Clock
+  log: Log
+}
+
+/** An execution whose turn has come and whose host can't take it yet. */
+export interface Waiting {
+  run: TaskRun
+  position: number
+  /** Monotonic milliseconds since when the host has not been reachable. */
+  since: number
+}
+
+/** A host as the engine sees it: its link, what runs there, and what waits for it. */
+export interface HostLane {
+  link: AgentLink | null
+  /** Execution ids sent and not final. */
+  inFlight: Set<string>
+  waiting: Waiting[]
+  /** Tasks that the agent of the present link has named or was sent: it says that they still run. */
+  named: Set<string>
+}
+
+/** What the rooms of the engine share. */
+export interface EngineState extends EngineDependencies {
+  runs: Map<string, TaskRun>
+  lanes: Map<number, HostLane>
+  stopping: boolean
+  lane(hostId: number): HostLane
+  /**
+   * Changes executions of a run as one durable step. `decide` sees the newest record and answers the next one, or null
+   * to leave it; final ones are never shown to it, for final states never change.
+   */
+  change(
+    run: TaskRun,
+    positions: Iterable<number>,
+    decide: (current: ExecutionRecord) => ExecutionRecord | null,
+  ): Promise<ExecutionRecord[]>
+}
+
+/** `settled` hears of every execution that has become final, after it is durable. */
+export function createState(
+  deps: EngineDependencies,
+  settled: (run: TaskRun, executions: ExecutionRecord[]) => void,
+): EngineState {
+  const lanes = new Map<number, HostLane>()
+  const state: EngineState = {
+    ...deps,
+    runs: new Map(),
+    lanes,
+    stopping: false,
+    lane(hostId) {
+      let lane = lanes.get(hostId)
+      if (!lane) {
+        lane = { link: null, inFlight: new Set(), waiting: [], named: new Set() }
+        lanes.set(hostId, lane)
+      }
+      return lane
+    },
+    async change(run, positions, decide) {
+      const changed = await deps.store.transact(async (tx) => {
+        const next: ExecutionRecord[] = []
+        for (const position of positions) {
+          const id = run.executions[position]?.id
+          const current = id === undefined ? undefined : await tx.get('executions', id)
+          if (!current || isFinal(current.status)) continue
+          const decided = decide(current)
+          if (!decided) continue
+          tx.put('executions', decided)
+          next.push(decided)
+        }
+        return next
+      })
+      for (const execution of changed) {
+        run.apply(execution)
+        if (isFinal(execution.status)) {
+          run.plan.settled(execution.position, execution.status)
+          lanes.get(execution.hostId)?.inFlight.delete(execution.id)
+        }
+        const result = run.result(execution.position)
+        if (result)
+          deps.bus.publish('task', run.task.id, { taskId: run.task.id, change: { kind: 'host', result } })
+      }
+      if (changed.length > 0)
+        deps.bus.publish('task', run.task.id, { taskId: run.task.id, change: { kind: 'task' } })
+      const final = changed.filter((execution) => isFinal(execution.status))
+      if (final.length > 0) settled(run, final)
+      return changed
+    },
+  }
+  return state
+}
+
+/** An execution that ends now, with what a host that never reported leaves open. */
+export function ended(
+  current: ExecutionRecord,
+  status: 'CANCELLED' | 'SKIPPED' | 'UNREACHABLE' | 'LOST',
+  at: string,
+  error: string | null,
+): ExecutionRecord {
+  return { ...current, status, completedAt: at, error }
+}

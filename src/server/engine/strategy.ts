@@ -1,0 +1,91 @@
+import { finalTaskStatus } from '../../core/task-state.ts'
+import { isoTime } from '../clock.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import { type EngineState, ended } from './state.ts'
+import type { TaskRun } from './task-run.ts'
+
+/** After a refused write (a full disk) the step is tried again. */
+const retryAfter = 1000
+/** `setTimeout` takes no more than 2^31 - 1 ms. */
+const longestTimer = 2 ** 31 - 1
+
+/** Carries out what the plan decides: starts, skips, pauses, ends the task. Steps of one task never overlap. */
+export interface Strategy {
+  step(run: TaskRun): void
+}
+
+export function createStrategy(state: EngineState, dispatcher: Dispatcher): Strategy {
+  async function finish(run: TaskRun): Promise<void> {
+    const { task } = run
+    const status = finalTaskStatus(run.counts, task.cancelRequestedAt !== null)
+    if (status === null) return
+    const now = state.clock.now()
+    const started = task.startedAt ?? task.createdAt
+    await state.archive.write(task.id, { script: task.content ?? '', results: run.results() })
+    const final = {
+      ...task,
+      status,
+      counts: { ...run.counts },
+      content: null,
+      secretParams: null,
+      pauseUntil: null,
+      completedAt: isoTime(Math.max(now, Date.parse(started))),
+      duration: Math.max(0, now - Date.parse(started)),
+    }
+    await state.store.transact((tx) => {
+      tx.put('tasks', final)
+      for (const execution of run.executions) tx.remove('executions', execution.id)
+    })
+    run.task = final
+    state.runs.delete(task.id)
+    if (run.pauseTimer) clearTimeout(run.pauseTimer)
+    await state.outputs.finish(task.id)
+    state.bus.publish('task', task.id, { taskId: task.id, change: { kind: 'task' } })
+    run.markFinished()
+  }
+
+  async function takeStep(run: TaskRun): Promise<void> {
+    if (state.stopping || run.task.status !== 'RUNNING') return
+    const now = state.clock.now()
+    const decision = run.plan.decide(now)
+    const at = isoTime(now)
+    if (decision.skip.length > 0) {
+      const why = 'not started: too many hosts had failed before it'
+      await state.change(run, decision.skip, (current) =>
+        current.status === 'PENDING' ? ended(current, 'SKIPPED', at, why) : null,
+      )
+    }
+    if (decision.start.length > 0) await dispatcher.offer(run, decision.start)
+    await pause(run, decision.pauseUntil)
+    if (decision.done) await finish(run)
+  }
+
+  async function pause(run: TaskRun, until: number | null): Promise<void> {
+    const pauseUntil = until === null ? null : isoTime(until)
+    if (run.task.pauseUntil !== pauseUntil) {
+      const task = { ...run.task, pauseUntil }
+      await state.store.transact(async (tx) => {
+        const current = await tx.get('tasks', task.id)
+        if (current) tx.put('tasks', { ...current, pauseUntil })
+      })
+      run.task = { ...run.task, pauseUntil }
+    }
+    if (run.pauseTimer) clearTimeout(run.pauseTimer)
+    run.pauseTimer = null
+    if (until === null) return
+    const wait = Math.min(Math.max(0, until - state.clock.now()), longestTimer)
+    run.pauseTimer = setTimeout(() => step(run), wait)
+  }
+
+  function step(run: TaskRun): void {
+    run.stepping = run.stepping
+      .then(() => takeStep(run))
+      .catch((error: unknown) => {
+        if (state.stopping) return
+        state.log.warn({ err: error, taskId: run.task.id }, 'a step of the task failed; trying again')
+        setTimeout(() => step(run), retryAfter).unref()
+      })
+  }
+
+  return { step }
+}

@@ -1,0 +1,137 @@
+import type { Plan } from '../../core/plan.ts'
+import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { emptyCounts } from '../../core/task-state.ts'
+import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+
+/** What is known of an execution beyond its record: volatile, made again after a restart. */
+export interface Live {
+  /** The last sequence taken in; what is durable of it is `storedSequence`. */
+  lastSequence: number
+  storedSequence: number
+  stdoutBytes: number
+  stderrBytes: number
+  truncated: boolean
+  /** Monotonic milliseconds of the last word about it. */
+  lastWord: number
+  /** The last append under way. */
+  appended: Promise<void>
+  acknowledging: boolean
+}
+
+/** A running task: its record, its executions in the order of the plan, and what follows from them. */
+export class TaskRun {
+  task: TaskRecord
+  readonly plan: Plan
+  readonly executions: ExecutionRecord[]
+  readonly positions = new Map<number, number>()
+  readonly counts: Counts = emptyCounts()
+  readonly finished: Promise<void>
+  markFinished: () => void = () => undefined
+  /** Serialises the steps of the strategy. */
+  stepping: Promise<void> = Promise.resolve()
+  pauseTimer: NodeJS.Timeout | null = null
+  readonly #live = new Map<number, Live>()
+
+  constructor(task: TaskRecord, executions: ExecutionRecord[], plan: Plan) {
+    this.task = task
+    this.plan = plan
+    this.executions = executions
+    for (const [position, execution] of executions.entries()) {
+      this.positions.set(execution.hostId, position)
+      this.counts[execution.status]++
+    }
+    this.finished = new Promise((resolve) => {
+      this.markFinished = resolve
+    })
+  }
+
+  ofHost(hostId: number): ExecutionRecord | undefined {
+    const position = this.positions.get(hostId)
+    return position === undefined ? undefined : this.executions[position]
+  }
+
+  /** Takes a record that has become durable. */
+  apply(next: ExecutionRecord): void {
+    const before = this.executions[next.position]
+    if (before) this.counts[before.status]--
+    this.counts[next.status]++
+    this.executions[next.position] = next
+  }
+
+  live(position: number, monotonic: number): Live {
+    let live = this.#live.get(position)
+    if (!live) {
+      live = {
+        lastSequence: -1,
+        storedSequence: -1,
+        stdoutBytes: 0,
+        stderrBytes: 0,
+        truncated: false,
+        lastWord: monotonic,
+        appended: Promise.resolve(),
+        acknowledging: false,
+      }
+      this.#live.set(position, live)
+    }
+    return live
+  }
+
+  result(position: number): TaskResult | undefined {
+    const execution = this.executions[position]
+    const live = this.#live.get(position)
+    if (!execution) return undefined
+    const running = execution.status === 'RUNNING' && live
+    return running
+      ? { ...resultOf(execution), stdoutBytes: live.stdoutBytes, stderrBytes: live.stderrBytes }
+      : resultOf(execution)
+  }
+
+  results(): TaskResult[] {
+    return this.executions.map((execution, position) => this.result(position) ?? resultOf(execution))
+  }
+}
+
+export function resultOf(execution: ExecutionRecord): TaskResult {
+  const { hostId, hostname, status, exitCode, signal, startedAt, completedAt, duration } = execution
+  const { stdoutBytes, stderrBytes, truncated, outputComplete, error, lateResult } = execution
+  return {
+    hostId,
+    hostname,
+    status,
+    exitCode,
+    signal,
+    startedAt,
+    completedAt,
+    duration,
+    stdoutBytes,
+    stderrBytes,
+    truncated,
+    outputComplete,
+    error,
+    lateResult,
+  }
+}
+
+/** A task as lists show it; `counts` of a running one come from its run. */
+export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
+  return {
+    taskId: task.id,
+    status: task.status,
+    hostCount: task.hostCount,
+    counts: { ...counts },
+    strategy: task.strategy,
+    batchSize: task.batchSize,
+    scriptId: task.scriptId,
+    scriptVersion: task.scriptVersion,
+    scriptName: task.scriptName,
+    type: task.type,
+    params: task.params,
+    timeout: task.timeout,
+    clusterId: task.clusterId,
+    createdBy: task.createdBy,
+    createdAt: task.createdAt,
+    startedAt: task.startedAt,
+    completedAt: task.completedAt,
+    duration: task.duration,
+  }
+}

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import type { Clock } from './clock.ts'
+import { isoTime } from './clock.ts'
+import type { Passwords } from './passwords.ts'
+import type { Store } from './store/store.ts'
+
+/**
+ * No default password exists: the first start of an empty store makes user `admin` with the given password, or a
+ * random one, which the caller shows once (contract §2). Null when there are users already.
+ */
+export async function createFirstUser(
+  store: Store,
+  passwords: Passwords,
+  clock: Clock,
+  given: string | undefined,
+): Promise<{ username: string; password: string; generated: boolean } | null> {
+  const { total } = await store.page('users', { offset: 0, limit: 1, order: 'asc' })
+  if (total > 0) return null
+  const password = given ?? randomBytes(15).toString('base64url')
+  const passwordHash = await passwords.hash(password)
+  const at = isoTime(clock.now())
+  await store.transact((tx) => {
+    tx.put('users', {
+      id: tx.nextId('users'),
+      username: 'admin',
+      role: 'ADMIN',
+      email: null,
+      enabled: true,
+      passwordHash,
+      lastLoginAt: null,
+      createdAt: at,
+      updatedAt: at,
+    })
+  })
+  return { username: 'admin', password, generated: given === undefined }
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import type { WebSocket } from 'ws'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { decodeFromAgent, encode, isFault } from '../../core/protocol/codec.ts'
+import type { AgentHello, FromAgent, MessageType, Payloads } from '../../core/protocol/messages.ts'
+import type { Clock } from '../clock.ts'
+import { isoTime } from '../clock.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { Log } from '../log.ts'
+
+/** While so many bytes of frames wait to be stored, the socket is not read: the agent then holds them. */
+const backlogHigh = 4 * 1024 * 1024
+const backlogLow = 1024 * 1024
+/** Own pings, and how long a peer may stay silent under them (contract §6, reliability F11: within 45 s). */
+export const pingInterval = 15_000
+const deadAfter = 30_000
+/** A peer that reads nothing while so much waits for it is as good as gone. */
+const sendBufferLimit = 64 * 1024 * 1024
+
+/** What the owner of a socket does with it. */
+export interface SocketEvents {
+  hello(link: AgentSocket, hello: AgentHello): Promise<void>
+  /** Any other message; resolves when it is dealt with. */
+  message(link: AgentSocket, message: Exclude<FromAgent, { type: 'AGENT_HELLO' }>): Promise<void>
+  closed(link: AgentSocket): void
+}
+
+/** One WebSocket of an agent: framing, faults, liveness and backpressure. It knows nothing of tasks. */
+export class AgentSocket implements AgentLink {
+  readonly hostId: number
+  readonly agentId: string
+  readonly ofOurs: boolean
+  hello: AgentHello | null = null
+  /** Monotonic milliseconds of the last data frame in either direction or ping of the agent. */
+  lastActivity: number
+  #lastHeard: number
+  #open = true
+  #backlog = 0
+  #nextId = 0
+  readonly #idPrefix = randomBytes(6).toString('base64url')
+  readonly #socket: WebSocket
+  readonly #clock: Clock
+  readonly #events: SocketEvents
+  readonly #log: Log
+
+  constructor(
+    socket: WebSocket,
+    identity: { hostId: number; agentId: string; ofOurs: boolean },
+    { clock, log, events }: { clock: Clock; log: Log; events: SocketEvents },
+  ) {
+    this.#socket = socket
+    this.hostId = identity.hostId
+    this.agentId = identity.agentId
+    this.ofOurs = identity.ofOurs
+    this.#clock = clock
+    this.#events = events
+    this.#log = log
+    this.lastActivity = clock.monotonic()
+    this.#lastHeard = this.lastActivity
+    socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
+    socket.on('ping', () => {
+      this.lastActivity = clock.monotonic()
+      this.#lastHeard = this.lastActivity
+    })
+    socket.on('pong', () => {
+      this.#lastHeard = clock.monotonic()
+    })
+    socket.on('error', (error) => log.debug({ agentId: this.agentId, err: error }, 'agent link error'))
+    socket.on('close', (code) => {
+      this.#open = false
+      log.info({ agentId: this.agentId, hostId: this.hostId, code }, 'agent link closed')
+      events.closed(this)
+    })
+  }
+
+  send<T extends MessageType>(type: T, payload: Payloads[T]): boolean {
+    if (!this.#open || this.#socket.readyState !== this.#socket.OPEN) return false
+    if (this.#socket.bufferedAmount > sendBufferLimit) {
+      this.close(closeCodes.overloaded, 'the agent does not read')
+      return false
+    }
+    const now = this.#clock.now()
+    const id = `${this.#idPrefix}${this.#nextId++}`
+    this.#socket.send(encode(type, payload, id, isoTime(now)))
+    this.lastActivity = this.#clock.monotonic()
+    return true
+  }
+
+  /** From here on frames of this link are void (contract §6). */
+  close(code: number, reason: string): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#socket.close(code, reason)
+    // A peer that is gone never answers the close frame.
+    setTimeout(() => this.#socket.terminate(), 2000).unref()
+  }
+
+  /** Called every few seconds: pings, and gives up a peer that does not answer. */
+  tick(idleTimeout: number): void {
+    const now = this.#clock.monotonic()
+    if (now - this.#lastHeard > deadAfter + pingInterval / 2) this.#socket.terminate()
+    else if (now - this.lastActivity > idleTimeout) this.close(closeCodes.idle, 'idle')
+    else if (this.#open) this.#socket.ping()
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    if (!this.#open) return
+    this.lastActivity = this.#clock.monotonic()
+    this.#lastHeard = this.lastActivity
+    if (isBinary) return this.close(closeCodes.protocolFault, 'binary frames are not part of the protocol')
+    const message = decodeFromAgent(data.toString('utf8'))
+    if (isFault(message)) {
+      if (message.fault === 'protocol') return this.close(closeCodes.protocolFault, message.message)
+      if (!message.isError) this.send('ERROR', { code: 400, message: message.message, refId: message.refId })
+      return
+    }
+    void this.#handle(message, data.length)
+  }
+
+  async #handle(message: FromAgent, bytes: number): Promise<void> {
+    this.#count(bytes)
+    try {
+      await this.#deliver(message)
+    } catch (error) {
+      this.#log.error(
+        { err: error, agentId: this.agentId, type: message.type },
+        'a frame could not be handled',
+      )
+    } finally {
+      this.#count(-bytes)
+    }
+  }
+
+  #deliver(message: FromAgent): Promise<void> {
+    if (message.type === 'AGENT_HELLO') {
+      if (!this.ofOurs || this.hello) {
+        this.send('ERROR', { code: 400, message: 'AGENT_HELLO comes once, over rsm.1', refId: message.id })
+        return Promise.resolve()
+      }
+      this.hello = message.payload
+      return this.#events.hello(this, message.payload)
+    }
+    if (this.ofOurs && !this.hello) {
+      this.close(closeCodes.protocolFault, 'AGENT_HELLO has to come first')
+      return Promise.resolve()
+    }
+    return this.#events.message(this, message)
+  }
+
+  #count(bytes: number): void {
+    this.#backlog += bytes
+    if (this.#backlog > backlogHigh) this.#socket.pause()
+    else if (this.#backlog < backlogLow && this.#socket.isPaused) this.#socket.resume()
+  }
+}

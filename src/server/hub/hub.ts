@@ -1,0 +1,169 @@
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { httpStatus, RsmError } from '../../core/errors.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { maxFrameBytes, subprotocol } from '../../core/protocol/messages.ts'
+import { bearer } from '../auth.ts'
+import type { Bus } from '../bus.ts'
+import type { Clock } from '../clock.ts'
+import type { Credentials } from '../credentials.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Log } from '../log.ts'
+import type { Presence } from '../presence.ts'
+import { AgentSocket, pingInterval, type SocketEvents } from './agent-socket.ts'
+import { createReplacements } from './replacements.ts'
+
+export interface HubDependencies {
+  credentials: Credentials
+  engine: Engine
+  presence: Presence
+  bus: Bus
+  clock: Clock
+  log: Log
+  /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
+  wsIdleTimeout: number
+  accepting(): boolean
+}
+
+/** Owns every WebSocket of the server. */
+export interface Hub {
+  attach(server: Server): void
+  /** Closes all links with 1001. */
+  close(): void
+}
+
+const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
+
+export function createHub(deps: HubDependencies): Hub {
+  const { engine, presence, log, clock } = deps
+  const links = new Map<string, AgentSocket>()
+  const replacements = createReplacements(clock, (hostId, duplicate) => {
+    if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
+    presence.duplicate(hostId, duplicate)
+  })
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxFrameBytes,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
+  })
+
+  const events: SocketEvents = {
+    hello: (link) => engine.linked(link),
+    async message(link, message) {
+      switch (message.type) {
+        case 'SCRIPT_OUTPUT':
+          return engine.output(link, message.id, message.payload)
+        case 'SCRIPT_COMPLETE':
+          return engine.complete(link, message.id, message.payload)
+        case 'ERROR':
+          log.warn({ agentId: link.agentId, error: message.payload }, 'an agent reports an error')
+          return
+        case 'TERMINAL_OPENED':
+        case 'TERMINAL_OUTPUT':
+        case 'TERMINAL_CLOSED':
+          link.send('ERROR', {
+            code: 404,
+            message: `no terminal session ${message.payload.sessionId}`,
+            refId: message.id,
+          })
+      }
+    },
+    closed(link) {
+      engine.unlinked(link)
+      if (links.get(link.agentId) !== link) return
+      links.delete(link.agentId)
+      presence.connected(link.hostId, false)
+    },
+  }
+
+  function accept(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    identity: { hostId: number; agentId: string },
+  ) {
+    sockets.handleUpgrade(request, socket, head, (ws) => {
+      const ofOurs = ws.protocol === subprotocol
+      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events })
+      const former = links.get(identity.agentId)
+      links.set(identity.agentId, link)
+      if (former) {
+        engine.unlinked(former)
+        former.close(closeCodes.replaced, 'replaced by a newer link')
+        replacements.replaced(identity.hostId)
+      }
+      presence.connected(identity.hostId, true)
+      log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
+      if (ofOurs) return
+      engine.linked(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
+    })
+  }
+
+  async function authorize(request: IncomingMessage): Promise<{ hostId: number; agentId: string }> {
+    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    const token = bearer(request.headers.authorization)
+    const caller = token === undefined ? undefined : await deps.credentials(token)
+    if (!caller) throw new RsmError('unauthenticated', 'This needs an agent token')
+    const named = agentPath.exec(request.url ?? '')?.[1]
+    if (named === undefined) throw new RsmError('not_found', 'No such path')
+    if (caller.type !== 'agent' || caller.agentId !== decodeComponent(named))
+      throw new RsmError('forbidden', 'An agent token opens the link of its own agent only')
+    if (replacements.refuses(caller.hostId) && links.has(caller.agentId))
+      throw new RsmError('conflict', 'Two agents share this identity; remove one, or enrol it anew', {
+        retryAfter: 300,
+      })
+    return caller
+  }
+
+  const ticking = setInterval(
+    () => {
+      const idle = deps.wsIdleTimeout * 1000
+      for (const link of links.values()) link.tick(idle)
+    },
+    Math.min(pingInterval, Math.max(250, (deps.wsIdleTimeout * 1000) / 4)),
+  )
+  ticking.unref()
+
+  const unsubscribe = deps.bus.subscribe('agentRevoked', null, ({ agentId }) => {
+    links.get(agentId)?.close(closeCodes.revoked, 'the token was revoked')
+  })
+
+  return {
+    attach(server) {
+      server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
+        socket.on('error', () => socket.destroy())
+        authorize(request).then(
+          (identity) => accept(request, socket, head, identity),
+          (error: unknown) => refuse(socket, error),
+        )
+      })
+    },
+    close() {
+      clearInterval(ticking)
+      unsubscribe()
+      for (const link of links.values()) link.close(closeCodes.shuttingDown, 'the server is shutting down')
+      sockets.close()
+    },
+  }
+}
+
+function decodeComponent(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The envelope, over a socket that is no WebSocket yet. */
+function refuse(socket: Duplex, error: unknown): void {
+  const status = httpStatus(error)
+  const message = error instanceof RsmError ? error.message : 'Internal server error'
+  const body = JSON.stringify({ code: status, message })
+  const retry = error instanceof RsmError && error.retryAfter ? `retry-after: ${error.retryAfter}\r\n` : ''
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-type: application/json; charset=utf-8\r\n${retry}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}

@@ -1,0 +1,21 @@
+import { randomBytes } from 'node:crypto'
+
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const timeDigits = 10
+let lastTime = 0
+
+/**
+ * A task or session id: time-sortable, URL- and file-safe (contract §1). Ten digits of time, then 80 random bits, in
+ * Crockford's base 32. Time never repeats or goes back within a process, so ids ascend in the order of their making.
+ */
+export function opaqueId(now: number): string {
+  lastTime = Math.max(now, lastTime + 1)
+  let time = lastTime
+  let text = ''
+  for (let digit = 0; digit < timeDigits; digit++) {
+    text = (alphabet[time % 32] ?? '0') + text
+    time = Math.floor(time / 32)
+  }
+  for (const byte of randomBytes(16)) text += alphabet[byte % 32] ?? '0'
+  return text
+}

@@ -1,0 +1,208 @@
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { openDataDirectory } from '../disk/data-directory.ts'
+import { buildApp } from './app.ts'
+import { createBus } from './bus.ts'
+import { systemClock } from './clock.ts'
+import { createCredentials } from './credentials.ts'
+import { createArchive } from './engine/archive.ts'
+import { createEngine } from './engine/engine.ts'
+import { createFirstUser } from './first-user.ts'
+import { createHousekeeping } from './housekeeping.ts'
+import { createHub } from './hub/hub.ts'
+import { loadKeys } from './keys.ts'
+import { createLog, type LogLevel } from './log.ts'
+import { createFileOutputs } from './outputs/file-outputs.ts'
+import { createPasswords } from './passwords.ts'
+import { createPresence } from './presence.ts'
+import { registerRoutes } from './routes/routes.ts'
+import { createAgents } from './services/agents.ts'
+import { createContext } from './services/context.ts'
+import { createFleet } from './services/fleet.ts'
+import { createLogin } from './services/login.ts'
+import { createServices } from './services/services.ts'
+import { openJsonStore } from './store/json/store.ts'
+
+export interface ServerOptions {
+  host: string
+  /** 0 takes any free port. */
+  port: number
+  dataDir: string
+  /** Seconds. */
+  heartbeatInterval: number
+  /** Seconds. */
+  metricsInterval: number
+  /** Seconds without a data frame or an agent's ping after which a link is closed. */
+  wsIdleTimeout: number
+  /** Password of the first `admin` of an empty store; a random one by default. */
+  adminPassword?: string
+  /** Allows a host other than loopback without TLS. */
+  insecureHttp: boolean
+  logLevel: LogLevel
+}
+
+export interface RunningServer {
+  url: string
+  port: number
+  /** The first user, if this start made one and chose its password. */
+  createdAdmin: { username: string; password: string } | null
+  /** Resolves when the server has stopped, for whatever reason. */
+  closed: Promise<void>
+  /** Stops in order; resolves within 10 s. */
+  close(): Promise<void>
+}
+
+/** Streams and requests under way get so long to end before their sockets are closed. */
+const drainTime = 5000
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
+
+function refuseOpenHttp({ host, insecureHttp }: ServerOptions): void {
+  if (insecureHttp || loopback.test(host)) return
+  throw new RsmError(
+    'usage',
+    `Listening on ${host} without TLS would send passwords, tokens and scripts in the clear`,
+    { hint: 'put a TLS proxy in front and listen on 127.0.0.1, or accept it with --insecure-http' },
+  )
+}
+
+/**
+ * Starts the server: lock, keys, store, engine, then the doors. What was running when a former process ended goes on
+ * where it stood before the first request is taken.
+ */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  refuseOpenHttp(options)
+  const log = createLog(options.logLevel)
+  const clock = systemClock
+  const bus = createBus()
+  const directory = await openDataDirectory(options.dataDir)
+  const { path } = directory
+  const store = await openJsonStore({
+    directory: join(path, 'store'),
+    log: (level, message, fields) => log[level](fields ?? {}, message),
+    onFatal: (error) => {
+      log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
+      process.exit(1)
+    },
+  })
+  const keys = await loadKeys(join(path, 'keys'))
+  const presence = await createPresence({
+    path: join(path, 'presence.json'),
+    heartbeatInterval: options.heartbeatInterval,
+    bus,
+    clock,
+    log,
+  })
+  const tasks = join(path, 'tasks')
+  const outputs = createFileOutputs(tasks, bus)
+  const engine = createEngine({
+    store,
+    outputs,
+    archive: createArchive(tasks),
+    presence,
+    bus,
+    keys,
+    clock,
+    log,
+  })
+  const passwords = createPasswords()
+  const credentials = createCredentials(store, clock)
+  const context = createContext({
+    store,
+    fleet: createFleet(store, presence),
+    presence,
+    engine,
+    outputs,
+    bus,
+    keys,
+    passwords,
+    clock,
+  })
+  let accepting = false
+  const hub = createHub({
+    credentials,
+    engine,
+    presence,
+    bus,
+    clock,
+    log,
+    wsIdleTimeout: options.wsIdleTimeout,
+    accepting: () => accepting,
+  })
+  const app = buildApp({ store, credentials, log, accepting: () => accepting }, (instance) =>
+    registerRoutes(instance, {
+      services: createServices(context),
+      login: createLogin(context),
+      agents: createAgents(context, options),
+      context,
+      ready: () => accepting && store.readOnlyReason === null,
+    }),
+  )
+  const housekeeping = createHousekeeping(store, clock, log)
+
+  async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
+    const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
+    await engine.recover()
+    hub.attach(app.server)
+    await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
+      throw explainListen(error, options)
+    })
+    return admin
+  }
+
+  /** Doors first, then what works behind them, the disk last: nothing acknowledged is cut off. */
+  async function shut(): Promise<void> {
+    accepting = false
+    housekeeping.stop()
+    hub.close()
+    const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
+    await app.close()
+    clearTimeout(grace)
+    await engine.stop()
+    await outputs.close()
+    await presence.close()
+    await store.close()
+    await directory.release()
+  }
+
+  let admin: Awaited<ReturnType<typeof open>>
+  try {
+    admin = await open()
+  } catch (error) {
+    await shut()
+    throw error
+  }
+  accepting = true
+  const { port } = app.server.address() as AddressInfo
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host
+  let closing: Promise<void> | undefined
+  let markClosed: () => void = () => undefined
+  const closed = new Promise<void>((resolve) => {
+    markClosed = resolve
+  })
+  log.info({ host: options.host, port, dataDir: path, storeId: store.storeId }, 'server started')
+  return {
+    url: `http://${host}:${port}`,
+    port,
+    createdAdmin: admin?.generated ? { username: admin.username, password: admin.password } : null,
+    closed,
+    close() {
+      closing ??= shut().then(() => {
+        log.info({}, 'server stopped')
+        markClosed()
+      })
+      return closing
+    },
+  }
+}
+
+function explainListen(error: NodeJS.ErrnoException, { host, port }: ServerOptions): RsmError {
+  if (error.code === 'EADDRINUSE')
+    return new RsmError('unavailable', `Port ${port} of ${host} is in use`, {
+      hint: 'stop what listens there, or choose another with --port (0 takes any free one)',
+      cause: error,
+    })
+  return new RsmError('unavailable', `Could not listen on ${host} port ${port}: ${error.message}`, {
+    cause: error,
+  })
+}

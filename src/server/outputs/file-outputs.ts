@@ -1,0 +1,84 @@
+import { join } from 'node:path'
+import type { Bus } from '../bus.ts'
+import type { Outputs } from './outputs.ts'
+import { TaskLog } from './task-log.ts'
+
+/** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
+const openReaders = 64
+const closeGrace = 5000
+
+/** Outputs in files: `DIRECTORY/<taskId>/output.log`. */
+export function createFileOutputs(directory: string, bus: Bus): Outputs {
+  const writing = new Map<string, Promise<TaskLog | null>>()
+  const reading = new Map<string, Promise<TaskLog | null>>()
+
+  const openLog = (taskId: string, create: boolean) =>
+    TaskLog.open(join(directory, taskId), create, () => bus.publish('output', taskId, { taskId }))
+
+  function writer(taskId: string): Promise<TaskLog | null> {
+    let log = writing.get(taskId)
+    if (!log) {
+      const read = reading.get(taskId)
+      reading.delete(taskId)
+      log = Promise.resolve(read).then((open) => open ?? openLog(taskId, true))
+      writing.set(taskId, log)
+      log.catch(() => writing.delete(taskId))
+    }
+    return log
+  }
+
+  function reader(taskId: string): Promise<TaskLog | null> {
+    const open = writing.get(taskId) ?? reading.get(taskId)
+    if (open) return open
+    const log = openLog(taskId, false).then((found) => {
+      if (!found) reading.delete(taskId)
+      return found
+    })
+    log.catch(() => reading.delete(taskId))
+    keepForReading(taskId, log)
+    return log
+  }
+
+  function keepForReading(taskId: string, log: Promise<TaskLog | null>): void {
+    reading.set(taskId, log)
+    const [oldest] = reading
+    if (reading.size <= openReaders || !oldest) return
+    reading.delete(oldest[0])
+    // Reads under way hold the handle only for milliseconds; a moment's grace lets them end.
+    setTimeout(
+      () => void oldest[1].then((found) => found?.close()).catch(() => undefined),
+      closeGrace,
+    ).unref()
+  }
+
+  return {
+    async append(taskId, entry) {
+      const log = await writer(taskId)
+      await log?.append(entry)
+    },
+    async read(taskId, query) {
+      const log = await reader(taskId)
+      return log ? log.read(query) : { entries: [], next: query.after }
+    },
+    async cursorBeforeLast(taskId, count, query) {
+      const log = await reader(taskId)
+      return log ? log.cursorBeforeLast(count, query) : 0
+    },
+    async progress(taskId) {
+      const log = await reader(taskId)
+      return log ? log.progress() : new Map()
+    },
+    async finish(taskId) {
+      const log = writing.get(taskId)
+      if (!log) return
+      writing.delete(taskId)
+      keepForReading(taskId, log)
+    },
+    async close() {
+      const open = [...writing.values(), ...reading.values()]
+      writing.clear()
+      reading.clear()
+      await Promise.allSettled(open.map(async (log) => (await log)?.close()))
+    },
+  }
+}

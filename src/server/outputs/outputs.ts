@@ -1,0 +1,54 @@
+import type { Stream } from '../../core/protocol/http/tasks.ts'
+
+/** A piece of output before it has its number. */
+export interface NewEntry {
+  hostId: number
+  stream: Stream
+  sequence: number
+  timestamp: string
+  data: string
+}
+
+/** A stored piece; `id` is the cursor: it ascends over the whole task (contract §5). */
+export interface StoredEntry extends NewEntry {
+  id: number
+}
+
+export interface ReadQuery {
+  /** Only entries with a larger id; 0 for all. */
+  after: number
+  hostId?: number | undefined
+  stream?: Stream | undefined
+  /** At most so many entries; a read may also stop earlier, at about 1 MiB. */
+  limit: number
+}
+
+/** What is stored of one host: where its output has to go on. */
+export interface Progress {
+  /** -1 when nothing is stored. */
+  lastSequence: number
+  stdoutBytes: number
+  stderrBytes: number
+}
+
+/**
+ * The output of tasks: append, and read from a cursor. One of the seams behind which a fleet's store may stand; a slow
+ * reader costs nothing, because it reads at its own pace from where it stands.
+ */
+export interface Outputs {
+  /** Resolves when the entry is durable. Readers may see it a little earlier. Entries keep the order of the calls. */
+  append(taskId: string, entry: NewEntry): Promise<void>
+  /** `next` is the cursor to go on from; no entries means that the end is reached for now. */
+  read(taskId: string, query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }>
+  /** The cursor after which exactly the last `count` entries of this selection follow. */
+  cursorBeforeLast(
+    taskId: string,
+    count: number,
+    query: Pick<ReadQuery, 'hostId' | 'stream'>,
+  ): Promise<number>
+  /** What is stored of each host, read from disk: for taking up a task after a restart. */
+  progress(taskId: string): Promise<Map<number, Progress>>
+  /** No more output will come: frees the files. */
+  finish(taskId: string): Promise<void>
+  close(): Promise<void>
+}

@@ -1,0 +1,275 @@
+import { constants } from 'node:fs'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncDirectory } from '../../disk/durable.ts'
+import { encodeRecord, firstAfter, type IndexRecord, readRecords, recordBytes } from './index-file.ts'
+import type { NewEntry, Progress, ReadQuery, StoredEntry } from './outputs.ts'
+
+/** A read stops at about so many bytes, so that no reader makes the server hold more. */
+const readBudget = 1024 * 1024
+const recoveryChunk = 1024 * 1024
+
+interface Waiting {
+  line: Buffer
+  entry: NewEntry
+  bytes: number
+  resolve: () => void
+  reject: (error: unknown) => void
+}
+
+/** Opens without creating, unless told to. */
+async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
+  const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
+  const log = await open(join(directory, 'output.log'), flags, 0o600)
+  try {
+    return [log, await open(join(directory, 'output.idx'), constants.O_RDWR | constants.O_CREAT, 0o600)]
+  } catch (error) {
+    await log.close()
+    throw error
+  }
+}
+
+/**
+ * The output of one task: an append-only log of JSON lines, and an index of fixed records beside it. An entry's id is
+ * the offset at which it ends, so a cursor costs nothing to keep. The log is the truth; an index that disagrees with it
+ * after a crash is made again.
+ */
+export class TaskLog {
+  #log: FileHandle
+  #index: FileHandle
+  #size = 0
+  #records = 0
+  #waiting: Waiting[] = []
+  #flushing: Promise<void> | null = null
+  #written: () => void
+
+  private constructor(log: FileHandle, index: FileHandle, written: () => void) {
+    this.#log = log
+    this.#index = index
+    this.#written = written
+  }
+
+  /** Null when there is no log and `create` is false. `written` is called when new entries can be read. */
+  static async open(directory: string, create: boolean, written: () => void): Promise<TaskLog | null> {
+    if (create) await mkdir(directory, { recursive: true, mode: 0o700 })
+    let files: [FileHandle, FileHandle]
+    try {
+      files = await openBoth(directory, create)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !create) return null
+      throw error
+    }
+    const opened = new TaskLog(...files, written)
+    await opened.#recover()
+    if (create) {
+      await syncDirectory(directory)
+      await syncDirectory(dirname(directory))
+    }
+    return opened
+  }
+
+  append(entry: NewEntry): Promise<void> {
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    const bytes = Buffer.byteLength(entry.data)
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ line, entry, bytes, resolve, reject })
+      this.#flushing ??= this.#flush()
+    })
+  }
+
+  /** Group commit: all that came while the last fsync ran goes out in one write and one fsync. */
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting
+      this.#waiting = []
+      try {
+        await this.#write(batch)
+        await this.#log.datasync()
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.#flushing = null
+  }
+
+  async #write(batch: Waiting[]): Promise<void> {
+    let end = this.#size
+    const records = batch.map(({ line, entry, bytes }) => {
+      end += line.length
+      return encodeRecord({ ...entry, end, length: line.length, bytes })
+    })
+    try {
+      await writeAll(this.#log, Buffer.concat(batch.map(({ line }) => line)), this.#size)
+      await writeAll(this.#index, Buffer.concat(records), this.#records * recordBytes)
+    } catch (error) {
+      // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
+      await this.#log.truncate(this.#size).catch(() => undefined)
+      await this.#index.truncate(this.#records * recordBytes).catch(() => undefined)
+      throw error
+    }
+    this.#size = end
+    this.#records += records.length
+    this.#written()
+  }
+
+  async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {
+    const entries: StoredEntry[] = []
+    let next = query.after
+    if (next >= this.#size) return { entries, next }
+    let budget = readBudget
+    const all = this.#records
+    for (let at = await firstAfter(this.#index, all, query.after); at < all && budget > 0; ) {
+      const records = await readRecords(this.#index, at, Math.min(all - at, 2048))
+      if (records.length === 0) break
+      const wanted: IndexRecord[] = []
+      let seen = 0
+      for (const record of records) {
+        seen++
+        next = record.end
+        if (matches(record, query)) {
+          wanted.push(record)
+          budget -= record.length
+        }
+        if (budget <= 0 || entries.length + wanted.length >= query.limit) break
+      }
+      at += seen
+      for (const entry of await this.#load(wanted)) entries.push(entry)
+      if (entries.length >= query.limit) break
+    }
+    return { entries, next }
+  }
+
+  async cursorBeforeLast(count: number, query: Pick<ReadQuery, 'hostId' | 'stream'>): Promise<number> {
+    let cursor = this.#size
+    let left = count
+    for (let end = this.#records; end > 0 && left > 0; ) {
+      const from = Math.max(0, end - 2048)
+      const records = await readRecords(this.#index, from, end - from)
+      for (const record of records.reverse()) {
+        if (!matches(record, query)) continue
+        cursor = record.end - record.length
+        left--
+        if (left === 0) break
+      }
+      end = from
+    }
+    return left > 0 && count > 0 ? 0 : cursor
+  }
+
+  async progress(): Promise<Map<number, Progress>> {
+    const found = new Map<number, Progress>()
+    for (let at = 0; at < this.#records; ) {
+      const records = await readRecords(this.#index, at)
+      if (records.length === 0) break
+      at += records.length
+      for (const record of records) {
+        const progress = found.get(record.hostId) ?? { lastSequence: -1, stdoutBytes: 0, stderrBytes: 0 }
+        progress.lastSequence = Math.max(progress.lastSequence, record.sequence)
+        progress[record.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += record.bytes
+        found.set(record.hostId, progress)
+      }
+    }
+    return found
+  }
+
+  async close(): Promise<void> {
+    await this.#flushing
+    await Promise.all([this.#log.close(), this.#index.close()])
+  }
+
+  /** Entries that stand side by side come in one read. */
+  async #load(records: IndexRecord[]): Promise<StoredEntry[]> {
+    const entries: StoredEntry[] = []
+    for (let first = 0; first < records.length; ) {
+      let last = first
+      while (last + 1 < records.length && startOf(records[last + 1]) === records[last]?.end) last++
+      const start = startOf(records[first])
+      const end = records[last]?.end ?? start
+      const buffer = Buffer.allocUnsafe(end - start)
+      await this.#log.read(buffer, 0, buffer.length, start)
+      for (; first <= last; first++) {
+        const record = records[first]
+        if (!record) break
+        const line = buffer.toString('utf8', startOf(record) - start, record.end - start - 1)
+        entries.push({ id: record.end, ...(JSON.parse(line) as NewEntry) })
+      }
+    }
+    return entries
+  }
+
+  /** Takes what the index says as far as the log bears it out, reads the rest anew, cuts a torn tail. */
+  async #recover(): Promise<void> {
+    const { size } = await this.#log.stat()
+    const { size: indexSize } = await this.#index.stat()
+    this.#records = Math.floor(indexSize / recordBytes)
+    while (this.#records > 0) {
+      const [last] = await readRecords(this.#index, this.#records - 1, 1)
+      if (last && (await this.#isEntry(last, size))) {
+        this.#size = last.end
+        break
+      }
+      this.#records = last && last.end > size ? this.#records - 1 : 0
+    }
+    await this.#indexFrom(this.#size, size)
+    if (this.#size < size) await this.#log.truncate(this.#size)
+    if (this.#records * recordBytes < indexSize) await this.#index.truncate(this.#records * recordBytes)
+  }
+
+  async #isEntry(record: IndexRecord, size: number): Promise<boolean> {
+    if (record.end > size || record.length < 2 || record.length > record.end) return false
+    const buffer = Buffer.alloc(record.length)
+    await this.#log.read(buffer, 0, record.length, startOf(record))
+    return parseEntry(buffer) !== null
+  }
+
+  async #indexFrom(start: number, size: number): Promise<void> {
+    let rest: Buffer = Buffer.alloc(0)
+    for (let at = start; at < size; ) {
+      const buffer = Buffer.alloc(Math.min(recoveryChunk, size - at))
+      const { bytesRead } = await this.#log.read(buffer, 0, buffer.length, at)
+      if (bytesRead === 0) return
+      at += bytesRead
+      rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
+      const records: Buffer[] = []
+      for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
+        const entry = parseEntry(rest.subarray(0, newline + 1))
+        if (!entry) return
+        this.#size += newline + 1
+        const bytes = Buffer.byteLength(entry.data)
+        records.push(encodeRecord({ ...entry, end: this.#size, length: newline + 1, bytes }))
+        rest = rest.subarray(newline + 1)
+      }
+      await writeAll(this.#index, Buffer.concat(records), this.#records * recordBytes)
+      this.#records += records.length
+    }
+  }
+}
+
+function startOf(record: IndexRecord | undefined): number {
+  return record ? record.end - record.length : -1
+}
+
+function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {
+  return (
+    (query.hostId === undefined || record.hostId === query.hostId) &&
+    (query.stream === undefined || record.stream === query.stream)
+  )
+}
+
+function parseEntry(line: Buffer): NewEntry | null {
+  if (line.at(-1) !== 10) return null
+  try {
+    const entry = JSON.parse(line.toString('utf8')) as Partial<NewEntry> | null
+    return typeof entry?.data === 'string' && typeof entry.hostId === 'number' ? (entry as NewEntry) : null
+  } catch {
+    return null
+  }
+}
+
+async function writeAll(file: FileHandle, buffer: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < buffer.length; ) {
+    const { bytesWritten } = await file.write(buffer, done, buffer.length - done, position + done)
+    done += bytesWritten
+  }
+}

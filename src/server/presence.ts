@@ -1,0 +1,224 @@
+import { readFile } from 'node:fs/promises'
+import { hostStatus } from '../core/host-status.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../core/protocol/http/hosts.ts'
+import { writeFileDurably } from '../disk/durable.ts'
+import type { Bus } from './bus.ts'
+import { type Clock, isoTime } from './clock.ts'
+import type { Log } from './log.ts'
+
+/** What is known of a host just now; volatile, never in the store's journal. */
+export interface PresenceView {
+  status: HostStatus
+  statusReason: string | null
+  agentStatus: AgentStatus | null
+  uptime: number | null
+  lastHeartbeatAt: string | null
+  connected: boolean
+  metrics: Metrics | null
+}
+
+/** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
+export interface Presence {
+  views(hostIds: readonly number[]): Promise<PresenceView[]>
+  heartbeat(hostId: number, beat: { status: AgentStatus; uptime: number | null }): void
+  metrics(hostId: number, metrics: Metrics): void
+  /** Registration counts as a HEALTHY heartbeat (contract §3). */
+  registered(hostId: number): void
+  connected(hostId: number, connected: boolean): void
+  /** Two agents with one identity fight for the link (contract §6). */
+  duplicate(hostId: number, duplicate: boolean): void
+  forget(hostId: number): void
+  close(): Promise<void>
+}
+
+interface Entry {
+  /** Monotonic time of the last sign of life, or of this server's start where that is later; null: never heard. */
+  heardAt: number | null
+  heardSinceStart: boolean
+  lastHeartbeatAt: string | null
+  agentStatus: AgentStatus | null
+  uptime: number | null
+  metrics: Metrics | null
+  connected: boolean
+  duplicate: boolean
+  status: HostStatus
+  reason: string | null
+}
+
+export interface PresenceOptions {
+  /** Where the last known status is kept over a restart. */
+  path: string
+  heartbeatInterval: number
+  bus: Bus
+  clock: Clock
+  log: Log
+}
+
+const saveDelay = 1000
+/** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
+const stallFactor = 3
+
+export async function createPresence(options: PresenceOptions): Promise<Presence> {
+  const { clock, bus, heartbeatInterval } = options
+  const entries = new Map<number, Entry>()
+  const sweepInterval = Math.min(1000, (heartbeatInterval * 1000) / 4)
+  let lastSweep = clock.monotonic()
+  let saving: NodeJS.Timeout | null = null
+
+  const entry = (hostId: number): Entry => {
+    let found = entries.get(hostId)
+    if (!found) {
+      found = {
+        heardAt: null,
+        heardSinceStart: false,
+        lastHeartbeatAt: null,
+        agentStatus: null,
+        uptime: null,
+        metrics: null,
+        connected: false,
+        duplicate: false,
+        status: 'OFFLINE',
+        reason: 'never heard',
+      }
+      entries.set(hostId, found)
+    }
+    return found
+  }
+
+  function judge(hostId: number, known: Entry): void {
+    const next = hostStatus({
+      registered: known.heardAt !== null,
+      secondsSilent: known.heardAt === null ? 0 : (clock.monotonic() - known.heardAt) / 1000,
+      heartbeatInterval,
+      agentStatus: known.heardSinceStart ? known.agentStatus : null,
+      metrics: known.metrics,
+      last: { status: known.status, reason: known.reason },
+      duplicateIdentity: known.duplicate,
+    })
+    const changed = next.status !== known.status
+    known.status = next.status
+    known.reason = next.reason
+    if (!changed) return
+    save()
+    bus.publish('host', hostId, { hostId })
+  }
+
+  function heard(hostId: number, status: AgentStatus): Entry {
+    const known = entry(hostId)
+    known.heardAt = clock.monotonic()
+    known.heardSinceStart = true
+    known.lastHeartbeatAt = isoTime(clock.now())
+    known.agentStatus = status
+    return known
+  }
+
+  function save(): void {
+    saving ??= setTimeout(() => {
+      saving = null
+      void write()
+    }, saveDelay).unref()
+  }
+
+  async function write(): Promise<void> {
+    const rows = [...entries].filter(([, { heardAt }]) => heardAt !== null)
+    const kept = rows.map(([hostId, { status, reason, lastHeartbeatAt, agentStatus }]) => ({
+      hostId,
+      status,
+      reason,
+      lastHeartbeatAt,
+      agentStatus,
+    }))
+    try {
+      await writeFileDurably(options.path, JSON.stringify(kept), 0o600)
+    } catch (error) {
+      options.log.warn({ err: error }, 'could not keep the last known status of hosts')
+    }
+  }
+
+  /** After a restart the last known status stands until three intervals have passed (contract §3). */
+  async function load(): Promise<void> {
+    try {
+      const kept = JSON.parse(await readFile(options.path, 'utf8')) as {
+        hostId: number
+        status: HostStatus
+        reason: string | null
+        lastHeartbeatAt: string | null
+        agentStatus: AgentStatus | null
+      }[]
+      for (const { hostId, status, reason, lastHeartbeatAt, agentStatus } of kept) {
+        const known = entry(hostId)
+        Object.assign(known, { status, reason, lastHeartbeatAt, agentStatus })
+        known.heardAt = clock.monotonic()
+      }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        options.log.warn(
+          { err: error },
+          'the last known status of hosts is not readable; starting without it',
+        )
+    }
+  }
+
+  await load()
+  const sweep = setInterval(() => {
+    const now = clock.monotonic()
+    const late = now - lastSweep - sweepInterval
+    lastSweep = now
+    for (const [hostId, known] of entries) {
+      if (known.heardAt === null) continue
+      if (late > stallFactor * sweepInterval) known.heardAt += late
+      judge(hostId, known)
+    }
+  }, sweepInterval)
+  sweep.unref()
+
+  return {
+    async views(hostIds) {
+      return hostIds.map((hostId) => {
+        const known = entry(hostId)
+        return {
+          status: known.status,
+          statusReason: known.reason,
+          agentStatus: known.agentStatus,
+          uptime: known.uptime,
+          lastHeartbeatAt: known.lastHeartbeatAt,
+          connected: known.connected,
+          metrics: known.metrics,
+        }
+      })
+    },
+    heartbeat(hostId, { status, uptime }) {
+      const known = heard(hostId, status)
+      known.uptime = uptime
+      judge(hostId, known)
+    },
+    metrics(hostId, metrics) {
+      const known = entry(hostId)
+      // A buffer that is being sent comes in order, but never makes the newest report older.
+      if (known.metrics && Date.parse(metrics.timestamp) < Date.parse(known.metrics.timestamp)) return
+      known.metrics = metrics
+      judge(hostId, known)
+    },
+    registered(hostId) {
+      judge(hostId, heard(hostId, 'HEALTHY'))
+    },
+    connected(hostId, connected) {
+      entry(hostId).connected = connected
+      bus.publish('host', hostId, { hostId })
+    },
+    duplicate(hostId, duplicate) {
+      const known = entry(hostId)
+      known.duplicate = duplicate
+      judge(hostId, known)
+    },
+    forget(hostId) {
+      entries.delete(hostId)
+      save()
+    },
+    async close() {
+      clearInterval(sweep)
+      if (saving) clearTimeout(saving)
+      await write()
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { once } from 'node:events'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { userOf } from '../auth.ts'
+import type { Bus } from '../bus.ts'
+import type { FollowEvent } from '../services/follow.ts'
+
+/** A comment line so often keeps proxies from closing a silent stream (contract §5). */
+const commentInterval = 15_000
+
+function text({ event, id, data }: FollowEvent): string {
+  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
+}
+
+/**
+ * Sends batches of events as a stream (WHATWG HTML §9.2) until the source ends, the client leaves, or the token that
+ * opened it ends. The next batch is asked for when the socket has taken the last: a slow reader slows only itself.
+ */
+export async function sendEvents(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  bus: Bus,
+  source: (signal: AbortSignal) => AsyncGenerator<FollowEvent[]>,
+): Promise<void> {
+  const leave = new AbortController()
+  const { tokenId } = userOf(request)
+  const unsubscribe = bus.subscribe('tokenEnded', tokenId, () => leave.abort())
+  const { raw } = reply
+  reply.hijack()
+  raw.on('close', () => leave.abort())
+  raw.on('error', () => leave.abort())
+  raw.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-accel-buffering': 'no',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': request.id,
+  })
+  raw.flushHeaders()
+  const comments = setInterval(() => {
+    if (!raw.writableNeedDrain) raw.write(':\n\n')
+  }, commentInterval)
+  try {
+    for await (const events of source(leave.signal)) {
+      if (leave.signal.aborted) break
+      if (!raw.write(events.map((event) => text(event)).join('')))
+        await once(raw, 'drain', { signal: leave.signal })
+    }
+  } catch (error) {
+    if (!leave.signal.aborted) throw error
+  } finally {
+    clearInterval(comments)
+    unsubscribe()
+    raw.end()
+  }
+}

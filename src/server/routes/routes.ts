@@ -1,0 +1,37 @@
+import type { AppInstance } from '../app.ts'
+import type { UserCaller } from '../caller.ts'
+import type { AgentService } from '../services/agents.ts'
+import type { Context } from '../services/context.ts'
+import type { LoginService } from '../services/login.ts'
+import type { ServerServices } from '../services/services.ts'
+import { agentRoutes } from './agent.ts'
+import { clusterRoutes } from './clusters.ts'
+import { enrollmentRoutes } from './enrollments.ts'
+import { healthRoutes } from './health.ts'
+import { hostRoutes } from './hosts.ts'
+import { loginRoutes } from './login.ts'
+import { scriptRoutes } from './scripts.ts'
+import { taskRoutes } from './tasks.ts'
+import { userRoutes } from './users.ts'
+
+/** What handlers call: each is one call on a service. */
+export interface RouteDependencies {
+  services: (caller: UserCaller) => ServerServices
+  login: LoginService
+  agents: AgentService
+  context: Context
+  /** Whether work is taken: 503 of /api/ready while starting, draining, or when the store refuses writes. */
+  ready(): boolean
+}
+
+export function registerRoutes(app: AppInstance, deps: RouteDependencies): void {
+  healthRoutes(app, deps)
+  loginRoutes(app, deps)
+  userRoutes(app, deps)
+  hostRoutes(app, deps)
+  enrollmentRoutes(app, deps)
+  scriptRoutes(app, deps)
+  clusterRoutes(app, deps)
+  taskRoutes(app, deps)
+  agentRoutes(app, deps)
+}

@@ -1,0 +1,85 @@
+import { RsmError } from '../../core/errors.ts'
+import type {
+  AgentAck,
+  AgentConfig,
+  HeartbeatRequest,
+  MetricsRequest,
+  RegisterRequest,
+  RegisterResult,
+} from '../../core/protocol/http/agent.ts'
+import type { Caller } from '../caller.ts'
+import { isoTime } from '../clock.ts'
+import { newToken } from '../tokens.ts'
+import type { Context } from './context.ts'
+import { register } from './registration.ts'
+import { sha256 } from './scripts.ts'
+
+export interface AgentSettings {
+  heartbeatInterval: number
+  metricsInterval: number
+}
+
+/** The agent's HTTP endpoints (seed "Agent HTTP endpoints", contract §6). */
+export interface AgentService {
+  register(caller: Caller, input: RegisterRequest, address: string): Promise<RegisterResult>
+  heartbeat(caller: Caller, input: HeartbeatRequest): AgentAck
+  metrics(caller: Caller, input: MetricsRequest): AgentAck
+  config(caller: Caller, agentId: string): AgentConfig
+}
+
+export function createAgents(context: Context, settings: AgentSettings): AgentService {
+  const { presence, engine, clock, keys, bus } = context
+  const { heartbeatInterval, metricsInterval } = settings
+  const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
+  /** Differs whenever an agent should ask for its configuration anew. */
+  const configVersion = Number.parseInt(sha256(JSON.stringify(config)).slice(0, 8), 16)
+
+  /** An agent speaks for itself only: another's agentId is 403 (contract §2). */
+  function hostOf(caller: Caller, agentId: string): number {
+    if (caller.type !== 'agent' || caller.agentId !== agentId)
+      throw new RsmError('forbidden', `This token is not the one of agent ${agentId}`)
+    return caller.hostId
+  }
+
+  const ack = (hostId: number): AgentAck => ({
+    serverTime: isoTime(clock.now()),
+    configVersion,
+    pendingTasks: engine.pendingFor(hostId).length,
+  })
+
+  return {
+    async register(caller, input, address) {
+      const { token, tokenHash } = newToken('agent')
+      const registered = await register(context, caller, input, address, tokenHash)
+      if (registered.replacedAgentId !== null)
+        bus.publish('agentRevoked', registered.replacedAgentId, { agentId: registered.replacedAgentId })
+      presence.registered(registered.hostId)
+      return {
+        hostId: registered.hostId,
+        token,
+        heartbeatInterval,
+        metricsInterval,
+        serverKey: keys.serverKey,
+        keyId: keys.keyId,
+        serverTime: isoTime(clock.now()),
+      }
+    },
+    heartbeat(caller, { agentId, status, uptime }) {
+      const hostId = hostOf(caller, agentId)
+      presence.heartbeat(hostId, { status, uptime: uptime ?? null })
+      return ack(hostId)
+    },
+    metrics(caller, { agentId, ...metrics }) {
+      const hostId = hostOf(caller, agentId)
+      presence.metrics(hostId, metrics)
+      return ack(hostId)
+    },
+    config(caller, agentId) {
+      const hostId = hostOf(caller, agentId)
+      const pendingTasks = engine
+        .pendingFor(hostId)
+        .map((taskId) => ({ taskId, type: 'EXECUTE_SCRIPT' as const }))
+      return { ...config, configVersion, pendingTasks }
+    },
+  }
+}

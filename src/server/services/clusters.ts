@@ -1,0 +1,103 @@
+import { type FieldFault, invalid } from '../../core/errors.ts'
+import { unknownName } from '../../core/nearest.ts'
+import { parseSelector } from '../../core/selector/parse.ts'
+import { resolveSelector } from '../../core/selector/resolve.ts'
+import type { ClusterService } from '../../core/services.ts'
+import type { ClusterRecord } from '../store/records.ts'
+import { type Context, notFound } from './context.ts'
+import { patched } from './merge-patch.ts'
+import { pageOf, storePage } from './paging.ts'
+
+/** A fault for each id that names no host (contract §1: a 400 naming the field). */
+export async function unknownHosts(
+  context: Context,
+  hostIds: readonly number[],
+  field: string,
+): Promise<FieldFault[]> {
+  const faults: FieldFault[] = []
+  for (const [index, hostId] of hostIds.entries())
+    if (!(await context.store.get('hosts', hostId)))
+      faults.push({ field: `${field}[${index}]`, message: unknownName('host', String(hostId), []) })
+  return faults
+}
+
+export function createClusters(context: Context): ClusterService {
+  const { store, fleet } = context
+
+  async function show(record: ClusterRecord) {
+    const [cluster] = await fleet.showClusters([record])
+    if (!cluster) throw notFound('cluster', record.id)
+    return cluster
+  }
+
+  /** Members are named or selected, not both; what is named has to exist. */
+  async function check(hostIds: readonly number[], selector: string | null): Promise<void> {
+    if (hostIds.length > 0 && selector !== null)
+      throw invalid([{ field: 'selector', message: 'give either hostIds or selector' }])
+    const faults = await unknownHosts(context, hostIds, 'hostIds')
+    if (faults.length > 0) throw invalid(faults)
+    if (selector !== null)
+      resolveSelector(parseSelector(selector), await fleet.directory(), { strictness: 'names' })
+  }
+
+  return {
+    async list(query) {
+      const { items, total } = await storePage(store, 'clusters', query)
+      return pageOf(await fleet.showClusters(items), total, query)
+    },
+    async get(id) {
+      const record = await store.get('clusters', id)
+      if (!record) throw notFound('cluster', id)
+      return show(record)
+    },
+    async create(input) {
+      const hostIds = [...new Set(input.hostIds)]
+      await check(input.hostIds ?? [], input.selector ?? null)
+      const at = context.time()
+      const record = await store.transact((tx) => {
+        const created: ClusterRecord = {
+          id: tx.nextId('clusters'),
+          name: input.name,
+          description: input.description ?? '',
+          hostIds,
+          selector: input.selector ?? null,
+          createdAt: at,
+          updatedAt: at,
+        }
+        tx.put('clusters', created)
+        return created
+      })
+      return show(record)
+    },
+    async update(id, patch) {
+      const former = await store.get('clusters', id)
+      if (!former) throw notFound('cluster', id)
+      // Naming members ends a selection, and the other way round; naming both is a fault.
+      const selector = patched(patch.selector, patch.hostIds ? null : former.selector, null)
+      const hostIds = [...new Set(patched(patch.hostIds, patch.selector ? [] : former.hostIds, []))]
+      await check(patch.hostIds ?? [], patch.selector ?? null)
+      const record = await store.transact(async (tx) => {
+        const current = await tx.get('clusters', id)
+        if (!current) throw notFound('cluster', id)
+        const next: ClusterRecord = {
+          ...current,
+          name: patch.name ?? current.name,
+          description: patched(patch.description, current.description, ''),
+          hostIds,
+          selector,
+          updatedAt: context.time(),
+        }
+        tx.put('clusters', next)
+        return next
+      })
+      return show(record)
+    },
+    async remove(id) {
+      await store.transact(async (tx) => {
+        if (!(await tx.get('clusters', id))) throw notFound('cluster', id)
+        tx.remove('clusters', id)
+      })
+      return { id }
+    },
+  }
+}

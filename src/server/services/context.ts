@@ -1,0 +1,33 @@
+import { RsmError } from '../../core/errors.ts'
+import type { Bus } from '../bus.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Keys } from '../keys.ts'
+import type { Outputs } from '../outputs/outputs.ts'
+import type { Passwords } from '../passwords.ts'
+import type { Presence } from '../presence.ts'
+import type { Store } from '../store/store.ts'
+import type { Fleet } from './fleet.ts'
+
+/** What the services stand on. */
+export interface Context {
+  store: Store
+  fleet: Fleet
+  presence: Presence
+  engine: Engine
+  outputs: Outputs
+  bus: Bus
+  keys: Keys
+  passwords: Passwords
+  clock: Clock
+  /** Now, as records hold it. */
+  time(): string
+}
+
+export function createContext(parts: Omit<Context, 'time'>): Context {
+  return { ...parts, time: () => isoTime(parts.clock.now()) }
+}
+
+export function notFound(what: string, id: number | string): RsmError {
+  return new RsmError('not_found', `There is no ${what} ${id}`)
+}

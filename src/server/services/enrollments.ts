@@ -1,0 +1,66 @@
+import { type FieldFault, invalid } from '../../core/errors.ts'
+import { unknownName } from '../../core/nearest.ts'
+import type { Enrollment } from '../../core/protocol/http/hosts.ts'
+import type { EnrollmentService } from '../../core/services.ts'
+import type { UserCaller } from '../caller.ts'
+import { isoTime } from '../clock.ts'
+import type { EnrollmentRecord } from '../store/records.ts'
+import { newToken } from '../tokens.ts'
+import { type Context, notFound } from './context.ts'
+import { pageOf, storePage } from './paging.ts'
+
+const defaultHours = 24
+const defaultUses = 1
+
+function show(record: EnrollmentRecord): Enrollment {
+  const { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt } = record
+  return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
+}
+
+export function createEnrollments(context: Context, caller: UserCaller): EnrollmentService {
+  const { store, clock } = context
+  return {
+    async list(query) {
+      const { items, total } = await storePage(store, 'enrollments', query)
+      return pageOf(items.map(show), total, query)
+    },
+    async create(input) {
+      const faults: FieldFault[] = []
+      if (input.hostId !== undefined && !(await store.get('hosts', input.hostId)))
+        faults.push({ field: 'hostId', message: unknownName('host', String(input.hostId), []) })
+      const cluster = input.clusterId === undefined ? undefined : await store.get('clusters', input.clusterId)
+      if (input.clusterId !== undefined && !cluster)
+        faults.push({ field: 'clusterId', message: unknownName('cluster', String(input.clusterId), []) })
+      if (cluster && cluster.selector !== null)
+        faults.push({ field: 'clusterId', message: 'is a dynamic cluster: its selector says who is in it' })
+      if (faults.length > 0) throw invalid(faults)
+      const { token, tokenHash } = newToken('enrollment')
+      const now = clock.now()
+      const record = await store.transact((tx) => {
+        const created: EnrollmentRecord = {
+          id: tx.nextId('enrollments'),
+          name: input.name ?? null,
+          tokenHash,
+          maxUses: input.maxUses ?? defaultUses,
+          uses: 0,
+          tags: input.tags ?? {},
+          clusterId: input.clusterId ?? null,
+          hostId: input.hostId ?? null,
+          createdBy: caller.username,
+          createdAt: isoTime(now),
+          expiresAt: isoTime(now + (input.expiresInHours ?? defaultHours) * 3600_000),
+        }
+        tx.put('enrollments', created)
+        return created
+      })
+      return { ...show(record), token }
+    },
+    async remove(id) {
+      await store.transact(async (tx) => {
+        if (!(await tx.get('enrollments', id))) throw notFound('enrollment token', id)
+        tx.remove('enrollments', id)
+      })
+      return { id }
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import type { Cluster } from '../../core/protocol/http/clusters.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { createDirectory, type Directory } from '../../core/selector/directory.ts'
+import { parseSelector } from '../../core/selector/parse.ts'
+import { resolveSelector } from '../../core/selector/resolve.ts'
+import type { Presence, PresenceView } from '../presence.ts'
+import type { ClusterRecord, HostRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+
+/** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
+export interface Fleet {
+  directory(): Promise<Directory>
+  /** Host ids that a selector names, in natural order of names; throws `invalid` at `field`. */
+  select(selector: string, field: string): Promise<number[]>
+  /** The members of a cluster now. */
+  members(cluster: ClusterRecord): Promise<number[]>
+  showHosts(records: readonly HostRecord[]): Promise<Host[]>
+  showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
+}
+
+export function createFleet(store: Store, presence: Presence): Fleet {
+  /** Records are immutable, so what follows from one may be kept as long as it is. */
+  const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
+
+  async function directory(): Promise<Directory> {
+    const [hosts, clusters] = await Promise.all([store.all('hosts'), store.all('clusters')])
+    const views = await presence.views(hosts.map(({ id }) => id))
+    return createDirectory(
+      hosts.map(({ id, hostname, tags, systemInfo }, index) => ({
+        id,
+        hostname,
+        tags,
+        status: views[index]?.status ?? 'OFFLINE',
+        os: systemInfo?.os ?? null,
+        arch: systemInfo?.arch ?? null,
+      })),
+      clusters,
+    )
+  }
+
+  function dynamicMembers(selector: string, known: Directory): number[] {
+    return resolveSelector(parseSelector(selector), known, { strictness: 'none' }).map(({ id }) => id)
+  }
+
+  /** Answers, for a host, the clusters that it is in. */
+  async function membership(): Promise<(hostId: number) => number[]> {
+    const clusters = await store.all('clusters')
+    const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
+    const sets = clusters.map((cluster) => {
+      let set = staticMembers.get(cluster)
+      if (cluster.selector !== null && known) set = new Set(dynamicMembers(cluster.selector, known))
+      else if (!set) {
+        set = new Set(cluster.hostIds)
+        staticMembers.set(cluster, set)
+      }
+      return { id: cluster.id, set }
+    })
+    return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ id }) => id)
+  }
+
+  async function members(cluster: ClusterRecord): Promise<number[]> {
+    return cluster.selector === null ? cluster.hostIds : dynamicMembers(cluster.selector, await directory())
+  }
+
+  return {
+    directory,
+    members,
+    async select(selector, field) {
+      const hosts = resolveSelector(parseSelector(selector, field), await directory(), { field })
+      return hosts.map(({ id }) => id)
+    },
+    async showHosts(records) {
+      const clustersOf = await membership()
+      const views = await presence.views(records.map(({ id }) => id))
+      return records.map((record, index) => showHost(record, views[index], clustersOf(record.id)))
+    },
+    async showClusters(records) {
+      return Promise.all(
+        records.map(async (record) => {
+          const hostIds = await members(record)
+          const { id, name, description, selector, createdAt, updatedAt } = record
+          return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
+        }),
+      )
+    },
+  }
+}
+
+function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds: number[]): Host {
+  const { id, hostname, ip, sshPort, authType, username, tags, systemInfo, createdAt, updatedAt } = record
+  return {
+    id,
+    hostname,
+    ip,
+    sshPort,
+    authType,
+    username,
+    tags,
+    status: view?.status ?? 'OFFLINE',
+    statusReason: view?.statusReason ?? null,
+    clusterIds,
+    systemInfo,
+    agent: record.agent && {
+      agentId: record.agent.agentId,
+      agentVersion: record.agent.agentVersion,
+      status: view?.agentStatus ?? null,
+      uptime: view?.uptime ?? null,
+      connected: view?.connected ?? false,
+      registeredAt: record.agent.registeredAt,
+      lastHeartbeatAt: view?.lastHeartbeatAt ?? null,
+    },
+    metrics: view?.metrics ?? null,
+    createdAt,
+    updatedAt,
+  }
+}

@@ -1,0 +1,90 @@
+import type { LogQuery, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { TaskRecord } from '../store/records.ts'
+import type { Context } from './context.ts'
+import { hostnamesOf, showEntry, startCursor } from './logs.ts'
+
+/** An event of a followed log (contract §5); only `output` has an id. */
+export interface FollowEvent {
+  event: 'output' | 'host' | 'task' | 'end'
+  id?: number
+  data: unknown
+}
+
+const entriesPerRead = 500
+
+/**
+ * Follows the log of a task from a cursor to its end. Yields batches; the caller takes the next one when it has got rid
+ * of the last, so a slow reader costs nothing but its own time: output waits on disk, changes of one host are folded.
+ */
+export async function* followLog(
+  context: Context,
+  first: TaskRecord,
+  query: LogQuery,
+  signal: AbortSignal,
+): AsyncGenerator<FollowEvent[]> {
+  const { store, engine, bus, outputs } = context
+  const taskId = first.id
+  let wake: () => void = () => undefined
+  let changed = true
+  let taskChanged = false
+  const hosts = new Map<number, TaskResult>()
+  const note = () => {
+    changed = true
+    wake()
+  }
+  const unsubscribe = [
+    bus.subscribe('output', taskId, note),
+    bus.subscribe('task', taskId, ({ change }) => {
+      if (change.kind === 'task') taskChanged = true
+      else if (query.hostId === undefined || change.result.hostId === query.hostId)
+        hosts.set(change.result.hostId, change.result)
+      note()
+    }),
+  ]
+  signal.addEventListener('abort', note)
+  try {
+    const nameOf = await hostnamesOf(context, first)
+    let after = await startCursor(context, taskId, query)
+    yield [{ event: 'task', data: engine.summary(first) }]
+    while (!signal.aborted) {
+      if (!changed)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      changed = false
+      // What is known now is told after the output that was there before it.
+      const task = (await store.get('tasks', taskId)) ?? first
+      const results = [...hosts.values()]
+      hosts.clear()
+      const tellTask = taskChanged
+      taskChanged = false
+      for (let more = true; more && !signal.aborted; ) {
+        const read = await outputs.read(taskId, {
+          after,
+          hostId: query.hostId,
+          stream: query.stream,
+          limit: entriesPerRead,
+        })
+        more = read.next !== after
+        after = read.next
+        if (read.entries.length > 0)
+          yield read.entries.map((entry) => ({
+            event: 'output',
+            id: entry.id,
+            data: showEntry(entry, nameOf(entry.hostId)),
+          }))
+      }
+      const events: FollowEvent[] = results.map((data) => ({ event: 'host', data }))
+      if (task.status !== 'RUNNING') {
+        const end = { ...engine.summary(task), results: await engine.results(task) }
+        yield [...events, { event: 'end', data: end }]
+        return
+      }
+      if (tellTask) events.push({ event: 'task', data: engine.summary(task) })
+      if (events.length > 0) yield events
+    }
+  } finally {
+    for (const end of unsubscribe) end()
+    signal.removeEventListener('abort', note)
+  }
+}

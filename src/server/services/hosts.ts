@@ -1,0 +1,165 @@
+import { RsmError } from '../../core/errors.ts'
+import type { HostQuery } from '../../core/protocol/http/hosts.ts'
+import type { HostService } from '../../core/services.ts'
+import { isFinal } from '../../core/task-state.ts'
+import type { HostRecord } from '../store/records.ts'
+import type { Context } from './context.ts'
+import { notFound } from './context.ts'
+import { patched, patchedMap } from './merge-patch.ts'
+import { pageOf, slicePage, storePage } from './paging.ts'
+
+const defaultPort = 22
+
+export interface HostAdministration extends HostService {
+  /** Revokes the agent token; its link closes at once (contract §3). `not_found` for a host without one. */
+  revokeAgent(id: number): Promise<{ id: number }>
+}
+
+export function createHosts(context: Context): HostAdministration {
+  const { store, fleet, keys, engine, presence, bus } = context
+
+  const sealed = (id: number, field: string, value: string | null) =>
+    value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
+
+  async function filtered(query: HostQuery): Promise<HostRecord[]> {
+    let hosts = [...(await store.all('hosts'))]
+    const { search, status, clusterId, tag, selector } = query
+    if (search) {
+      const wanted = search.toLowerCase()
+      hosts = hosts.filter(
+        ({ hostname, ip }) => hostname.toLowerCase().includes(wanted) || ip.toLowerCase().includes(wanted),
+      )
+    }
+    if (status) {
+      const views = await presence.views(hosts.map(({ id }) => id))
+      hosts = hosts.filter((_, index) => views[index]?.status === status)
+    }
+    if (clusterId !== undefined) {
+      const cluster = await store.get('clusters', clusterId)
+      const members = new Set(cluster ? await fleet.members(cluster) : [])
+      hosts = hosts.filter(({ id }) => members.has(id))
+    }
+    for (const pair of tag ?? []) {
+      const colon = pair.indexOf(':')
+      const [key, value] = [pair.slice(0, colon), pair.slice(colon + 1)]
+      hosts = hosts.filter(({ tags }) => Object.hasOwn(tags, key) && tags[key] === value)
+    }
+    if (selector !== undefined) {
+      const selected = new Set(await fleet.select(selector, 'selector'))
+      hosts = hosts.filter(({ id }) => selected.has(id))
+    }
+    return hosts
+  }
+
+  async function show(record: HostRecord) {
+    const [host] = await fleet.showHosts([record])
+    if (!host) throw notFound('host', record.id)
+    return host
+  }
+
+  return {
+    async list(query) {
+      const { search, status, clusterId, tag, selector } = query
+      const plain = !search && !status && clusterId === undefined && !tag && selector === undefined
+      const { items, total } = plain
+        ? await storePage(store, 'hosts', query)
+        : slicePage(await filtered(query), query)
+      return pageOf(await fleet.showHosts(items), total, query)
+    },
+
+    async get(id) {
+      const record = await store.get('hosts', id)
+      if (!record) throw notFound('host', id)
+      return show(record)
+    },
+
+    async create(input) {
+      const at = context.time()
+      const record = await store.transact((tx) => {
+        const id = tx.nextId('hosts')
+        const created: HostRecord = {
+          id,
+          hostname: input.hostname,
+          ip: input.ip,
+          sshPort: input.sshPort ?? defaultPort,
+          authType: input.authType ?? 'NONE',
+          username: input.username ?? null,
+          password: sealed(id, 'password', input.password ?? null),
+          privateKey: sealed(id, 'privateKey', input.privateKey ?? null),
+          tags: input.tags ?? {},
+          systemInfo: null,
+          agent: null,
+          createdAt: at,
+          updatedAt: at,
+        }
+        tx.put('hosts', created)
+        return created
+      })
+      bus.publish('host', record.id, { hostId: record.id })
+      return show(record)
+    },
+
+    async update(id, patch) {
+      const record = await store.transact(async (tx) => {
+        const current = await tx.get('hosts', id)
+        if (!current) throw notFound('host', id)
+        const secret = (field: 'password' | 'privateKey') =>
+          patch[field] === undefined ? current[field] : sealed(id, field, patch[field])
+        const next: HostRecord = {
+          ...current,
+          hostname: patch.hostname ?? current.hostname,
+          ip: patch.ip ?? current.ip,
+          sshPort: patched(patch.sshPort, current.sshPort, defaultPort),
+          authType: patched(patch.authType, current.authType, 'NONE'),
+          username: patched(patch.username, current.username, null),
+          password: secret('password'),
+          privateKey: secret('privateKey'),
+          tags: patchedMap(patch.tags, current.tags),
+          updatedAt: context.time(),
+        }
+        tx.put('hosts', next)
+        return next
+      })
+      bus.publish('host', id, { hostId: id })
+      return show(record)
+    },
+
+    async remove(id, options = {}) {
+      const running = (await store.find('executions', 'hostId', id)).filter(({ status }) => !isFinal(status))
+      if (running.length > 0 && !options.force)
+        throw new RsmError(
+          'conflict',
+          `Host ${id} takes part in ${running.length} running task(s); wait for them, cancel them, or add force=true`,
+        )
+      if (running.length > 0) await engine.abandonHost(id)
+      const removed = await store.transact(async (tx) => {
+        const current = await tx.get('hosts', id)
+        if (!current) throw notFound('host', id)
+        tx.remove('hosts', id)
+        for (const cluster of await store.all('clusters')) {
+          const newest = await tx.get('clusters', cluster.id)
+          if (newest?.hostIds.includes(id))
+            tx.put('clusters', { ...newest, hostIds: newest.hostIds.filter((member) => member !== id) })
+        }
+        return current
+      })
+      presence.forget(id)
+      if (removed.agent)
+        bus.publish('agentRevoked', removed.agent.agentId, { agentId: removed.agent.agentId })
+      bus.publish('host', id, { hostId: id })
+      return { id }
+    },
+
+    async revokeAgent(id) {
+      const agentId = await store.transact(async (tx) => {
+        const current = await tx.get('hosts', id)
+        if (!current?.agent?.tokenHash)
+          throw new RsmError('not_found', `Host ${id} has no agent token to revoke`)
+        tx.put('hosts', { ...current, agent: { ...current.agent, tokenHash: null } })
+        return current.agent.agentId
+      })
+      bus.publish('agentRevoked', agentId, { agentId })
+      return { id }
+    },
+  }
+}

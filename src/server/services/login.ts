@@ -1,0 +1,110 @@
+import { RsmError } from '../../core/errors.ts'
+import type { LoginRequest, LoginResult, User } from '../../core/protocol/http/users.ts'
+import type { UserCaller } from '../caller.ts'
+import { isoTime } from '../clock.ts'
+import type { TokenRecord } from '../store/records.ts'
+import { newToken } from '../tokens.ts'
+import { type Context, notFound } from './context.ts'
+import { endTokens, showUser } from './users.ts'
+
+/** A session ends so long after login, used or not (contract §2). */
+const sessionLife = 7 * 24 * 3600_000
+/** Failures of one username from one address within the window before the answer is 429. */
+const failureLimit = 10
+const failureWindow = 5 * 60_000
+/** Bounds what guesses can make the server remember. */
+const rememberedKeys = 10_000
+
+export interface LoginService {
+  /** The same 401 in the same time for an unknown user as for a wrong password. */
+  login(input: LoginRequest, address: string): Promise<LoginResult>
+  logout(caller: UserCaller): Promise<void>
+  me(caller: UserCaller): Promise<User>
+  /** Changes one's own password; every session and token of the user ends. */
+  changePassword(caller: UserCaller, former: string, next: string): Promise<void>
+}
+
+export function createLogin(context: Context): LoginService {
+  const { store, passwords, clock, bus } = context
+  const failures = new Map<string, number[]>()
+
+  function throttle(key: string): void {
+    const recent = (failures.get(key) ?? []).filter((time) => clock.monotonic() - time < failureWindow)
+    const [oldest] = recent
+    if (recent.length < failureLimit || oldest === undefined) return
+    const retryAfter = Math.max(1, Math.ceil((oldest + failureWindow - clock.monotonic()) / 1000))
+    throw new RsmError('too_many', `Too many failed logins; try again in ${retryAfter} s`, { retryAfter })
+  }
+
+  function noteFailure(key: string): void {
+    const recent = (failures.get(key) ?? []).filter((time) => clock.monotonic() - time < failureWindow)
+    failures.delete(key)
+    failures.set(key, [...recent, clock.monotonic()].slice(-failureLimit))
+    const [oldest] = failures.keys()
+    if (failures.size > rememberedKeys && oldest !== undefined) failures.delete(oldest)
+  }
+
+  return {
+    async login({ username, password }, address) {
+      const key = `${username.toLowerCase()}\n${address}`
+      throttle(key)
+      const [user] = await store.find('users', 'username', username.toLowerCase())
+      const right = await passwords.verify(password, user?.passwordHash)
+      if (!right || !user?.enabled) {
+        noteFailure(key)
+        throw new RsmError('unauthenticated', 'Wrong username or password')
+      }
+      failures.delete(key)
+      const now = clock.now()
+      const { token, tokenHash } = newToken('session')
+      const expiresAt = isoTime(now + sessionLife)
+      await store.transact(async (tx) => {
+        const at = isoTime(now)
+        const current = await tx.get('users', user.id)
+        // Whatever ended the user's sessions while scrypt ran must end this one too.
+        if (current?.passwordHash !== user.passwordHash || !current.enabled)
+          throw new RsmError('unauthenticated', 'Wrong username or password')
+        tx.put('users', { ...current, lastLoginAt: at })
+        const session: TokenRecord = {
+          id: tx.nextId('tokens'),
+          kind: 'session',
+          name: null,
+          tokenHash,
+          userId: user.id,
+          role: current.role,
+          createdAt: at,
+          lastUsedAt: at,
+          expiresAt,
+        }
+        tx.put('tokens', session)
+      })
+      const { id, role } = user
+      return { token, expiresAt, user: { id, username: user.username, role } }
+    },
+
+    async logout(caller) {
+      await store.transact((tx) => tx.remove('tokens', caller.tokenId))
+      bus.publish('tokenEnded', caller.tokenId, { tokenId: caller.tokenId })
+    },
+
+    async me(caller) {
+      const user = await store.get('users', caller.id)
+      if (!user) throw notFound('user', caller.id)
+      return showUser(user)
+    },
+
+    async changePassword(caller, former, next) {
+      const user = await store.get('users', caller.id)
+      if (!(await passwords.verify(former, user?.passwordHash)))
+        throw new RsmError('forbidden', 'The current password is wrong')
+      const passwordHash = await passwords.hash(next)
+      const ended = await store.transact(async (tx) => {
+        const current = await tx.get('users', caller.id)
+        if (!current) throw notFound('user', caller.id)
+        tx.put('users', { ...current, passwordHash, updatedAt: context.time() })
+        return endTokens(tx, caller.id)
+      })
+      for (const tokenId of ended) bus.publish('tokenEnded', tokenId, { tokenId })
+    },
+  }
+}

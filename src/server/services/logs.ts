@@ -1,0 +1,60 @@
+import { RsmError } from '../../core/errors.ts'
+import type { LogEntry, LogPage, LogQuery } from '../../core/protocol/http/tasks.ts'
+import type { StoredEntry } from '../outputs/outputs.ts'
+import type { TaskRecord } from '../store/records.ts'
+import type { Context } from './context.ts'
+
+const defaultSize = 500
+
+/** Names of the hosts of a task, by id: entries are stored without them. */
+export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(hostId: number) => string> {
+  const results = await context.engine.results(task)
+  const names = new Map(results.map(({ hostId, hostname }) => [hostId, hostname]))
+  return (hostId) => names.get(hostId) ?? String(hostId)
+}
+
+export function showEntry(entry: StoredEntry, hostname: string): LogEntry {
+  const { id, hostId, stream, sequence, timestamp, data } = entry
+  return { id, hostId, hostname, stream, sequence, timestamp, data }
+}
+
+/** Where a read begins: at `after`, or before the last `tail` entries. */
+export async function startCursor(context: Context, taskId: string, query: LogQuery): Promise<number> {
+  if (query.after !== undefined || query.tail === undefined) return query.after ?? 0
+  return context.outputs.cursorBeforeLast(taskId, query.tail, query)
+}
+
+/** A page of a task's log (contract §5); `next` goes back as `after`. */
+export async function readLogs(context: Context, task: TaskRecord, query: LogQuery): Promise<LogPage> {
+  const after = await startCursor(context, task.id, query)
+  const nameOf = await hostnamesOf(context, task)
+  const { hostId, stream, size = defaultSize } = query
+  const { entries, next } = await context.outputs.read(task.id, { after, hostId, stream, limit: size })
+  return {
+    taskId: task.id,
+    entries: entries.map((entry) => showEntry(entry, nameOf(entry.hostId))),
+    next,
+  }
+}
+
+/** The bare text of one host, piece by piece. */
+export async function* plainLog(context: Context, task: TaskRecord, query: LogQuery): AsyncGenerator<string> {
+  const only = task.hostCount === 1 ? (await context.engine.results(task))[0]?.hostId : undefined
+  const hostId = query.hostId ?? only
+  if (hostId === undefined)
+    throw new RsmError('invalid', 'Plain text is the output of one host: add hostId', {
+      fields: [{ field: 'hostId', message: 'is required for text/plain of a task on several hosts' }],
+    })
+  let after = await startCursor(context, task.id, query)
+  for (;;) {
+    const read = await context.outputs.read(task.id, {
+      after,
+      hostId,
+      stream: query.stream,
+      limit: defaultSize,
+    })
+    if (read.entries.length === 0 && read.next === after) return
+    after = read.next
+    yield read.entries.map(({ data }) => data).join('')
+  }
+}

@@ -1,0 +1,129 @@
+import { isIP } from 'node:net'
+import { RsmError } from '../../core/errors.ts'
+import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
+import type { Caller } from '../caller.ts'
+import type { EnrollmentRecord, HostRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
+import type { Context } from './context.ts'
+
+interface Registered {
+  hostId: number
+  /** The agent whose token this registration ended: its link has to close. */
+  replacedAgentId: string | null
+}
+
+interface Attempt {
+  tx: Transaction
+  caller: Caller
+  input: RegisterRequest
+  enrollment: EnrollmentRecord | null
+}
+
+const conflict = (message: string) => new RsmError('conflict', message)
+
+function takenHostname(hostname: string): RsmError {
+  return conflict(
+    `The hostname ${hostname} belongs to another host; start the agent with --hostname NAME, ` +
+      `or replace that host's agent: rsm hosts join --replace ${hostname}`,
+  )
+}
+
+/** When the answer to a registration was lost, the same enrolment token may repeat it (contract §3). */
+function repeatsLostReply(host: HostRecord, enrollment: EnrollmentRecord | null): boolean {
+  return enrollment !== null && host.agent?.enrollmentId === enrollment.id && !host.agent.tokenUsed
+}
+
+/** The host that an already known agentId may bind to; throws where it would be a take-over (reliability S03). */
+function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): HostRecord {
+  if (caller.type === 'user' || repeatsLostReply(host, enrollment)) return host
+  if (caller.type === 'agent' && caller.agentId === input.agentId) return host
+  if (enrollment?.hostId === host.id) return host
+  throw conflict(
+    `Agent ${input.agentId} is already registered as host ${host.hostname}; give this agent its own --agent-id, ` +
+      `or replace the former one: rsm hosts join --replace ${host.hostname}`,
+  )
+}
+
+/** The host that this registration binds to, or null for a new one (contract §3, in its order). */
+async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
+  const { tx, caller, input, enrollment } = attempt
+  const [byAgent] = await tx.find('hosts', 'agentId', input.agentId)
+  const bound = enrollment?.hostId == null ? undefined : await tx.get('hosts', enrollment.hostId)
+  if (enrollment?.hostId != null && !bound)
+    throw conflict(
+      'The host that this enrolment token was issued for is gone; make a new token: rsm hosts join',
+    )
+  if (byAgent && bound && byAgent.id !== bound.id)
+    throw conflict(`Agent ${input.agentId} is host ${byAgent.hostname}; give this agent its own --agent-id`)
+  if (byAgent) return knownAgent(byAgent, attempt)
+  if (bound) return bound
+  const [byName] = await tx.find('hosts', 'hostname', input.hostname.toLowerCase())
+  if (!byName) return null
+  if (caller.type === 'user' && byName.agent === null) return byName
+  throw takenHostname(byName.hostname)
+}
+
+/** Takes one use of the token, unless this repeats a registration whose answer was lost. */
+function takeUse({ tx, enrollment }: Attempt, host: HostRecord | null): void {
+  if (!enrollment || (host && repeatsLostReply(host, enrollment))) return
+  if (enrollment.uses >= enrollment.maxUses)
+    throw new RsmError('unauthenticated', 'This enrolment token is used up; make a new one: rsm hosts join')
+  tx.put('enrollments', { ...enrollment, uses: enrollment.uses + 1 })
+}
+
+async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise<void> {
+  const cluster = enrollment?.clusterId == null ? undefined : await tx.get('clusters', enrollment.clusterId)
+  if (cluster && cluster.selector === null && !cluster.hostIds.includes(hostId))
+    tx.put('clusters', { ...cluster, hostIds: [...cluster.hostIds, hostId] })
+}
+
+/** Registers an agent: the whole of it or nothing is durable when this resolves. */
+export function register(
+  context: Context,
+  caller: Caller,
+  input: RegisterRequest,
+  address: string,
+  tokenHash: string,
+): Promise<Registered> {
+  return context.store.transact(async (tx) => {
+    const found = caller.type === 'enrollment' ? await tx.get('enrollments', caller.id) : undefined
+    const attempt: Attempt = { tx, caller, input, enrollment: found ?? null }
+    const host = await boundHost(attempt)
+    takeUse(attempt, host)
+    const at = context.time()
+    const id = host?.id ?? tx.nextId('hosts')
+    const ipAddresses = input.ipAddresses ?? []
+    tx.put('hosts', {
+      id,
+      hostname: host?.hostname ?? input.hostname,
+      ip: host?.ip ?? ipAddresses.find((ip) => isIP(ip)) ?? address,
+      sshPort: host?.sshPort ?? 22,
+      authType: host?.authType ?? 'NONE',
+      username: host?.username ?? null,
+      password: host?.password ?? null,
+      privateKey: host?.privateKey ?? null,
+      tags: { ...host?.tags, ...attempt.enrollment?.tags },
+      systemInfo: {
+        os: input.os ?? 'unknown',
+        kernel: input.kernel ?? 'unknown',
+        arch: input.arch ?? 'unknown',
+        cpuCores: input.cpuCores ?? 0,
+        memoryMB: input.memoryMB ?? 0,
+        diskGB: input.diskGB ?? 0,
+        ipAddresses,
+      },
+      agent: {
+        agentId: input.agentId,
+        agentVersion: input.agentVersion ?? 'unknown',
+        registeredAt: at,
+        tokenHash,
+        tokenUsed: false,
+        enrollmentId: attempt.enrollment?.id ?? null,
+      },
+      createdAt: host?.createdAt ?? at,
+      updatedAt: at,
+    })
+    await joinCluster(attempt, id)
+    return { hostId: id, replacedAgentId: host?.agent?.tokenHash ? host.agent.agentId : null }
+  })
+}

@@ -1,0 +1,26 @@
+import type { Services } from '../../core/services.ts'
+import type { UserCaller } from '../caller.ts'
+import { createClusters } from './clusters.ts'
+import type { Context } from './context.ts'
+import { createEnrollments } from './enrollments.ts'
+import { createHosts, type HostAdministration } from './hosts.ts'
+import { createScripts } from './scripts.ts'
+import { createTasks } from './tasks.ts'
+import { createUsers } from './users.ts'
+
+export type ServerServices = Services & { hosts: HostAdministration }
+
+/** The services of core/services.ts, on the store, for one caller whose right a route has checked. */
+export function createServices(context: Context): (caller: UserCaller) => ServerServices {
+  const hosts = createHosts(context)
+  const clusters = createClusters(context)
+  const users = createUsers(context)
+  return (caller) => ({
+    hosts,
+    clusters,
+    users,
+    scripts: createScripts(context, caller),
+    enrollments: createEnrollments(context, caller),
+    tasks: createTasks(context, caller),
+  })
+}

@@ -1,0 +1,184 @@
+import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
+import { unknownName } from '../../core/nearest.ts'
+import { paramFaults } from '../../core/params.ts'
+import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import type { ExecutionOptions, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
+import type { Started, TaskService } from '../../core/services.ts'
+import type { UserCaller } from '../caller.ts'
+import type { TaskRecord } from '../store/records.ts'
+import { unknownHosts } from './clusters.ts'
+import { type Context, notFound } from './context.ts'
+import { readLogs } from './logs.ts'
+import { pageOf, slicePage, storePage } from './paging.ts'
+import { checkContent } from './scripts.ts'
+import { createStart, type NewTask } from './start-task.ts'
+
+const defaultTimeout = 300
+
+interface ScriptToRun {
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  type: ScriptType
+  content: string
+  timeout: number | null
+}
+
+export function createTasks(context: Context, caller: UserCaller): TaskService {
+  const { store, engine, fleet } = context
+  const start = createStart(context, caller)
+
+  async function storedScript(scriptId: number, field: string): Promise<ScriptToRun | FieldFault> {
+    const script = await store.get('scripts', scriptId)
+    if (!script) return { field, message: unknownName('script', String(scriptId), []) }
+    const { version, name, type, content, timeout } = script
+    return { scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
+  }
+
+  /** Hosts in the order of the plan, each once; faults carry `prefix`. */
+  async function resolveTarget(
+    target: Target,
+    prefix: string,
+  ): Promise<{ hostIds: number[]; clusterId: number | null }> {
+    const { hostIds, clusterId, selector } = target
+    const given = [hostIds, clusterId, selector].filter((one) => one !== undefined).length
+    if (given !== 1)
+      throw invalid([
+        { field: prefix || 'target', message: 'give exactly one of hostIds, clusterId and selector' },
+      ])
+    const dot = prefix ? `${prefix}.` : ''
+    if (selector !== undefined)
+      return { hostIds: await fleet.select(selector, `${dot}selector`), clusterId: null }
+    if (hostIds !== undefined) {
+      const faults = await unknownHosts(context, hostIds, `${dot}hostIds`)
+      if (faults.length > 0) throw invalid(faults)
+      return { hostIds: [...new Set(hostIds)], clusterId: null }
+    }
+    const id = clusterId ?? 0
+    const cluster = await store.get('clusters', id)
+    if (!cluster)
+      throw invalid([{ field: `${dot}clusterId`, message: unknownName('cluster', String(id), []) }])
+    return { hostIds: await fleet.members(cluster), clusterId: id }
+  }
+
+  async function run(
+    script: ScriptToRun | FieldFault,
+    target: Target,
+    targetField: string,
+    options: ExecutionOptions,
+    idempotency: { key: string; body: unknown } | null,
+  ): Promise<Started | Task> {
+    const faults = [
+      ...paramFaults('params', options.params ?? {}),
+      ...paramFaults('secretParams', options.secretParams ?? {}),
+    ]
+    for (const name of Object.keys(options.secretParams ?? {}))
+      if (Object.hasOwn(options.params ?? {}, name))
+        faults.push({ field: `secretParams.${name}`, message: 'is given in params too' })
+    if ('message' in script) faults.push(script)
+    if (faults.length > 0 || 'message' in script) throw invalid(faults)
+    checkContent(script.content, 'script.content')
+    const { hostIds, clusterId } = await resolveTarget(target, targetField)
+    if (hostIds.length === 0) {
+      const field = target.hostIds
+        ? [targetField, 'hostIds'].filter(Boolean).join('.')
+        : targetField || 'clusterId'
+      throw invalid([{ field, message: 'names no host' }])
+    }
+    const timeout = options.timeout ?? script.timeout ?? defaultTimeout
+    const task: NewTask = { ...script, timeout, clusterId, hostIds, options }
+    const record = await start(task, idempotency)
+    if (options.async !== false)
+      return { taskId: record.id, status: engine.summary(record).status, hostCount: record.hostCount }
+    await engine.finished(record.id)
+    return show((await store.get('tasks', record.id)) ?? record)
+  }
+
+  async function show(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
+    const results = await engine.results(task)
+    const narrowed =
+      query?.page === undefined && query?.size === undefined ? results : slicePage(results, query).items
+    return { ...engine.summary(task), results: narrowed }
+  }
+
+  async function get(taskId: string): Promise<TaskRecord> {
+    const task = await store.get('tasks', taskId)
+    if (!task) throw notFound('task', taskId)
+    return task
+  }
+
+  async function filtered(query: TaskQuery): Promise<TaskRecord[]> {
+    const { status, scriptId, clusterId, hostId, createdBy } = query
+    const found = (await store.all('tasks')).filter(
+      (task) =>
+        (status === undefined || task.status === status) &&
+        (scriptId === undefined || task.scriptId === scriptId) &&
+        (clusterId === undefined || task.clusterId === clusterId) &&
+        (createdBy === undefined || task.createdBy === createdBy),
+    )
+    const newestFirst = found.reverse()
+    if (hostId === undefined) return newestFirst
+    const ofHost: TaskRecord[] = []
+    for (const task of newestFirst)
+      if ((await engine.results(task)).some((result) => result.hostId === hostId)) ofHost.push(task)
+    return ofHost
+  }
+
+  return {
+    async list(query) {
+      const { status, scriptId, clusterId, hostId, createdBy } = query
+      const plain = [status, scriptId, clusterId, hostId, createdBy].every((one) => one === undefined)
+      const { items, total } = plain
+        ? await storePage(store, 'tasks', query, 'desc')
+        : slicePage(await filtered(query), query)
+      return pageOf(
+        items.map((task) => engine.summary(task)),
+        total,
+        query,
+      )
+    },
+    get: async (taskId, query) => show(await get(taskId), query),
+    async create(input, idempotencyKey) {
+      const { scriptId, script, target, ...options } = input
+      if ((scriptId === undefined) === (script === undefined))
+        throw invalid([{ field: 'scriptId', message: 'give exactly one of scriptId and script' }])
+      const adHoc = script && {
+        scriptId: null,
+        scriptVersion: null,
+        scriptName: script.name ?? null,
+        type: script.type ?? 'BASH',
+        content: script.content,
+        timeout: script.timeout ?? null,
+      }
+      const toRun = adHoc ?? (await storedScript(scriptId ?? 0, 'scriptId'))
+      return run(toRun, target, 'target', options, keyed(idempotencyKey, ['tasks', input]))
+    },
+    async executeScript(scriptId, input, idempotencyKey) {
+      const { hostIds, ...options } = input
+      const script = await storedScript(scriptId, 'scriptId')
+      return run(script, { hostIds }, '', options, keyed(idempotencyKey, ['script', scriptId, input]))
+    },
+    async executeCluster(clusterId, input, idempotencyKey) {
+      const { scriptId, ...options } = input
+      const script = await storedScript(scriptId, 'scriptId')
+      return run(script, { clusterId }, '', options, keyed(idempotencyKey, ['cluster', clusterId, input]))
+    },
+    async cancel(taskId) {
+      await get(taskId)
+      await engine.cancel(taskId)
+      return show(await get(taskId))
+    },
+    async logs(taskId, query) {
+      return readLogs(context, await get(taskId), query)
+    },
+  }
+}
+
+const keyPattern = /^[\x21-\x7e]{1,255}$/
+
+function keyed(key: string | undefined, body: unknown): { key: string; body: unknown } | null {
+  if (key === undefined) return null
+  if (!keyPattern.test(key))
+    throw new RsmError('invalid', 'The header Idempotency-Key has to be 1 to 255 visible ASCII characters')
+  return { key, body }
+}

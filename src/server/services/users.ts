@@ -1,0 +1,99 @@
+import { RsmError } from '../../core/errors.ts'
+import type { User } from '../../core/protocol/http/users.ts'
+import type { UserService } from '../../core/services.ts'
+import type { UserRecord } from '../store/records.ts'
+import type { Store, Transaction } from '../store/store.ts'
+import { type Context, notFound } from './context.ts'
+import { patched } from './merge-patch.ts'
+import { pageOf, storePage } from './paging.ts'
+
+export function showUser(record: UserRecord): User {
+  const { id, username, role, email, enabled, lastLoginAt, createdAt, updatedAt } = record
+  return { id, username, role, email, enabled, lastLoginAt, createdAt, updatedAt }
+}
+
+/** Ends every session and token of a user within the transaction; answers their ids, to close what hangs on them. */
+export async function endTokens(tx: Transaction, userId: number): Promise<number[]> {
+  const tokens = await tx.find('tokens', 'userId', userId)
+  for (const { id } of tokens) tx.remove('tokens', id)
+  return tokens.map(({ id }) => id)
+}
+
+/** The last enabled ADMIN can be neither deleted, disabled nor demoted (contract §3). */
+async function keepAnAdmin(store: Store, tx: Transaction, without: number): Promise<void> {
+  for (const { id } of await store.all('users')) {
+    const user = id === without ? undefined : await tx.get('users', id)
+    if (user?.enabled && user.role === 'ADMIN') return
+  }
+  throw new RsmError('conflict', 'This is the last enabled ADMIN; make another user ADMIN first')
+}
+
+export function createUsers(context: Context): UserService {
+  const { store, passwords, bus } = context
+  const announce = (ended: number[]) => {
+    for (const tokenId of ended) bus.publish('tokenEnded', tokenId, { tokenId })
+  }
+
+  return {
+    async list(query) {
+      const { items, total } = await storePage(store, 'users', query)
+      return pageOf(items.map(showUser), total, query)
+    },
+    async get(id) {
+      const record = await store.get('users', id)
+      if (!record) throw notFound('user', id)
+      return showUser(record)
+    },
+    async create(input) {
+      const passwordHash = await passwords.hash(input.password)
+      const at = context.time()
+      return store.transact((tx) => {
+        const record: UserRecord = {
+          id: tx.nextId('users'),
+          username: input.username,
+          role: input.role,
+          email: input.email ?? null,
+          enabled: true,
+          passwordHash,
+          lastLoginAt: null,
+          createdAt: at,
+          updatedAt: at,
+        }
+        tx.put('users', record)
+        return showUser(record)
+      })
+    },
+    async update(id, patch) {
+      const passwordHash = patch.password === undefined ? null : await passwords.hash(patch.password)
+      const { user, ended } = await store.transact(async (tx) => {
+        const current = await tx.get('users', id)
+        if (!current) throw notFound('user', id)
+        const next: UserRecord = {
+          ...current,
+          username: patch.username ?? current.username,
+          role: patch.role ?? current.role,
+          email: patched(patch.email, current.email, null),
+          enabled: patch.enabled ?? current.enabled,
+          passwordHash: passwordHash ?? current.passwordHash,
+          updatedAt: context.time(),
+        }
+        if (next.role !== 'ADMIN' || !next.enabled) await keepAnAdmin(store, tx, id)
+        tx.put('users', next)
+        const changed = passwordHash !== null || next.role !== current.role || !next.enabled
+        return { user: showUser(next), ended: changed ? await endTokens(tx, id) : [] }
+      })
+      announce(ended)
+      return user
+    },
+    async remove(id) {
+      const ended = await store.transact(async (tx) => {
+        if (!(await tx.get('users', id))) throw notFound('user', id)
+        await keepAnAdmin(store, tx, id)
+        tx.remove('users', id)
+        return endTokens(tx, id)
+      })
+      announce(ended)
+      return { id }
+    },
+  }
+}

@@ -1,0 +1,26 @@
+import { createHash, randomBytes } from 'node:crypto'
+
+/** What each kind of bearer token begins with (contract §2). */
+export const tokenPrefixes = {
+  session: 'rsm_ses_',
+  personal: 'rsm_pat_',
+  agent: 'rsm_agt_',
+  enrollment: 'rsm_enr_',
+} as const
+export type TokenKind = keyof typeof tokenPrefixes
+
+/** A fresh opaque token of 256 bits, and the SHA-256 that is all the store keeps of it. */
+export function newToken(kind: TokenKind): { token: string; tokenHash: string } {
+  const token = tokenPrefixes[kind] + randomBytes(32).toString('base64url')
+  return { token, tokenHash: hashToken(token) }
+}
+
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+export function kindOfToken(token: string): TokenKind | null {
+  for (const [kind, prefix] of Object.entries(tokenPrefixes))
+    if (token.startsWith(prefix)) return kind as TokenKind
+  return null
+}

@@ -1,0 +1,105 @@
+import { isIP } from 'node:net'
+import { Ajv, type ErrorObject } from 'ajv'
+import type { FieldFault } from '../core/errors.ts'
+
+const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+
+function newAjv(coerceTypes: false | 'array'): Ajv {
+  const ajv = new Ajv({
+    allErrors: true,
+    coerceTypes,
+    removeAdditional: false,
+    useDefaults: true,
+    strict: false,
+    verbose: true,
+  })
+  ajv.addFormat('not-blank', (text) => text.trim() !== '')
+  ajv.addFormat('ip', (text) => isIP(text) !== 0)
+  ajv.addFormat('date-time', (text) => dateTime.test(text) && !Number.isNaN(Date.parse(text)))
+  return ajv
+}
+
+/** Bodies are never coerced; query strings are (contract §1). */
+export const bodyAjv = newAjv(false)
+export const queryAjv = newAjv('array')
+
+/** `/hostIds/1` → `hostIds[1]`, `/params/PATH` → `params.PATH`. */
+function dotted(pointer: string, last?: string): string {
+  const steps = pointer.split('/').slice(1)
+  if (last !== undefined) steps.push(last)
+  let path = ''
+  for (const step of steps) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (/^\d+$/.test(name)) path += `[${name}]`
+    else path += path ? `.${name}` : name
+  }
+  return path
+}
+
+interface SchemaLike {
+  type?: unknown
+  enum?: unknown[]
+  properties?: Record<string, SchemaLike>
+  patternProperties?: Record<string, unknown>
+  format?: string
+}
+
+function missing(error: ErrorObject): string {
+  const parent = error.parentSchema as SchemaLike | undefined
+  const property = parent?.properties?.[String(error.params['missingProperty'])]
+  return property?.type === 'string' || property?.enum ? 'must not be blank' : 'is required'
+}
+
+function message(error: ErrorObject): string {
+  const parent = error.parentSchema as SchemaLike | undefined
+  const params = error.params as Record<string, unknown>
+  switch (error.keyword) {
+    case 'required':
+      return missing(error)
+    case 'additionalProperties':
+      return parent?.patternProperties
+        ? `is not a valid name: names match ${Object.keys(parent.patternProperties).join(' or ')}`
+        : 'unknown field'
+    case 'enum':
+      return `must be one of ${(parent?.enum ?? []).join(', ')}`
+    case 'anyOf':
+      return 'has none of the allowed forms'
+    case 'minLength':
+      return params['limit'] === 1
+        ? 'must not be blank'
+        : `must have at least ${String(params['limit'])} characters`
+    case 'maxLength':
+      return `must have at most ${String(params['limit'])} characters`
+    case 'format':
+      if (parent?.format === 'not-blank') return 'must not be blank'
+      if (parent?.format === 'ip') return 'must be an IPv4 or IPv6 address'
+      return 'must be an ISO 8601 time in UTC'
+    case 'pattern':
+      return String(params['pattern']).includes('u0000')
+        ? 'must not hold control characters'
+        : `must match ${String(params['pattern'])}`
+    case 'type':
+      return `must be of type ${String(params['type'])}`
+    default:
+      return error.message ?? 'is not valid'
+  }
+}
+
+/** All faults that ajv found, one a field, with the words of contract §1. */
+export function fieldFaults(errors: readonly ErrorObject[]): FieldFault[] {
+  // Below an `anyOf` each branch complains; the one sentence of the `anyOf` itself is what helps.
+  const alternatives = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath)
+  const faults = new Map<string, string>()
+  for (const error of errors) {
+    const params = error.params as { missingProperty?: string; additionalProperty?: string }
+    const inBranch =
+      error.schemaPath.includes('/anyOf/') && alternatives.some((path) => error.instancePath.startsWith(path))
+    if (inBranch) continue
+    const last = params.missingProperty ?? params.additionalProperty
+    const field = dotted(error.instancePath, last)
+    // A blank string breaks length, format and pattern at once; `must not be blank` says it best.
+    const text = message(error)
+    if (!faults.has(field) || text === 'must not be blank') faults.set(field, text)
+  }
+  return [...faults].map(([field, text]) => ({ field, message: text }))
+}
