@@ -11,7 +11,7 @@ export type ResultEvent =
   | 'give-up-waiting'
   | 'lose'
 
-export type UnsettledStatus = 'PENDING' | 'RUNNING'
+type UnsettledStatus = 'PENDING' | 'RUNNING'
 export type FinalStatus = Exclude<ResultStatus, UnsettledStatus>
 
 /**

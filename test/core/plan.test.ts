@@ -197,6 +197,7 @@ function run(count: number, options: PlanOptions, pick: () => number): void {
       if (host) host.status = 'SKIPPED'
     }
     pauseUntil = decision.pauseUntil
+    check((pauseUntil ?? 0) <= endOfBatch + options.pauseSeconds * 1000, 'no pause is lengthened')
     const inFlight = hosts.flatMap((host, at) => (host.hadTurn && !isFinal(host.status) ? [at] : []))
     check(inFlight.length <= concurrency, 'never more at once than concurrency')
     check(options.strategy !== 'SEQUENTIAL' || inFlight.length <= 1, 'SEQUENTIAL is one at a time')

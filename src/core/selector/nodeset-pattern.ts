@@ -42,7 +42,7 @@ function parseRange(text: string, adjoins: boolean, place: Place): Range {
 }
 
 /** Every index that a bracket's content like `01-10,15` stands for, padding kept, none twice. */
-export function expandBracket(content: string, adjoins: boolean, place: Place): string[] {
+function expandBracket(content: string, adjoins: boolean, place: Place): string[] {
   const indexes = new Set<string>()
   let at = place.at
   for (const text of content.split(',')) {
@@ -56,7 +56,7 @@ export function expandBracket(content: string, adjoins: boolean, place: Place): 
   return [...indexes]
 }
 
-export function tooMany(place: Place): Error {
+function tooMany(place: Place): Error {
   return syntaxError(`the selector stands for more than ${maxNames.toLocaleString('en-US')} names`, place)
 }
 
