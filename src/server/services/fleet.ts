@@ -12,8 +12,10 @@ export interface Fleet {
   directory(): Promise<Directory>
   /** Host ids that a selector names, in natural order of names; throws `invalid` at `field`. */
   select(selector: string, field: string): Promise<number[]>
-  /** The members of a cluster now. */
+  /** The members of a cluster now, to show them. */
   members(cluster: ClusterRecord): Promise<number[]>
+  /** The members of a cluster now, to run on: throws `invalid` where its selector names what no longer exists. */
+  targets(cluster: ClusterRecord, field: string): Promise<number[]>
   showHosts(records: readonly HostRecord[]): Promise<Host[]>
   showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
 }
@@ -65,6 +67,12 @@ export function createFleet(store: Store, presence: Presence): Fleet {
   return {
     directory,
     members,
+    async targets(cluster, field) {
+      if (cluster.selector === null) return cluster.hostIds
+      const selector = parseSelector(cluster.selector, field)
+      const hosts = resolveSelector(selector, await directory(), { field, strictness: 'names' })
+      return hosts.map(({ id }) => id)
+    },
     async select(selector, field) {
       const hosts = resolveSelector(parseSelector(selector, field), await directory(), { field })
       return hosts.map(({ id }) => id)

@@ -58,7 +58,7 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
     const cluster = await store.get('clusters', id)
     if (!cluster)
       throw invalid([{ field: `${dot}clusterId`, message: unknownName('cluster', String(id), []) }])
-    return { hostIds: await fleet.members(cluster), clusterId: id }
+    return { hostIds: await fleet.targets(cluster, `${dot}clusterId`), clusterId: id }
   }
 
   async function run(
