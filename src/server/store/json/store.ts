@@ -88,7 +88,6 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<Store> {
         log('info', 'the disk has room again: writes are taken', {})
       })
     }, options.probeMilliseconds ?? 1000)
-    probing.unref()
   }
 
   let closed: Promise<void> | null = null
