@@ -14,8 +14,8 @@ export interface Commit {
 
 interface Waiting {
   commit: Commit
-  resolve(): void
-  reject(error: unknown): void
+  resolve: () => void
+  reject: (error: unknown) => void
 }
 
 /** What the committer tells the store. */
@@ -41,7 +41,8 @@ export class Committer {
   private readonly events: CommitEvents
   private waiting: Waiting[] = []
   private between: (() => Promise<void>)[] = []
-  private running: Promise<void> | null = null
+  private running = Promise.resolve()
+  private busy = false
   private failed = false
 
   constructor(file: JournalFile, events: CommitEvents) {
@@ -49,14 +50,11 @@ export class Committer {
     this.events = events
   }
 
-  /** Resolves once the commit, and all before it, are durable. */
-  push(commit: Commit): Promise<void> {
-    if (this.refusal !== null) return Promise.reject(this.refusal)
-    if (commit.line === null && this.running === null) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ commit, resolve, reject })
-      this.start()
-    })
+  /** Calls `resolve` once the commit, and all before it, are durable; the caller has seen that there is no refusal. */
+  push(commit: Commit, resolve: () => void, reject: (error: unknown) => void): void {
+    if (commit.line === null && !this.busy) return resolve()
+    this.waiting.push({ commit, resolve, reject })
+    this.start()
   }
 
   /** Runs `work` while no batch is on its way: memory is then exactly what the journal says. */
@@ -74,7 +72,7 @@ export class Committer {
 
   /** Resolves when nothing is on its way. */
   async idle(): Promise<void> {
-    while (this.running !== null) await this.running
+    while (this.busy) await this.running
   }
 
   /** Ends all writing for good: after a failed fsync the page cache lies, so a second try would prove nothing. */
@@ -88,12 +86,11 @@ export class Committer {
   }
 
   private start(): void {
-    this.running ??= this.run().finally(() => {
-      this.running = null
-    })
+    if (!this.busy) this.running = this.run()
   }
 
   private async run(): Promise<void> {
+    this.busy = true
     while (this.waiting.length > 0 || this.between.length > 0) {
       // Callers whose write has just become durable come back with the next within this turn: let them join the batch.
       await setImmediate()
@@ -109,6 +106,8 @@ export class Committer {
       this.events.durable(batch.map(({ commit }) => commit))
       for (const waiting of batch) waiting.resolve()
     }
+    // In the same turn as the last look: whoever comes now starts anew.
+    this.busy = false
   }
 
   private take(): Waiting[] {

@@ -7,11 +7,14 @@ export interface Base {
   find(noun: Noun, index: string, key: Key): AnyRecord[]
 }
 
+type Buckets = Map<string, Map<Key, Map<Id, AnyRecord>>>
+
 /** Changes that lie over a base without touching it: those of one transaction, or all that are not yet durable. */
 export class Layer implements Base {
   private readonly base: Base
   private readonly changes = new Map<Noun, Map<Id, Change>>()
-  private readonly keys = new Map<string, Map<Key, Map<Id, AnyRecord>>>()
+  /** By noun, once someone looks: most transactions never ask for an index. */
+  private readonly buckets = new Map<Noun, Buckets>()
 
   constructor(base: Base) {
     this.base = base
@@ -27,51 +30,71 @@ export class Layer implements Base {
     const changes = this.changes.get(noun)
     if (changes === undefined || changes.size === 0) return below
     const found = below.filter((record) => !changes.has(record.id))
-    const ours = this.keys.get(`${noun}.${index}`)?.get(key)
-    if (ours === undefined) return found
+    const ours = this.bucketsOf(noun, changes).get(index)?.get(key)
+    if (ours === undefined || ours.size === 0) return found
     return [...found, ...ours.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   set(change: Change): void {
-    this.drop(change.noun, change.id)
-    let changes = this.changes.get(change.noun)
-    if (changes === undefined) this.changes.set(change.noun, (changes = new Map()))
-    changes.set(change.id, change)
-    if (change.record === null) return
-    for (const index of indexList[change.noun]) {
-      const key = index.key(change.record)
-      if (key !== null) this.bucket(`${change.noun}.${index.name}`, key).set(change.id, change.record)
+    const { noun, id, record } = change
+    let changes = this.changes.get(noun)
+    if (changes === undefined) this.changes.set(noun, (changes = new Map()))
+    const buckets = this.buckets.get(noun)
+    if (buckets !== undefined) {
+      removeFrom(buckets, noun, changes.get(id)?.record)
+      addTo(buckets, noun, record)
     }
+    changes.set(id, change)
   }
 
   /** Forgets a change that the base has by now, unless a later one has taken its place. */
   settle(change: Change): void {
-    if (this.changes.get(change.noun)?.get(change.id) === change) this.drop(change.noun, change.id)
+    const { noun, id, record } = change
+    const changes = this.changes.get(noun)
+    if (changes?.get(id) !== change) return
+    changes.delete(id)
+    const buckets = this.buckets.get(noun)
+    if (changes.size === 0) this.buckets.delete(noun)
+    else if (buckets !== undefined) removeFrom(buckets, noun, record)
   }
 
   list(): Change[] {
-    return [...this.changes.values()].flatMap((changes) => [...changes.values()])
+    const list: Change[] = []
+    for (const changes of this.changes.values()) for (const change of changes.values()) list.push(change)
+    return list
   }
 
-  private drop(noun: Noun, id: Id): void {
-    const before = this.changes.get(noun)?.get(id)
-    this.changes.get(noun)?.delete(id)
-    if (before === undefined || before.record === null) return
-    for (const index of indexList[noun]) {
-      const key = index.key(before.record)
-      const keys = this.keys.get(`${noun}.${index.name}`)
-      const bucket = key === null ? undefined : keys?.get(key)
-      if (key === null || bucket === undefined) continue
-      bucket.delete(id)
-      if (bucket.size === 0) keys?.delete(key)
+  private bucketsOf(noun: Noun, changes: Map<Id, Change>): Buckets {
+    let buckets = this.buckets.get(noun)
+    if (buckets === undefined) {
+      buckets = new Map(indexList[noun].map((index) => [index.name, new Map()]))
+      for (const { record } of changes.values()) addTo(buckets, noun, record)
+      this.buckets.set(noun, buckets)
     }
+    return buckets
   }
+}
 
-  private bucket(index: string, key: Key): Map<Id, AnyRecord> {
-    let keys = this.keys.get(index)
-    if (keys === undefined) this.keys.set(index, (keys = new Map()))
-    let bucket = keys.get(key)
-    if (bucket === undefined) keys.set(key, (bucket = new Map()))
-    return bucket
+function addTo(buckets: Buckets, noun: Noun, record: AnyRecord | null): void {
+  if (record === null) return
+  for (const index of indexList[noun]) {
+    const key = index.key(record)
+    const byKey = buckets.get(index.name)
+    if (key === null || byKey === undefined) continue
+    let bucket = byKey.get(key)
+    if (bucket === undefined) byKey.set(key, (bucket = new Map()))
+    bucket.set(record.id, record)
+  }
+}
+
+function removeFrom(buckets: Buckets, noun: Noun, record: AnyRecord | null | undefined): void {
+  if (record === null || record === undefined) return
+  for (const index of indexList[noun]) {
+    const key = index.key(record)
+    const byKey = buckets.get(index.name)
+    const bucket = key === null ? undefined : byKey?.get(key)
+    if (key === null || bucket === undefined) continue
+    bucket.delete(record.id)
+    if (bucket.size === 0) byKey?.delete(key)
   }
 }

@@ -88,7 +88,6 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<Store> {
         log('info', 'the disk has room again: writes are taken', {})
       })
     }, options.probeMilliseconds ?? 1000)
-    probing.unref()
   }
 
   let closed: Promise<void> | null = null
@@ -118,10 +117,10 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<Store> {
       return { items: order === 'asc' ? items : items.reverse(), total }
     },
     all: async (noun) => tables.slice(noun) as Records[typeof noun][],
-    transact: async (work) => {
-      if (closed !== null) throw new RsmError('unavailable', 'the store is closed')
-      return transactions.run(work)
-    },
+    transact: (work) =>
+      closed === null
+        ? transactions.run(work)
+        : Promise.reject(new RsmError('unavailable', 'the store is closed')),
     close: () => (closed ??= close()),
   }
 }

@@ -53,7 +53,7 @@ class Table {
     const buckets = this.buckets.get(index.name)
     const old = before === undefined ? null : index.key(before)
     const key = record === null ? null : index.key(record)
-    if (buckets === undefined) return
+    if (buckets === undefined || (old === null && key === null)) return
     if (old !== null && old !== key) {
       const bucket = buckets.get(old)
       bucket?.remove(id)

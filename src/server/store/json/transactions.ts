@@ -1,14 +1,20 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { IndexOf, Noun, Records } from '../records.ts'
 import type { Transaction } from '../store.ts'
-import type { Committer } from './committer.ts'
+import type { Commit, Committer } from './committer.ts'
 import { freeze } from './freeze.ts'
 import { Layer } from './layer.ts'
 import { type Change, type Id, indexList, type Key, type Tables } from './tables.ts'
 import { encodeTransaction } from './transaction-line.ts'
 
 /** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
-const maxWaiting = 20_000
+const maxUnanswered = 20_000
+
+interface Queued {
+  work: (tx: Transaction) => unknown
+  answer: (value: unknown) => void
+  refuse: (error: unknown) => void
+}
 
 /** Runs transactions one after the other over what earlier ones have staged, and hands their changes to the disk. */
 export class Transactions {
@@ -17,8 +23,10 @@ export class Transactions {
   private staged: Layer
   private sequence: number
   private readonly lastIds: Partial<Record<Noun, number>>
-  private turn: Promise<unknown> = Promise.resolve()
-  private waiting = 0
+  private queue: Queued[] = []
+  private running = Promise.resolve()
+  private busy = false
+  private unanswered = 0
 
   constructor(tables: Tables, committer: Committer) {
     this.tables = tables
@@ -28,24 +36,29 @@ export class Transactions {
     this.lastIds = { ...tables.lastIds }
   }
 
-  async run<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
-    if (this.committer.refusal !== null) throw this.committer.refusal
-    if (this.waiting >= maxWaiting) throw new RsmError('unavailable', 'too many writes wait for the disk')
-    this.waiting++
-    try {
-      const staging = this.turn.then(() => this.stage(work))
-      this.turn = staging.catch(() => undefined)
-      const { value, durable } = await staging
-      await durable
-      return value
-    } finally {
-      this.waiting--
+  run<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
+    if (this.committer.refusal !== null) return Promise.reject(this.committer.refusal)
+    if (this.unanswered >= maxUnanswered) {
+      return Promise.reject(new RsmError('unavailable', 'too many writes wait for the disk'))
     }
+    this.unanswered++
+    return new Promise<T>((resolve, reject) => {
+      const answer = (value: unknown) => {
+        this.unanswered--
+        resolve(value as T)
+      }
+      const refuse = (error: unknown) => {
+        this.unanswered--
+        reject(error)
+      }
+      this.queue.push({ work, answer, refuse })
+      if (!this.busy) this.running = this.drain()
+    })
   }
 
   /** Resolves when no transaction waits for its turn. */
   async idle(): Promise<void> {
-    await this.turn
+    while (this.busy) await this.running
   }
 
   /** Makes the layer forget what is in the durable tables by now. */
@@ -59,35 +72,53 @@ export class Transactions {
     this.sequence = this.tables.sequence
   }
 
-  private async stage<T>(
-    work: (tx: Transaction) => Promise<T> | T,
-  ): Promise<{ value: T; durable: Promise<void> }> {
+  private async drain(): Promise<void> {
+    this.busy = true
+    while (this.queue.length > 0) {
+      for (const queued of this.queue.splice(0)) {
+        try {
+          // Most work is done without waiting: then a whole queue is staged in one turn, and shares one fsync.
+          const staging = this.stage(queued)
+          if (staging !== null) await staging
+        } catch (error) {
+          queued.refuse(error)
+        }
+      }
+    }
+    // In the same turn as the last look at the queue: whoever comes now starts anew.
+    this.busy = false
+  }
+
+  /** Null when all was done at once. */
+  private stage({ work, answer, refuse }: Queued): Promise<void> | null {
     if (this.committer.refusal !== null) throw this.committer.refusal
     const { staged } = this
     const changed = new Layer(staged)
     const given = new Map<Noun, number>()
-    const value = await work(this.view(changed, given))
-    if (this.staged !== staged) {
-      throw (
-        this.committer.refusal ??
-        new RsmError('unavailable', 'an earlier write that this one built upon failed')
-      )
-    }
-    const changes = changed.list()
-    const lastIds = [...given]
-    if (changes.length === 0 && lastIds.length === 0) {
-      // The value may rest on writes that are not durable yet, so the answer waits for them too.
-      return {
-        value,
-        durable: this.committer.push({ sequence: this.sequence, line: null, changes, lastIds }),
+    const finish = (value: unknown) => {
+      if (this.staged !== staged) {
+        throw this.committer.refusal ?? new RsmError('unavailable', 'a write that this one built upon failed')
       }
+      this.committer.push(this.commit(changed, [...given]), () => answer(value), refuse)
+    }
+    const result = work(this.view(changed, given))
+    if (result instanceof Promise) return result.then(finish)
+    finish(result)
+    return null
+  }
+
+  private commit(changed: Layer, lastIds: Commit['lastIds']): Commit {
+    const changes = changed.list()
+    // A value may rest on writes that are not durable yet, so an answer without changes waits for them too.
+    if (changes.length === 0 && lastIds.length === 0) {
+      return { sequence: this.sequence, line: null, changes, lastIds }
     }
     for (const change of changes) checkUnique(changed, change)
     const sequence = this.sequence + 1
     const line = encodeTransaction(sequence, changes, lastIds)
     this.sequence = sequence
-    for (const change of changes) staged.set(change)
-    return { value, durable: this.committer.push({ sequence, line, changes, lastIds }) }
+    for (const change of changes) this.staged.set(change)
+    return { sequence, line, changes, lastIds }
   }
 
   private view(changed: Layer, given: Map<Noun, number>): Transaction {

@@ -1,0 +1,101 @@
+import { fdatasync, write } from 'node:fs'
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { openJsonStore } from '../src/server/store/json/store.ts'
+import { task } from '../test/helpers/store-records.ts'
+import type { Row } from './row.ts'
+
+const rounds = 5
+const writesPerRound = 10_000
+const goal = 0.5
+
+/** Runs `writesPerRound` writes from so many callers, each waiting for its own; answers writes a second. */
+async function rate(
+  writers: number,
+  put: (writer: number, turn: number) => Promise<unknown>,
+): Promise<number> {
+  const turns = Math.ceil(writesPerRound / writers)
+  const start = performance.now()
+  await Promise.all(
+    Array.from({ length: writers }, async (_, writer) => {
+      for (let turn = 0; turn < turns; turn++) await put(writer, turn)
+    }),
+  )
+  return (turns * writers) / ((performance.now() - start) / 1000)
+}
+
+/** The least that group commit can be: append the lines that have gathered, one fdatasync, answer all. */
+async function bareGroupCommit(path: string) {
+  const handle = await open(path, 'a', 0o600)
+  const sync = promisify(fdatasync)
+  let waiting: { line: string; resolve: () => void }[] = []
+  let running = false
+  async function run(): Promise<void> {
+    running = true
+    while (waiting.length > 0) {
+      await setImmediate()
+      const batch = waiting
+      waiting = []
+      const data = Buffer.from(batch.map(({ line }) => line).join(''))
+      await new Promise<void>((resolve, reject) =>
+        write(handle.fd, data, (error) => (error === null ? resolve() : reject(error))),
+      )
+      await sync(handle.fd)
+      for (const { resolve } of batch) resolve()
+    }
+    running = false
+  }
+  return {
+    append: (line: string) =>
+      new Promise<void>((resolve, reject) => {
+        waiting.push({ line, resolve })
+        if (!running) run().catch(reject)
+      }),
+    close: () => handle.close(),
+  }
+}
+
+/** Acknowledged writes a second beside a bare loop of the same payload, concurrency and disk; medians of interleaved rounds. */
+export async function benchStore(): Promise<Row[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-store-'))
+  const store = await openJsonStore({ directory: join(directory, 'store') })
+  const bare = await bareGroupCommit(join(directory, 'bare.jsonl'))
+  const line = `${JSON.stringify(task('01234567890123456789'))}\n`
+  const rows: Row[] = []
+  try {
+    for (const writers of [8, 64]) {
+      const ours: number[] = []
+      const baseline: number[] = []
+      for (let round = 0; round < rounds; round++) {
+        baseline.push(await rate(writers, () => bare.append(line)))
+        ours.push(
+          await rate(writers, (writer, turn) =>
+            store.transact((tx) => tx.put('tasks', task(`${writers}-${round}-${turn}-${writer}`))),
+          ),
+        )
+      }
+      const ratio = median(ours) / median(baseline)
+      rows.push({
+        name: `acknowledged writes, ${writers} writers`,
+        ours: median(ours),
+        baseline: median(baseline),
+        unit: 'writes/s',
+        ratio,
+        goal: `>= ${goal} of a bare group-commit fsync loop`,
+        met: ratio >= goal,
+      })
+    }
+  } finally {
+    await store.close()
+    await bare.close()
+    await rm(directory, { recursive: true })
+  }
+  return rows
+}
+
+function median(values: number[]): number {
+  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}

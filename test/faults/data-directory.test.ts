@@ -1,0 +1,121 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import test, { type ExecutionContext } from 'ava'
+import { openDataDirectory } from '../../src/disk/data-directory.ts'
+
+const program = fileURLToPath(new URL('../fixtures/open-data-directory.js', import.meta.url))
+const isRoot = process.getuid?.() === 0
+const nobody = 65534
+
+async function temporary(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm data-'))
+  t.teardown(async () => {
+    await chmod(directory, 0o700)
+    await rm(directory, { recursive: true, force: true })
+  })
+  return directory
+}
+
+async function openElsewhere(
+  t: ExecutionContext,
+  path: string,
+  options: { uid?: number; env?: NodeJS.ProcessEnv } = {},
+) {
+  const child = spawn(process.execPath, [program, path], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    cwd: '/',
+    ...options,
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const outcome = JSON.parse(line) as { path?: string; code?: string; message?: string; hint?: string }
+  return { child, outcome }
+}
+
+test('F05 a directory that is not there is made, mode 0700, also on a path with spaces', async (t) => {
+  const path = join(await temporary(t), 'deep er', 'da ta')
+  const opened = await openDataDirectory(path)
+  t.is(opened.path, path)
+  t.is((await stat(path)).mode & 0o777, 0o700)
+  for (const name of await readdir(path)) t.is((await stat(join(path, name))).mode & 0o777, 0o600)
+  await opened.release()
+})
+
+test('F05 a directory without write permission is refused with what to do', async (t) => {
+  const path = await temporary(t)
+  if (isRoot) await chown(path, nobody, nobody)
+  await chmod(path, 0o500)
+  const { child, outcome } = await openElsewhere(t, path, isRoot ? { uid: nobody } : {})
+  t.is(outcome.code, 'unavailable')
+  t.is(outcome.message, `data directory ${path} can not be written by this user`)
+  t.regex(outcome.hint ?? '', /--data-dir/)
+  if (child.exitCode === null) await once(child, 'exit')
+  t.is(child.exitCode, 1)
+})
+
+test('F05 a directory of another user is refused with what to do', async (t) => {
+  const path = isRoot ? await temporary(t) : '/usr'
+  if (isRoot) await chown(path, nobody, nobody)
+  await t.throwsAsync(openDataDirectory(path), {
+    code: 'unavailable',
+    message: /belongs to user \d+, but rsm runs as user/,
+  })
+})
+
+test('F05 a file where the directory should be is refused', async (t) => {
+  const path = join(await temporary(t), 'file')
+  await writeFile(path, '')
+  await t.throwsAsync(openDataDirectory(path), {
+    code: 'invalid',
+    message: `data directory ${path} is not a directory`,
+  })
+  await t.throwsAsync(openDataDirectory(join(path, 'below')), { code: 'invalid' })
+})
+
+test('F05 an open directory is closed to others when it is empty, and refused when it is in use for other things', async (t) => {
+  const parent = await temporary(t)
+  const empty = join(parent, 'empty')
+  await mkdir(empty)
+  await chmod(empty, 0o755)
+  await (await openDataDirectory(empty)).release()
+  t.is((await stat(empty)).mode & 0o777, 0o700)
+  const shared = join(parent, 'shared')
+  await mkdir(join(shared, 'something'), { recursive: true })
+  await chmod(shared, 0o755)
+  await t.throwsAsync(openDataDirectory(shared), {
+    code: 'unavailable',
+    message: /open to other users \(mode 755\)/,
+  })
+  t.is((await stat(shared)).mode & 0o777, 0o755)
+})
+
+test('F06 the second one says who holds the directory; kill -9 frees it', async (t) => {
+  const path = await temporary(t)
+  const { child, outcome } = await openElsewhere(t, path)
+  t.is(outcome.path, path)
+  await t.throwsAsync(openDataDirectory(path), {
+    code: 'conflict',
+    message: new RegExp(`^data directory ${path} is in use by pid ${child.pid} since \\d{4}-\\d\\d-\\d\\dT`),
+  })
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const opened = await openDataDirectory(path)
+  await t.throwsAsync(openDataDirectory(path), {
+    code: 'conflict',
+    message: new RegExp(`pid ${process.pid} since`),
+  })
+  await opened.release()
+  await opened.release()
+  await (await openDataDirectory(path)).release()
+})
+
+test('F06 without flock(1) a directory is refused rather than shared by accident', async (t) => {
+  const { outcome } = await openElsewhere(t, await temporary(t), { env: { PATH: '/nonexistent' } })
+  t.is(outcome.code, 'unavailable')
+  t.regex(outcome.hint ?? '', /util-linux/)
+})
