@@ -1,0 +1,14 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs'
+
+const argv = process.argv.slice(2)
+if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
+  // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
+  const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
+} else {
+  const { default: nodeModule } = await import('node:module')
+  nodeModule.enableCompileCache?.()
+  const { main } = await import('../dist/src/cli.js')
+  await main(argv)
+}

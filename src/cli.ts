@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { Config } from '@oclif/core/interfaces'
+import { type Asked, type Manifest, readCommandLine } from './ui/command-line.ts'
+import { failureOf, reportFailure } from './ui/failure.ts'
+
+interface CommandClass {
+  id: string
+  new (argv: string[], config: Config): { _run(): Promise<unknown> }
+}
+
+/** Exit code of a program whose reader went away: 128 + SIGPIPE. */
+const brokenPipe = 141
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+
+/**
+ * What a command reads of oclif's configuration. Loading the real one costs a third of a start; help, which needs it,
+ * loads it.
+ */
+function lightConfig(): Config {
+  const config = {
+    bin: 'rsm',
+    name: 'rsm',
+    root,
+    topicSeparator: ' ',
+    userAgent: 'rsm',
+    runHook: async () => ({ successes: [], failures: [] }),
+    scopedEnvVarKeys: () => [],
+  }
+  return config as unknown as Config
+}
+
+async function carryOut(asked: Asked): Promise<void> {
+  if (asked.kind === 'help') {
+    const { run } = await import('@oclif/core/run')
+    await run([...asked.words, '--help'], root)
+    return
+  }
+  const file = pathToFileURL(root + asked.command.relativePath.join('/')).href
+  const { default: Command } = (await import(file)) as { default: CommandClass }
+  Command.id = asked.id
+  await new Command([...asked.argv], lightConfig())._run()
+}
+
+/** Runs one command line and sets the exit code (contract §9). */
+export async function main(argv: string[]): Promise<void> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(brokenPipe)
+    throw error
+  })
+  // Nobody reads the errors any more: that ends no command.
+  process.stderr.on('error', () => {})
+  let asked: Asked | undefined
+  try {
+    const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
+    asked = readCommandLine(manifest, argv)
+    await carryOut(asked)
+  } catch (error) {
+    const run = asked?.kind === 'run' ? asked : undefined
+    const failure = failureOf(error, run?.id, Object.keys(run?.command.flags ?? {}))
+    process.exitCode = reportFailure(failure, run?.json ?? argv.includes('--json'))
+  }
+}

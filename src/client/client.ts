@@ -1,0 +1,31 @@
+import type { Services } from '../core/services.ts'
+import { Api } from './api.ts'
+import { type AuthService, authOver } from './auth.ts'
+import { clustersOver } from './clusters.ts'
+import { enrollmentsOver } from './enrollments.ts'
+import { hostsOver } from './hosts.ts'
+import { scriptsOver } from './scripts.ts'
+import { tasksOver } from './tasks.ts'
+import { type Endpoint, openTransport } from './transport.ts'
+import { usersOver } from './users.ts'
+
+/** The services of core/services.ts over HTTP, and the bare calls beneath them. */
+export interface Client extends Services {
+  readonly api: Api
+  readonly auth: AuthService
+}
+
+/** A client of one server; nothing is sent before its first call. */
+export async function openClient(endpoint: Endpoint & { token?: string | undefined }): Promise<Client> {
+  const api = new Api(endpoint.url, await openTransport(endpoint), endpoint.token)
+  return {
+    api,
+    auth: authOver(api),
+    hosts: hostsOver(api),
+    scripts: scriptsOver(api),
+    clusters: clustersOver(api),
+    users: usersOver(api),
+    enrollments: enrollmentsOver(api),
+    tasks: tasksOver(api),
+  }
+}

@@ -1,0 +1,193 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { unknownName } from '../core/nearest.ts'
+
+/** A server that the user knows by a name. */
+export interface Context {
+  readonly url: string
+  readonly username?: string
+  readonly caFile?: string
+}
+
+interface ConfigFile {
+  current: string | null
+  contexts: Record<string, Context>
+}
+
+/** A stored token and the one URL that it may be sent to (contract §9). */
+interface StoredToken {
+  readonly url: string
+  readonly token: string
+}
+
+/** How a command line names its server; flags win over the environment. */
+export interface ServerChoice {
+  readonly url?: string | undefined
+  readonly context?: string | undefined
+  readonly tokenFile?: string | undefined
+  readonly caFile?: string | undefined
+}
+
+export interface ChosenServer {
+  readonly url: string
+  readonly token: string | undefined
+  readonly caFile: string | undefined
+  /** The context that it comes from, if any. */
+  readonly context: string | undefined
+}
+
+/** The URL as it is stored and compared: lower-case host, no slash at the end. */
+export function normalUrl(text: string): string {
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    throw new RsmError('usage', `not a URL: ${text}`, {
+      hint: 'write it as http://HOST:18080 or https://HOST',
+    })
+  }
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new RsmError('usage', `a server's URL begins with http:// or https://, not ${url.protocol}//`)
+  if (url.username !== '' || url.password !== '')
+    throw new RsmError('usage', "a server's URL holds no password", { hint: 'log in: rsm login URL' })
+  return (url.origin + url.pathname).replace(/\/+$/, '')
+}
+
+function readSecret(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new RsmError(
+      'usage',
+      `cannot read the token file ${path}: ${(error as NodeJS.ErrnoException).code ?? ''}`,
+    )
+  }
+}
+
+/** Contexts and tokens on disk: a directory of mode 0700 with two files of mode 0600. */
+export class Contexts {
+  readonly directory: string
+
+  constructor(env: NodeJS.ProcessEnv = process.env) {
+    const base = env['XDG_CONFIG_HOME']
+    this.directory = join(base !== undefined && base !== '' ? base : join(homedir(), '.config'), 'rsm')
+  }
+
+  list(): ConfigFile {
+    const file = this.#read<Partial<ConfigFile>>('config.json') ?? {}
+    return { current: file.current ?? null, contexts: file.contexts ?? {} }
+  }
+
+  /** Stores a context and its token, and makes it the current one unless told not to. */
+  save(name: string, context: Context, token: string | undefined, use = true): void {
+    const file = this.list()
+    file.contexts[name] = context
+    if (use || file.current === null) file.current = name
+    this.#write('config.json', file)
+    const tokens = this.#tokens()
+    if (token === undefined) delete tokens[name]
+    else tokens[name] = { url: context.url, token }
+    this.#write('tokens.json', tokens)
+  }
+
+  use(name: string): Context {
+    const file = this.list()
+    const context = this.#named(file, name)
+    this.#write('config.json', { ...file, current: name })
+    return context
+  }
+
+  remove(name: string): void {
+    const file = this.list()
+    this.#named(file, name)
+    delete file.contexts[name]
+    if (file.current === name) file.current = null
+    this.#write('config.json', file)
+    this.forget(name)
+  }
+
+  /** Removes the token of a context; the context stays. */
+  forget(name: string): void {
+    const tokens = this.#tokens()
+    if (tokens[name] === undefined) return
+    delete tokens[name]
+    this.#write('tokens.json', tokens)
+  }
+
+  /**
+   * The server that a command speaks to: `--url`, `--context`, RSM_URL, RSM_CONTEXT, the current context, in this
+   * order. There is no default server (contract §9).
+   */
+  choose(choice: ServerChoice, env: NodeJS.ProcessEnv = process.env): ChosenServer {
+    const file = this.list()
+    const fromEnv = (name: string) => (env[name] === '' ? undefined : env[name])
+    const asked =
+      choice.url !== undefined || choice.context !== undefined
+        ? choice
+        : { url: fromEnv('RSM_URL'), context: fromEnv('RSM_CONTEXT') }
+    let name = asked.url === undefined ? (asked.context ?? file.current ?? undefined) : asked.context
+    let url: string
+    if (asked.url !== undefined) {
+      url = normalUrl(asked.url)
+      const known = (each: string) => file.contexts[each]?.url === url
+      name = [name, file.current, ...Object.keys(file.contexts)].find(
+        (each): each is string => typeof each === 'string' && known(each),
+      )
+    } else if (name === undefined) {
+      throw new RsmError('unauthenticated', 'no server is known yet', {
+        hint: 'rsm login URL, or try it on this machine: rsm quickstart',
+      })
+    } else url = this.#named(file, name).url
+    const stored = name === undefined ? undefined : this.#tokens()[name]
+    const tokenFile =
+      choice.tokenFile ?? (fromEnv('RSM_TOKEN') === undefined ? fromEnv('RSM_TOKEN_FILE') : undefined)
+    const token =
+      tokenFile === undefined
+        ? (fromEnv('RSM_TOKEN') ?? (stored?.url === url ? stored.token : undefined))
+        : readSecret(tokenFile)
+    const caFile =
+      choice.caFile ??
+      fromEnv('RSM_CA_FILE') ??
+      (name === undefined ? undefined : file.contexts[name]?.caFile)
+    return { url, token, caFile, context: name }
+  }
+
+  #named(file: ConfigFile, name: string): Context {
+    const context = file.contexts[name]
+    if (context !== undefined) return context
+    throw new RsmError('not_found', unknownName('context', name, Object.keys(file.contexts)), {
+      hint: 'rsm context list',
+    })
+  }
+
+  #tokens(): Record<string, StoredToken> {
+    return this.#read<Record<string, StoredToken>>('tokens.json') ?? {}
+  }
+
+  #read<T>(name: string): T | undefined {
+    const path = join(this.directory, name)
+    try {
+      return JSON.parse(readFileSync(path, 'utf8')) as T
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw new RsmError('usage', `cannot read ${path}: ${(error as Error).message}`, {
+        hint: 'mend it, or remove it and log in again',
+      })
+    }
+  }
+
+  #write(name: string, value: unknown): void {
+    mkdirSync(this.directory, { recursive: true, mode: 0o700 })
+    chmodSync(this.directory, 0o700)
+    const path = join(this.directory, name)
+    const temporary = `${path}.${process.pid}`
+    try {
+      writeFileSync(temporary, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 })
+      renameSync(temporary, path)
+    } finally {
+      rmSync(temporary, { force: true })
+    }
+  }
+}

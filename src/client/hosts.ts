@@ -1,0 +1,13 @@
+import type { HostService } from '../core/services.ts'
+import type { Api } from './api.ts'
+
+export function hostsOver(api: Api): HostService {
+  return {
+    list: (query) => api.call('GET', '/api/hosts', { query }),
+    get: (id) => api.call('GET', `/api/hosts/${id}`),
+    create: (body) => api.call('POST', '/api/hosts', { body }),
+    update: (id, body) => api.call('PATCH', `/api/hosts/${id}`, { body }),
+    remove: (id, options = {}) =>
+      api.call('DELETE', `/api/hosts/${id}`, { query: options.force === true ? { force: true } : {} }),
+  }
+}

@@ -1,0 +1,135 @@
+import { RsmError } from '../core/errors.ts'
+import type { Host } from '../core/protocol/http/hosts.ts'
+import type { Target } from '../core/protocol/http/tasks.ts'
+import type { Services } from '../core/services.ts'
+import { findCluster } from './names.ts'
+import { allPages } from './pages.ts'
+
+/** What the options of a command line say about its targets (contract §9). */
+export interface TargetOptions {
+  readonly hosts: readonly string[]
+  readonly clusters: readonly string[]
+  readonly all: boolean
+  /** `KEY=VALUE`. */
+  readonly tags: readonly string[]
+  readonly exclude: readonly string[]
+}
+
+type Lookup = Pick<Services, 'hosts' | 'clusters'>
+
+/** Splits at commas outside of brackets: `a,b[1,3]` is `a` and `b[1,3]`. */
+export function splitUnion(selector: string): string[] {
+  const parts: string[] = []
+  let depth = 0
+  let part = ''
+  for (const character of selector) {
+    if (character === '[') depth++
+    else if (character === ']') depth--
+    if (character === ',' && depth === 0) {
+      parts.push(part)
+      part = ''
+    } else part += character
+  }
+  parts.push(part)
+  return parts.map((each) => each.trim()).filter((each) => each !== '')
+}
+
+/** A selector without operators but the union: it may stand anywhere in a union without changing its meaning. */
+const isPlain = (selector: string) => !/[!&^]/.test(selector)
+
+/** Names and values that stand in a selector as they are. */
+const isBare = (text: string) => /^[A-Za-z0-9._/-]+$/.test(text)
+
+function splitTag(tag: string): [string, string] {
+  const at = tag.indexOf('=')
+  if (at < 1)
+    throw new RsmError('usage', `--tag takes KEY=VALUE, not ${tag}`, { hint: 'for example: -t role=web' })
+  return [tag.slice(0, at), tag.slice(at + 1)]
+}
+
+/** No target is a mistake, never every host; so is `--all` beside another (contract §9). */
+export function checkTargets(options: TargetOptions): void {
+  const named = options.hosts.length + options.clusters.length
+  if (options.all && named > 0)
+    throw new RsmError('usage', '--all stands alone: it is every host already', {
+      hint: 'leave out --all, or -w and -g',
+    })
+  if (!options.all && named === 0 && options.tags.length === 0)
+    throw new RsmError('usage', 'no target: say on which hosts', {
+      hint: "name them with -w 'web[1-3]', -g CLUSTER, -t KEY=VALUE or --all",
+    })
+}
+
+/**
+ * The options as one selector, or undefined where joining them would change their meaning: operators go from left to
+ * right without precedence (contract §8), so only the first part may hold any but the union.
+ */
+export function joinSelector(options: TargetOptions): string | undefined {
+  checkTargets(options)
+  if (!options.clusters.every(isBare) || !options.exclude.every(isPlain)) return undefined
+  const tags = options.tags.map(splitTag)
+  if (!tags.flat().every(isBare)) return undefined
+  const parts = [...options.hosts, ...options.clusters.map((name) => `@${name}`)]
+  const operated = parts.filter((part) => !isPlain(part))
+  if (operated.length > 1) return undefined
+  const union = [...operated, ...parts.filter(isPlain)]
+  const tagged = tags.map(([key, value]) => `&@tag:${key}:${value}`).join('')
+  const start = union.length > 0 ? union.join(',') + tagged : options.all ? `@*${tagged}` : tagged.slice(1)
+  return (
+    start +
+    options.exclude
+      .flatMap(splitUnion)
+      .map((part) => `!${part}`)
+      .join('')
+  )
+}
+
+const naturally = new Intl.Collator('en', { numeric: true })
+
+/** The hosts that a selector names; an unknown name rejects with `not_found`. */
+export async function selectHosts(services: Pick<Services, 'hosts'>, selector: string): Promise<Host[]> {
+  const page = await allPages((query) => services.hosts.list(query), { selector })
+  return page.content
+}
+
+async function everyHost(services: Lookup, tag?: string): Promise<Host[]> {
+  const query = tag === undefined ? {} : { tag: [tag] }
+  return (await allPages((page) => services.hosts.list(page), query)).content
+}
+
+/** The hosts of the options, part by part, in natural order of their names. */
+export async function resolveHosts(services: Lookup, options: TargetOptions): Promise<Host[]> {
+  const joined = joinSelector(options)
+  const found = new Map<number, Host>()
+  const add = (hosts: Host[]) => {
+    for (const host of hosts) found.set(host.id, host)
+  }
+  if (joined !== undefined) add(await selectHosts(services, joined))
+  else {
+    for (const selector of options.hosts) add(await selectHosts(services, selector))
+    for (const name of options.clusters) {
+      const members = new Set((await findCluster(services, name)).hostIds)
+      add((await everyHost(services)).filter((host) => members.has(host.id)))
+    }
+    if (options.all || options.hosts.length + options.clusters.length === 0) add(await everyHost(services))
+    for (const tag of options.tags) {
+      const [key, value] = splitTag(tag)
+      const tagged = new Set((await everyHost(services, `${key}:${value}`)).map((host) => host.id))
+      for (const id of found.keys()) if (!tagged.has(id)) found.delete(id)
+    }
+    for (const selector of options.exclude)
+      for (const host of await selectHosts(services, selector)) found.delete(host.id)
+  }
+  return [...found.values()].sort((a, b) => naturally.compare(a.hostname, b.hostname))
+}
+
+/** The target of a task: a selector that the server reads, else the ids that the parts come to. */
+export async function resolveTarget(services: Lookup, options: TargetOptions): Promise<Target> {
+  const selector = joinSelector(options)
+  if (selector !== undefined) return { selector }
+  const [only] = options.clusters
+  const alone = options.hosts.length + options.tags.length + options.exclude.length === 0
+  if (only !== undefined && options.clusters.length === 1 && alone)
+    return { clusterId: (await findCluster(services, only)).id }
+  return { hostIds: (await resolveHosts(services, options)).map((host) => host.id) }
+}

@@ -1,0 +1,152 @@
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import type { Readable } from 'node:stream'
+import { RsmError } from '../core/errors.ts'
+
+/** Where a server is and how its certificate is trusted. */
+export interface Endpoint {
+  readonly url: string
+  /** PEM file of certificates that are trusted beside the system's. */
+  readonly caFile?: string | undefined
+}
+
+interface Outgoing {
+  readonly method: string
+  /** Path with its query, from the base URL. */
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Incoming {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Readable
+}
+
+/** One request; rejects with `unreachable` when no answer came (`lost` on its cause says that it may have arrived). */
+export type Send = (request: Outgoing) => Promise<Incoming>
+
+/** How long the server may take to begin its answer. */
+const answerTimeout = 60_000
+const connectTimeout = 10_000
+
+const meanings: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection lost',
+  EPIPE: 'connection lost',
+  ENOTFOUND: 'no such host name',
+  EAI_AGAIN: 'the name service does not answer',
+  ETIMEDOUT: 'no answer in time',
+  EHOSTUNREACH: 'no route to it',
+  ENETUNREACH: 'no route to its network',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  EPROTO: 'it does not speak TLS there',
+}
+
+/** Failures after which the server may have got the request. */
+const lostCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT'])
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof AggregateError ? (error.errors[0] as unknown) : error
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+}
+
+/** Whether the request may have been carried out although no answer came. */
+export function isLost(error: unknown): boolean {
+  return error instanceof RsmError && error.code === 'unreachable' && lostCodes.has(codeOf(error.cause))
+}
+
+function unreachable(url: string, error: unknown): RsmError {
+  const code = codeOf(error)
+  const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
+  const why = untrusted
+    ? 'its certificate is not trusted'
+    : (meanings[code] ?? (error instanceof Error ? error.message : String(error)))
+  const hint = untrusted
+    ? 'trust it with --ca-file FILE'
+    : 'is the server up? try another with --url or `rsm login URL`'
+  return new RsmError('unreachable', `cannot reach ${url}: ${why}`, { hint, cause: error })
+}
+
+/** The certificates of the system, where this Node does not read them itself. */
+const systemBundles = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+]
+
+/** Node's certificates, the system's, and those of `caFile` (contract §9). */
+export async function trusted(caFile: string | undefined): Promise<string[]> {
+  const { rootCertificates } = await import('node:tls')
+  const { existsSync, readFileSync } = await import('node:fs')
+  const all = [...rootCertificates]
+  const bundle = systemBundles.find((path) => existsSync(path))
+  if (bundle !== undefined) all.push(readFileSync(bundle, 'utf8'))
+  if (caFile === undefined) return all
+  try {
+    all.push(readFileSync(caFile, 'utf8'))
+  } catch (error) {
+    throw new RsmError('usage', `cannot read the certificates in ${caFile}: ${(error as Error).message}`)
+  }
+  return all
+}
+
+/**
+ * Requests over node:http, whose start costs a fifth of undici's. Undici comes in only where a proxy variable applies.
+ */
+export async function openTransport(endpoint: Endpoint): Promise<Send> {
+  const base = new URL(endpoint.url)
+  const { proxyFor } = await import('./proxy.ts')
+  if (proxyFor(base, process.env)) {
+    const { openProxied } = await import('./proxied.ts')
+    return openProxied(endpoint, unreachable)
+  }
+  const secure = base.protocol === 'https:'
+  const http = secure ? await import('node:https') : await import('node:http')
+  const ca = secure ? await trusted(endpoint.caFile) : undefined
+  // Idle sockets of an agent are unreferenced: they keep no process alive.
+  const agent = new http.Agent({ keepAlive: true })
+  const prefix = base.pathname.replace(/\/$/, '')
+
+  const attempt = (request: Outgoing): Promise<Incoming> =>
+    new Promise((resolve, reject) => {
+      const options: RequestOptions & { ca?: string[] } = {
+        agent,
+        method: request.method,
+        hostname: base.hostname.replace(/^\[|\]$/g, ''),
+        port: base.port,
+        path: prefix + request.path,
+        headers: request.headers,
+      }
+      if (ca !== undefined) options.ca = ca
+      if (request.signal !== undefined) options.signal = request.signal
+      const outgoing = http.request(options)
+      const fail = (code: string) => outgoing.destroy(Object.assign(new Error('no answer in time'), { code }))
+      const connecting = setTimeout(fail, connectTimeout, 'EHOSTUNREACH')
+      const answering = setTimeout(fail, answerTimeout, 'ETIMEDOUT')
+      outgoing.on('socket', (socket) => {
+        if (!socket.connecting) clearTimeout(connecting)
+        else socket.once('connect', () => clearTimeout(connecting))
+      })
+      outgoing.on('response', (incoming) => {
+        clearTimeout(answering)
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
+      })
+      outgoing.on('close', () => {
+        clearTimeout(connecting)
+        clearTimeout(answering)
+      })
+      outgoing.on('error', (error) => {
+        if (request.signal?.aborted === true) reject(error)
+        // The server closed an idle socket just as it was taken again: nothing of this request was read.
+        else if (outgoing.reusedSocket && codeOf(error) === 'ECONNRESET' && request.method === 'GET')
+          attempt(request).then(resolve, reject)
+        else reject(unreachable(endpoint.url, error))
+      })
+      outgoing.end(request.body)
+    })
+  return attempt
+}

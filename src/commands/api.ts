@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import { RsmError } from '../core/errors.ts'
+import { BaseCommand } from '../ui/base-command.ts'
+import { stdinReader } from '../ui/stdin.ts'
+
+async function readBody(data: string | undefined): Promise<string | undefined> {
+  if (data === undefined) return undefined
+  let text = data
+  if (data === '-') text = await stdinReader()('the body')
+  else if (data.startsWith('@')) {
+    try {
+      text = readFileSync(data.slice(1), 'utf8')
+    } catch (error) {
+      throw new RsmError('usage', `cannot read the body: ${(error as Error).message}`)
+    }
+  }
+  return text
+}
+
+export default class ApiCommand extends BaseCommand {
+  static override summary = 'Make any call with the URL and token in use'
+  static override examples = [
+    '$ rsm api GET /api/hosts?status=ONLINE',
+    `$ rsm api PATCH /api/hosts/1 -d '{"tags":{"role":"web"}}'`,
+  ]
+  static override args = {
+    method: word({ required: true, ignoreStdin: true, description: 'GET, POST, PATCH, DELETE' }),
+    path: word({ required: true, ignoreStdin: true, description: 'path, like /api/hosts' }),
+  }
+  static override flags = {
+    data: string({ char: 'd', helpValue: 'JSON', description: 'body; @FILE reads a file, - stdin' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ApiCommand)
+    this.globals = flags
+    if (!args.path.startsWith('/'))
+      throw new RsmError('usage', `a path begins with a slash: ${args.path}`, {
+        hint: `rsm api ${args.method} /api/${args.path}`,
+      })
+    const method = args.method.toUpperCase()
+    if (!/^[A-Z]+$/.test(method)) throw new RsmError('usage', `not a method: ${args.method}`)
+    const client = await this.client()
+    const answer = await client.api.raw(method, encodeURI(decodeURI(args.path)), await readBody(flags.data))
+    if ('text' in answer) process.stdout.write(answer.text)
+    else process.stdout.write(`${JSON.stringify(answer.data, undefined, 2)}\n`)
+  }
+}

@@ -1,0 +1,30 @@
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { memberFlags, readMembers } from '../../ui/member-flags.ts'
+
+export default class ClustersAdd extends BaseCommand {
+  static override summary = 'Make a cluster of hosts'
+  static override examples = [
+    "$ rsm clusters add web -w 'web[1-3]'",
+    "$ rsm clusters add linux --selector '@os:linux'",
+  ]
+  static override args = {
+    name: word({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
+  }
+  static override flags = {
+    ...memberFlags,
+    description: string({ char: 'd', description: 'what it is for' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ClustersAdd)
+    this.globals = flags
+    const client = await this.client()
+    const description = flags.description === undefined ? {} : { description: flags.description }
+    const members = await readMembers(client, flags)
+    const cluster = await client.clusters.create({ name: args.name, ...description, ...members })
+    this.print(`added ${cluster.name} (id ${cluster.id}, ${cluster.hostCount} hosts)`)
+    return cluster
+  }
+}

@@ -1,0 +1,39 @@
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import { findCluster } from '../../client/names.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { memberFlags, readMembers } from '../../ui/member-flags.ts'
+
+export default class ClustersEdit extends BaseCommand {
+  static override summary = 'Change the name, description or members of a cluster'
+  static override examples = ["$ rsm clusters edit web -w 'web[1-5]'"]
+  static override args = {
+    cluster: word({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
+  }
+  static override flags = {
+    ...memberFlags,
+    name: string({ description: 'new name' }),
+    description: string({ char: 'd', description: 'new description' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ClustersEdit)
+    this.globals = flags
+    const client = await this.client()
+    const members = await readMembers(client, flags)
+    const patch: ClusterPatch = { ...members }
+    // Members are either listed or selected: saying one takes the other away.
+    if (members.hostIds !== undefined) patch.selector = null
+    if (members.selector !== undefined) patch.hostIds = null
+    if (flags.name !== undefined) patch.name = flags.name
+    if (flags.description !== undefined) patch.description = flags.description
+    if (Object.keys(patch).length === 0)
+      throw new RsmError('usage', 'nothing to change', { hint: 'rsm clusters edit --help' })
+    const { id } = await findCluster(client, args.cluster)
+    const cluster = await client.clusters.update(id, patch)
+    this.print(`changed ${cluster.name} (${cluster.hostCount} hosts)`)
+    return cluster
+  }
+}

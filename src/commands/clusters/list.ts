@@ -1,0 +1,31 @@
+import { integer } from '@oclif/core/flags'
+import { allPages } from '../../client/pages.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+
+export default class ClustersList extends BaseCommand {
+  static override summary = 'List clusters'
+  static override examples = ['$ rsm clusters list']
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+
+  async run() {
+    const { flags } = await this.parse(ClustersList)
+    this.globals = flags
+    const client = await this.client()
+    const page = await allPages((paging) => client.clusters.list(paging), {}, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'ID', value: (cluster) => cluster.id },
+          { heading: 'NAME', value: (cluster) => cluster.name },
+          { heading: 'HOSTS', value: (cluster) => cluster.hostCount },
+          { heading: 'SELECTOR', value: (cluster) => cluster.selector ?? '' },
+          { heading: 'DESCRIPTION', value: (cluster) => cluster.description },
+        ]),
+      )
+    }
+    if (page.totalElements === 0) this.notice("no clusters: rsm clusters add NAME -w 'web[1-3]'")
+    this.saidCut(page, 'clusters')
+    return page
+  }
+}

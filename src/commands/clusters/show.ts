@@ -1,0 +1,34 @@
+import { string } from '@oclif/core/args'
+import { findCluster } from '../../client/names.ts'
+import { allPages } from '../../client/pages.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { joinNames } from '../../ui/output/grouped.ts'
+
+export default class ClustersShow extends BaseCommand {
+  static override summary = 'Show a cluster and its hosts'
+  static override examples = ['$ rsm clusters show production']
+  static override args = {
+    cluster: string({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ClustersShow)
+    this.globals = flags
+    const client = await this.client()
+    const cluster = await findCluster(client, args.cluster)
+    if (!this.globals.json) {
+      const { content } = await allPages((paging) => client.hosts.list(paging), { clusterId: cluster.id })
+      const { renderFields } = await import('../../ui/table.ts')
+      this.print(
+        renderFields({
+          id: cluster.id,
+          name: cluster.name,
+          description: cluster.description,
+          selector: cluster.selector,
+          hosts: `${cluster.hostCount}: ${joinNames(content.map((host) => host.hostname))}`,
+        }),
+      )
+    }
+    return cluster
+  }
+}

@@ -1,0 +1,31 @@
+import { Contexts } from '../../client/contexts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+
+export default class ContextList extends BaseCommand {
+  static override summary = 'List the servers that are known'
+  static override examples = ['$ rsm context list']
+
+  async run() {
+    const { flags } = await this.parse(ContextList)
+    this.globals = flags
+    const { current, contexts } = new Contexts().list()
+    const rows = Object.entries(contexts).map(([name, context]) => ({
+      name,
+      ...context,
+      current: name === current,
+    }))
+    if (rows.length === 0) this.notice('no server is known yet: rsm login URL, or rsm quickstart')
+    else if (!flags.json) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(rows, [
+          { heading: ' ', value: (row) => (row.current ? '*' : ' ') },
+          { heading: 'NAME', value: (row) => row.name },
+          { heading: 'URL', value: (row) => row.url },
+          { heading: 'USER', value: (row) => row.username ?? null },
+        ]),
+      )
+    }
+    return { current, contexts: rows }
+  }
+}

@@ -1,0 +1,29 @@
+import { string } from '@oclif/core/args'
+import { boolean } from '@oclif/core/flags'
+import { Contexts } from '../../client/contexts.ts'
+import { RsmError } from '../../core/errors.ts'
+import { unknownName } from '../../core/nearest.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { confirmRemoval } from '../../ui/prompt.ts'
+
+export default class ContextRemove extends BaseCommand {
+  static override summary = 'Forget a known server and its token'
+  static override examples = ['$ rsm context remove old --yes']
+  static override args = {
+    name: string({ required: true, ignoreStdin: true, description: 'name of the context' }),
+  }
+  static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
+
+  async run() {
+    const { args, flags } = await this.parse(ContextRemove)
+    this.globals = flags
+    const contexts = new Contexts()
+    const names = Object.keys(contexts.list().contexts)
+    if (!names.includes(args.name))
+      throw new RsmError('not_found', unknownName('context', args.name, names), { hint: 'rsm context list' })
+    await confirmRemoval(`context ${args.name}`, flags.yes)
+    contexts.remove(args.name)
+    this.print(`forgot ${args.name}`)
+    return { name: args.name }
+  }
+}

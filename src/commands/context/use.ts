@@ -1,0 +1,19 @@
+import { string } from '@oclif/core/args'
+import { Contexts } from '../../client/contexts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+
+export default class ContextUse extends BaseCommand {
+  static override summary = 'Use another known server from now on'
+  static override examples = ['$ rsm context use production']
+  static override args = {
+    name: string({ required: true, ignoreStdin: true, description: 'name of the context' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ContextUse)
+    this.globals = flags
+    const { url } = new Contexts().use(args.name)
+    this.print(`now using ${args.name} (${url})`)
+    return { name: args.name, url }
+  }
+}

@@ -1,0 +1,75 @@
+import { string } from '@oclif/core/flags'
+import type { Client } from '../client/client.ts'
+import { findScript } from '../client/names.ts'
+import { RsmError } from '../core/errors.ts'
+import { splitOptions } from '../ui/argv.ts'
+import { BaseCommand } from '../ui/base-command.ts'
+import { RunCommand, type Runnable } from '../ui/run-command.ts'
+import { runFlags } from '../ui/run-flags.ts'
+import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/script-file.ts'
+import { stdinReader } from '../ui/stdin.ts'
+import { targetFlags } from '../ui/target-flags.ts'
+
+/** The text that the command line itself brings; undefined where it names a stored script. */
+async function readOwnText(
+  script: string | undefined,
+  type: string | undefined,
+  words: readonly string[],
+  stdin: (what: string) => Promise<string>,
+): Promise<Runnable | undefined> {
+  if (script !== undefined && words.length > 0)
+    throw new RsmError('usage', `either --script or a command, not both: ${words.join(' ')}`, {
+      hint: 'give values to a script with -p KEY=VALUE',
+    })
+  const fromStdin = script === '-' || (words.length === 1 && words[0] === '-')
+  if (script !== undefined && !fromStdin) {
+    if (!meansFile(script)) return undefined
+    const { text, name } = readScriptFile(script)
+    return { script: { content: text, type: scriptType(type, text, script), name }, text }
+  }
+  const text = fromStdin ? await stdin('the script') : words.join(' ')
+  if (text.trim() === '')
+    throw new RsmError('usage', 'nothing to run', { hint: "rsm exec -w 'web[1-3]' uptime, or --script FILE" })
+  return { script: { content: text, type: scriptType(type, fromStdin ? text : '') }, text }
+}
+
+async function storedScript(client: Client, wanted: string): Promise<Runnable> {
+  const { id, name, content } = await findScript(client, wanted)
+  return { scriptId: id, name, text: content }
+}
+
+export default class Exec extends RunCommand {
+  static override summary = 'Run a command or a script on hosts and watch its output'
+  static override description =
+    `Options end at the first other word. The words are joined by one space, as ssh does, and run by bash.
+Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); of several 1 when any did not succeed.`
+  static override examples = [
+    "$ rsm exec -w 'web[1-3]' uptime",
+    '$ rsm exec -t role=web --strategy rolling --batch-size 1,25% -- systemctl restart nginx',
+    '$ rsm exec -a -b --script ./check.sh -p LEVEL=full',
+    '$ echo "df -h /" | rsm exec -g production -',
+  ]
+  static override usage = 'exec [TARGETS] [OPTIONS] [--] COMMAND...'
+  static override strict = false
+  static override flags = {
+    ...targetFlags,
+    script: string({
+      helpGroup: 'RUN',
+      helpValue: 'FILE|NAME',
+      description: 'run this file, or this stored script',
+    }),
+    type: string({ helpGroup: 'RUN', options: scriptTypeNames, description: 'what runs it, if not bash' }),
+    ...runFlags,
+  }
+
+  async run() {
+    const { options, words } = splitOptions(this.argv, { ...Exec.flags, ...BaseCommand.baseFlags })
+    const { flags } = await this.parse(Exec, options)
+    this.globals = flags
+    const stdin = stdinReader()
+    const order = await this.readOrder(flags, stdin)
+    const own = await readOwnText(flags.script, flags.type, words, stdin)
+    const client = await this.client()
+    return this.execute(client, flags, order, own ?? (await storedScript(client, flags.script ?? '')))
+  }
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { string as word } from '@oclif/core/args'
+import { boolean, integer, string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import type { HostCreate } from '../../core/protocol/http/hosts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { stdinReader } from '../../ui/stdin.ts'
+import { parsePairs } from '../../ui/values.ts'
+
+function readKey(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new RsmError('usage', `cannot read the private key: ${(error as Error).message}`)
+  }
+}
+
+export default class HostsAdd extends BaseCommand {
+  static override summary =
+    'Add the record of a host; its agent joins it with `rsm hosts join --replace HOST`'
+  static override examples = ['$ rsm hosts add web1 --ip 192.0.2.10 -t role=web']
+  static override args = {
+    hostname: word({ required: true, ignoreStdin: true, description: 'name of the host' }),
+  }
+  static override flags = {
+    ip: string({ required: true, description: 'IP address' }),
+    'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port, 22 by default' }),
+    'ssh-user': string({ description: 'SSH user' }),
+    'private-key': string({
+      helpValue: 'FILE',
+      exclusive: ['password-stdin'],
+      description: 'SSH key, kept sealed',
+    }),
+    'password-stdin': boolean({ description: 'SSH password from stdin, kept sealed' }),
+    tag: string({
+      char: 't',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'KEY=VALUE',
+      description: 'tag of the host',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsAdd)
+    this.globals = flags
+    const input: HostCreate = { hostname: args.hostname, ip: flags.ip }
+    if (flags['ssh-port'] !== undefined) input.sshPort = flags['ssh-port']
+    if (flags['ssh-user'] !== undefined) input.username = flags['ssh-user']
+    if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
+    if (flags['private-key'] !== undefined) {
+      input.authType = 'PRIVATE_KEY'
+      input.privateKey = readKey(flags['private-key'])
+    } else if (flags['password-stdin']) {
+      input.authType = 'PASSWORD'
+      input.password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
+    }
+    const client = await this.client()
+    const host = await client.hosts.create(input)
+    this.print(`added ${host.hostname} (id ${host.id})`)
+    this.hint(`next: rsm hosts join --replace ${host.hostname}`)
+    return host
+  }
+}

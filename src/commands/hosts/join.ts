@@ -1,0 +1,57 @@
+import { boolean, integer, string } from '@oclif/core/flags'
+import { findCluster, findHost } from '../../client/names.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { confirm } from '../../ui/prompt.ts'
+import { showTime } from '../../ui/time.ts'
+import { parseDuration, parsePairs } from '../../ui/values.ts'
+
+export default class HostsJoin extends BaseCommand {
+  static override summary = 'Make an enrolment token and print the one line to run on the host'
+  static override examples = ['$ rsm hosts join -t role=web', '$ rsm hosts join --replace web1']
+  static override flags = {
+    replace: string({
+      helpValue: 'HOST',
+      description: 'for this host; the agent that it has now is revoked',
+    }),
+    uses: integer({ min: 1, helpValue: 'N', description: 'how many hosts it enrols, 1 by default' }),
+    expires: string({ helpValue: 'TIME', description: 'how long it is good, 24h by default' }),
+    tag: string({
+      char: 't',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'KEY=VALUE',
+      description: 'tag of the hosts',
+    }),
+    cluster: string({ char: 'g', helpValue: 'NAME', description: 'cluster of the hosts' }),
+    yes: boolean({ char: 'y', description: 'do not ask' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(HostsJoin)
+    this.globals = flags
+    const client = await this.client()
+    const input: EnrollmentCreate = {}
+    if (flags.uses !== undefined) input.maxUses = flags.uses
+    if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
+    if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
+    if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id
+    if (flags.replace !== undefined) {
+      const host = await findHost(client, flags.replace)
+      input.hostId = host.id
+      if (host.agent !== null) {
+        const question = `Revoke the agent that ${host.hostname} has now?`
+        if (!flags.yes && !(await confirm(question, 'say --yes')))
+          throw new RsmError('interrupted', `${host.hostname} keeps its agent`)
+        await client.api.call('DELETE', `/api/hosts/${host.id}/agent`)
+      }
+    }
+    const made = await client.enrollments.create(input)
+    this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}`)
+    this.hint(
+      `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: rsm hosts list`,
+    )
+    return made
+  }
+}

@@ -1,0 +1,63 @@
+import { integer, string } from '@oclif/core/flags'
+import { findCluster } from '../../client/names.ts'
+import { allPages } from '../../client/pages.ts'
+import type { HostQuery } from '../../core/protocol/http/hosts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { parsePairs } from '../../ui/values.ts'
+
+export default class HostsList extends BaseCommand {
+  static override summary = 'List hosts and their state'
+  static override examples = ['$ rsm hosts list', "$ rsm hosts list -w 'web[1-20]' --status OFFLINE -o names"]
+  static override flags = {
+    hosts: string({ char: 'w', helpValue: 'SELECTOR', description: 'only these hosts' }),
+    status: string({
+      options: ['ONLINE', 'OFFLINE', 'WARNING'],
+      parse: async (text) => text.toUpperCase(),
+      description: 'only in this state',
+    }),
+    cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),
+    tag: string({
+      char: 't',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'KEY=VALUE',
+      description: 'only with this tag',
+    }),
+    search: string({ helpValue: 'TEXT', description: 'only with this in hostname or IP' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    output: string({
+      char: 'o',
+      options: ['table', 'wide', 'names', 'json'],
+      default: 'table',
+      description: 'format',
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(HostsList)
+    this.globals = { ...flags, json: flags.json || flags.output === 'json' }
+    const client = await this.client()
+    const query: HostQuery = {}
+    if (flags.hosts !== undefined) query.selector = flags.hosts
+    if (flags.status !== undefined) query.status = flags.status as NonNullable<HostQuery['status']>
+    if (flags.search !== undefined) query.search = flags.search
+    if (flags.tag !== undefined)
+      query.tag = Object.entries(parsePairs('-t', flags.tag)).map(([key, value]) => `${key}:${value}`)
+    if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
+    const page = await allPages((paging) => client.hosts.list(paging), query, flags.limit)
+    if (flags.output === 'names') for (const host of page.content) this.print(host.hostname)
+    else if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      const { hostColumns, wideHostColumns } = await import('../../ui/host-view.ts')
+      this.print(
+        renderTable(page.content, flags.output === 'wide' ? wideHostColumns(flags.utc) : hostColumns),
+      )
+    }
+    if (page.totalElements === 0) {
+      const filtered = Object.keys(query).length > 0
+      this.notice(filtered ? 'no host is like that' : 'no hosts yet: rsm hosts join')
+    }
+    this.saidCut(page, 'hosts')
+    return page
+  }
+}

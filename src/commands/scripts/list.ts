@@ -1,0 +1,46 @@
+import { integer, string } from '@oclif/core/flags'
+import { allPages } from '../../client/pages.ts'
+import type { ScriptQuery } from '../../core/protocol/http/scripts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { scriptTypeNames } from '../../ui/script-file.ts'
+import { showTime } from '../../ui/time.ts'
+
+export default class ScriptsList extends BaseCommand {
+  static override summary = 'List stored scripts'
+  static override examples = ['$ rsm scripts list --type bash']
+  static override flags = {
+    type: string({ options: scriptTypeNames, description: 'only of this type' }),
+    category: string({ description: 'only of this category' }),
+    tag: string({ char: 't', description: 'only with this tag' }),
+    search: string({ helpValue: 'TEXT', description: 'only with this in the name' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(ScriptsList)
+    this.globals = flags
+    const client = await this.client()
+    const query: ScriptQuery = {}
+    if (flags.type !== undefined) query.type = flags.type.toUpperCase() as NonNullable<ScriptQuery['type']>
+    if (flags.category !== undefined) query.category = flags.category
+    if (flags.tag !== undefined) query.tag = flags.tag
+    if (flags.search !== undefined) query.search = flags.search
+    const page = await allPages((paging) => client.scripts.list(paging), query, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'ID', value: (script) => script.id },
+          { heading: 'NAME', value: (script) => script.name },
+          { heading: 'TYPE', value: (script) => script.type },
+          { heading: 'VERSION', value: (script) => script.version },
+          { heading: 'CHANGED', value: (script) => showTime(script.updatedAt, flags.utc) },
+          { heading: 'DESCRIPTION', value: (script) => script.description },
+        ]),
+      )
+    }
+    if (page.totalElements === 0) this.notice('no scripts: rsm scripts add NAME FILE')
+    this.saidCut(page, 'scripts')
+    return page
+  }
+}

@@ -1,0 +1,24 @@
+import { string } from '@oclif/core/args'
+import { findScript } from '../../client/names.ts'
+import { RunCommand } from '../../ui/run-command.ts'
+import { runFlags } from '../../ui/run-flags.ts'
+import { stdinReader } from '../../ui/stdin.ts'
+import { targetFlags } from '../../ui/target-flags.ts'
+
+export default class ScriptsRun extends RunCommand {
+  static override summary = 'Run a stored script on hosts'
+  static override examples = ["$ rsm scripts run deploy -w 'web[1-3]' -p VERSION=1.2.3"]
+  static override args = {
+    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
+  }
+  static override flags = { ...targetFlags, ...runFlags }
+
+  async run() {
+    const { args, flags } = await this.parse(ScriptsRun)
+    this.globals = flags
+    const order = await this.readOrder(flags, stdinReader())
+    const client = await this.client()
+    const { id, name, content } = await findScript(client, args.script)
+    return this.execute(client, flags, order, { scriptId: id, name, text: content })
+  }
+}

@@ -1,0 +1,36 @@
+import { string } from '@oclif/core/args'
+import { findScript } from '../../client/names.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { sanitize } from '../../ui/sanitize.ts'
+import { showTime } from '../../ui/time.ts'
+
+export default class ScriptsShow extends BaseCommand {
+  static override summary = 'Show a stored script and its text'
+  static override examples = ['$ rsm scripts show deploy']
+  static override args = {
+    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ScriptsShow)
+    this.globals = flags
+    const script = await findScript(await this.client(), args.script)
+    const { renderFields } = await import('../../ui/table.ts')
+    this.print(
+      renderFields({
+        id: script.id,
+        name: script.name,
+        type: script.type,
+        version: script.version,
+        description: script.description,
+        timeout: script.timeout === null ? null : `${script.timeout} s`,
+        tags: script.tags.join(', '),
+        category: script.category,
+        changed: `${showTime(script.updatedAt, flags.utc)}, made by ${script.createdBy}`,
+        sha256: script.sha256,
+      }),
+    )
+    this.print(`\n${sanitize(script.content).trimEnd()}`)
+    return script
+  }
+}

@@ -1,0 +1,60 @@
+import { integer, string } from '@oclif/core/flags'
+import { findCluster, findHost, findScript } from '../../client/names.ts'
+import { allPages } from '../../client/pages.ts'
+import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showDuration, showTime } from '../../ui/time.ts'
+
+function countsOf(task: TaskSummary): string {
+  return Object.entries(task.counts)
+    .filter(([, count]) => count > 0)
+    .map(([status, count]) => `${count} ${status}`)
+    .join(', ')
+}
+
+export default class TasksList extends BaseCommand {
+  static override summary = 'List tasks, newest first'
+  static override examples = ['$ rsm tasks list --limit 20', '$ rsm tasks list --status RUNNING']
+  static override flags = {
+    status: string({
+      options: ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'],
+      parse: async (text) => text.toUpperCase(),
+      description: 'only in this state',
+    }),
+    host: string({ char: 'w', helpValue: 'HOST', description: 'only that ran on this host' }),
+    cluster: string({ char: 'g', helpValue: 'NAME', description: 'only of this cluster' }),
+    script: string({ helpValue: 'NAME', description: 'only of this stored script' }),
+    by: string({ helpValue: 'USER', description: 'only that this user started' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(TasksList)
+    this.globals = flags
+    const client = await this.client()
+    const query: TaskQuery = {}
+    if (flags.status !== undefined) query.status = flags.status as NonNullable<TaskQuery['status']>
+    if (flags.host !== undefined) query.hostId = (await findHost(client, flags.host)).id
+    if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
+    if (flags.script !== undefined) query.scriptId = (await findScript(client, flags.script)).id
+    if (flags.by !== undefined) query.createdBy = flags.by
+    const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'TASK', value: (task) => task.taskId },
+          { heading: 'STATUS', value: (task) => task.status },
+          { heading: 'HOSTS', value: countsOf },
+          { heading: 'SCRIPT', value: (task) => task.scriptName ?? '-' },
+          { heading: 'BY', value: (task) => task.createdBy },
+          { heading: 'CREATED', value: (task) => showTime(task.createdAt, flags.utc) },
+          { heading: 'TOOK', value: (task) => showDuration(task.duration) },
+        ]),
+      )
+    }
+    if (page.totalElements === 0) this.notice('no tasks: rsm exec -w HOST COMMAND')
+    this.saidCut(page, 'tasks')
+    return page
+  }
+}

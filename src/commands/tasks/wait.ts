@@ -1,0 +1,32 @@
+import { string } from '@oclif/core/args'
+import { watchTask } from '../../client/watch.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { exitOfTask, failureLines, summaryLine } from '../../ui/outcome.ts'
+
+export default class TasksWait extends BaseCommand {
+  static override summary = 'Wait until a task has ended; exits as exec does'
+  static override examples = ['$ rsm tasks wait TASK']
+  static override args = {
+    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TasksWait)
+    this.globals = flags
+    const client = await this.client()
+    let task = await client.tasks.get(args.task)
+    if (task.status === 'RUNNING') {
+      // Nothing of the past output is wanted; the end is what is waited for.
+      const events = watchTask(client.api, task.taskId, {
+        query: { tail: 0 },
+        onCut: (error) => this.notice(`${error.message}; trying again for 5 minutes`),
+      })
+      for await (const event of events) if (event.type === 'end') break
+      task = await client.tasks.get(args.task)
+    }
+    for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
+    this.notice(summaryLine(task))
+    process.exitCode = exitOfTask(task)
+    return task
+  }
+}

@@ -1,0 +1,38 @@
+import { string as word } from '@oclif/core/args'
+import { boolean, string } from '@oclif/core/flags'
+import type { UserCreate } from '../../core/protocol/http/users.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { readNewPassword } from '../../ui/password.ts'
+
+export default class UsersAdd extends BaseCommand {
+  static override summary = 'Add a user (for administrators)'
+  static override examples = [
+    '$ rsm users add alice --role OPERATOR',
+    '$ pwgen 20 1 | rsm users add ci --role VIEWER --password-stdin',
+  ]
+  static override args = {
+    username: word({ required: true, ignoreStdin: true, description: 'name of the user' }),
+  }
+  static override flags = {
+    role: string({
+      required: true,
+      options: ['VIEWER', 'OPERATOR', 'ADMIN'],
+      parse: async (text) => text.toUpperCase(),
+      description: 'what the user may do',
+    }),
+    email: string({ description: 'e-mail address' }),
+    'password-stdin': boolean({ description: 'password from stdin instead of asking' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(UsersAdd)
+    this.globals = flags
+    const client = await this.client()
+    const password = await readNewPassword(flags['password-stdin'])
+    const input: UserCreate = { username: args.username, password, role: flags.role as UserCreate['role'] }
+    if (flags.email !== undefined) input.email = flags.email
+    const user = await client.users.create(input)
+    this.print(`added ${user.username} (${user.role})`)
+    return user
+  }
+}

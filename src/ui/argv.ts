@@ -1,0 +1,38 @@
+/** As much of a flag as the manifest and the classes both tell. */
+interface FlagShape {
+  readonly type: string
+  readonly char?: string | undefined
+  readonly aliases?: readonly string[] | undefined
+  readonly charAliases?: readonly string[] | undefined
+}
+
+/**
+ * Splits a command line whose options end at the first other word, as ssh does: `-w web1 ls -l` is the option
+ * `-w web1` and the words `ls -l`. A first `--` ends the options and is itself neither.
+ */
+export function splitOptions(
+  argv: readonly string[],
+  flags: Readonly<Record<string, FlagShape>>,
+): { options: string[]; words: string[] } {
+  const valued = new Set<string>()
+  for (const [name, flag] of Object.entries(flags)) {
+    if (flag.type !== 'option') continue
+    for (const long of [name, ...(flag.aliases ?? [])])
+      valued.add(long.length === 1 ? `-${long}` : `--${long}`)
+    for (const short of [flag.char, ...(flag.charAliases ?? [])])
+      if (short !== undefined) valued.add(`-${short}`)
+  }
+  /** Whether the value of this option is the next word: `-w x`, and `-qw x`, but neither `-wx` nor `--hosts=x`. */
+  const takesNext = (word: string): boolean => {
+    if (word.startsWith('--')) return valued.has(word)
+    const at = [...word.slice(1)].findIndex((letter) => valued.has(`-${letter}`))
+    return at !== -1 && at === word.length - 2
+  }
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? ''
+    if (word === '--') return { options: argv.slice(0, at), words: argv.slice(at + 1) }
+    if (!word.startsWith('-') || word === '-') return { options: argv.slice(0, at), words: argv.slice(at) }
+    if (takesNext(word)) at++
+  }
+  return { options: [...argv], words: [] }
+}

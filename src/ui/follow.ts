@@ -1,0 +1,129 @@
+import type { Client } from '../client/client.ts'
+import { type TaskEvent, watchTask } from '../client/watch.ts'
+import { RsmError } from '../core/errors.ts'
+import type { LogQuery, Task } from '../core/protocol/http/tasks.ts'
+import { onInterruption, type Verdict } from './interruption.ts'
+import { exitOfTask, timedOutExit } from './outcome.ts'
+import type { OutputFormat } from './output/format.ts'
+
+interface FollowOptions {
+  readonly client: Client
+  /** Starts the task; a signal that comes meanwhile is remembered. */
+  readonly start: () => Promise<{ taskId: string; hostCount: number }>
+  readonly formats: (hostCount: number) => readonly OutputFormat[]
+  readonly query?: LogQuery
+  /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
+  readonly deadline?: number | undefined
+  /** Said to people, whatever the format. */
+  readonly notice: (text: string) => void
+  /** Whether somebody can be asked about a Ctrl-C. */
+  readonly terminal: boolean
+}
+
+/** How long a cancelled task may take to end before it is left to itself, in milliseconds. */
+const cancelWait = 5_000
+
+interface Followed {
+  readonly task: Task
+  readonly exit: number
+}
+
+async function finalTask(client: Client, taskId: string, end: Partial<Task>): Promise<Task> {
+  if (end.results !== undefined && end.taskId !== undefined) return end as Task
+  return client.tasks.get(taskId)
+}
+
+/** Cancels; a task that has ended meanwhile is as good. */
+async function cancel(client: Client, taskId: string): Promise<void> {
+  await client.tasks.cancel(taskId).catch((error: unknown) => {
+    if (!(error instanceof RsmError && error.code === 'conflict')) throw error
+  })
+}
+
+/** Rejects when nobody waits for the start any more. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const interrupted = () =>
+      reject(
+        new RsmError('interrupted', 'interrupted before the server had answered; the task may have started'),
+      )
+    signal.addEventListener('abort', interrupted, { once: true })
+  })
+}
+
+/** Starts a task, shows it to its end, and answers with its exit code; signals and the deadline as in contract §9. */
+export async function runAndFollow(options: FollowOptions): Promise<Followed> {
+  const { client } = options
+  const halt = new AbortController()
+  let taskId: string | undefined
+  let stopped: { exit: number; cancel: boolean } | undefined
+  let waiting: NodeJS.Timeout | undefined
+
+  const stop = (exit: number, cancelling: boolean) => {
+    if (stopped !== undefined) return
+    stopped = { exit, cancel: cancelling }
+    if (!cancelling) {
+      halt.abort()
+      return
+    }
+    if (taskId !== undefined) void carryOut(taskId)
+    waiting = setTimeout(() => halt.abort(), cancelWait)
+  }
+  const carryOut = (id: string) =>
+    cancel(client, id).catch((error: unknown) => {
+      options.notice(`could not cancel task ${id}: ${(error as Error).message}`)
+      halt.abort()
+    })
+  const decided = (verdict: Verdict) =>
+    verdict.kind === 'leave' ? stop(130, false) : stop(verdict.exit, true)
+  const interruption = onInterruption({ terminal: options.terminal, taskId: () => taskId, decided })
+  const deadline =
+    options.deadline === undefined
+      ? undefined
+      : setTimeout(() => stop(timedOutExit, true), options.deadline * 1000)
+
+  try {
+    const started = await Promise.race([options.start(), aborted(halt.signal)])
+    taskId = started.taskId
+    const formats = options.formats(started.hostCount)
+    // Set by a signal that came while the task was being started.
+    const early = stopped as { cancel: boolean } | undefined
+    if (early?.cancel === true) void carryOut(taskId)
+    let end: Partial<Task> | undefined
+    try {
+      for await (const event of follow(client, taskId, options, halt.signal)) {
+        for (const format of formats) await format.event(event)
+        if (event.type === 'end') end = event.task
+      }
+    } catch (error) {
+      if (!halt.signal.aborted) throw error
+    }
+    const why = stopped as { exit: number; cancel: boolean } | undefined
+    const task = await finalTask(client, taskId, end ?? {})
+    for (const format of formats) await format.end(task)
+    if (why === undefined) return { task, exit: exitOfTask(task) }
+    if (!why.cancel) options.notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
+    else if (task.status === 'RUNNING')
+      options.notice(`task ${taskId} is being cancelled: rsm tasks wait ${taskId}`)
+    // A task that ended by itself before the cancel reached it has its own result.
+    const own = why.cancel && task.status !== 'RUNNING' && task.status !== 'CANCELLED'
+    return { task, exit: own && why.exit === timedOutExit ? exitOfTask(task) : why.exit }
+  } finally {
+    clearTimeout(waiting)
+    clearTimeout(deadline)
+    interruption.stop()
+  }
+}
+
+function follow(
+  client: Client,
+  taskId: string,
+  options: FollowOptions,
+  signal: AbortSignal,
+): AsyncGenerator<TaskEvent> {
+  return watchTask(client.api, taskId, {
+    signal,
+    ...(options.query === undefined ? {} : { query: options.query }),
+    onCut: (error) => options.notice(`${error.message}; trying again for 5 minutes (task ${taskId} goes on)`),
+  })
+}

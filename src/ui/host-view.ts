@@ -1,0 +1,66 @@
+import type { Host } from '../core/protocol/http/hosts.ts'
+import type { Column } from './table.ts'
+import { showTime } from './time.ts'
+
+const tags = (host: Host) =>
+  Object.entries(host.tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',')
+
+export const hostColumns: readonly Column<Host>[] = [
+  { heading: 'ID', value: (host) => host.id },
+  { heading: 'HOSTNAME', value: (host) => host.hostname },
+  { heading: 'STATUS', value: (host) => host.status },
+  { heading: 'IP', value: (host) => host.ip },
+  { heading: 'TAGS', value: tags },
+  { heading: 'REASON', value: (host) => host.statusReason ?? '' },
+]
+
+export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
+  return [
+    ...hostColumns,
+    { heading: 'OS', value: (host) => host.systemInfo?.os ?? null },
+    { heading: 'ARCH', value: (host) => host.systemInfo?.arch ?? null },
+    { heading: 'CORES', value: (host) => host.systemInfo?.cpuCores ?? null },
+    {
+      heading: 'MEMORY',
+      value: (host) => (host.systemInfo === null ? null : `${host.systemInfo.memoryMB} MB`),
+    },
+    {
+      heading: 'CPU',
+      value: (host) => (host.metrics === null ? null : `${host.metrics.cpu.usagePercent} %`),
+    },
+    { heading: 'AGENT', value: (host) => host.agent?.agentVersion ?? null },
+    { heading: 'HEARD', value: (host) => showTime(host.agent?.lastHeartbeatAt ?? null, utc) },
+  ]
+}
+
+export function hostFields(host: Host, utc: boolean): Record<string, string | number | null> {
+  const { systemInfo: system, agent, metrics } = host
+  return {
+    id: host.id,
+    hostname: host.hostname,
+    status: host.statusReason === null ? host.status : `${host.status}: ${host.statusReason}`,
+    ip: host.ip,
+    tags: tags(host),
+    ssh: `${host.username ?? ''}${host.username === null ? '' : '@'}${host.ip}:${host.sshPort} (${host.authType})`,
+    system: system === null ? null : `${system.os}, ${system.kernel}, ${system.arch}`,
+    size:
+      system === null ? null : `${system.cpuCores} cores, ${system.memoryMB} MB, ${system.diskGB} GB disk`,
+    agent:
+      agent === null
+        ? null
+        : `${agent.agentId} (${agent.agentVersion})${agent.connected ? ', connected' : ''}`,
+    heard: showTime(agent?.lastHeartbeatAt ?? null, utc),
+    cpu: metrics === null ? null : `${metrics.cpu.usagePercent} %, load ${metrics.cpu.loadAvg1m}`,
+    memory:
+      metrics === null
+        ? null
+        : `${metrics.memory.usedMB} of ${metrics.memory.totalMB} MB (${metrics.memory.usagePercent} %)`,
+    disks:
+      metrics === null
+        ? null
+        : metrics.disk.map((disk) => `${disk.mountPoint} ${disk.usagePercent} %`).join(', '),
+    created: showTime(host.createdAt, utc),
+  }
+}

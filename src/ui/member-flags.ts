@@ -1,0 +1,33 @@
+import { string } from '@oclif/core/flags'
+import { selectHosts } from '../client/targets.ts'
+import type { ClusterCreate } from '../core/protocol/http/clusters.ts'
+import type { Services } from '../core/services.ts'
+
+/** How a cluster's members are said: by names of now, or by a selector that is read each time. */
+export const memberFlags = {
+  hosts: string({
+    char: 'w',
+    helpValue: 'SELECTOR',
+    exclusive: ['selector'],
+    description: 'members: the hosts that this names now',
+  }),
+  selector: string({
+    helpValue: 'SELECTOR',
+    exclusive: ['hosts'],
+    description: 'members: whatever this names whenever it is asked',
+  }),
+}
+
+interface MemberFlags {
+  readonly hosts?: string | undefined
+  readonly selector?: string | undefined
+}
+
+export async function readMembers(
+  services: Pick<Services, 'hosts'>,
+  flags: MemberFlags,
+): Promise<Pick<ClusterCreate, 'hostIds' | 'selector'>> {
+  if (flags.selector !== undefined) return { selector: flags.selector }
+  if (flags.hosts === undefined) return {}
+  return { hostIds: (await selectHosts(services, flags.hosts)).map((host) => host.id) }
+}

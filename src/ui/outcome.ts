@@ -1,0 +1,72 @@
+import type { Task, TaskResult } from '../core/protocol/http/tasks.ts'
+import { joinNames } from './output/grouped.ts'
+import { sanitizeLine } from './sanitize.ts'
+import { showDuration } from './time.ts'
+
+export const timedOutExit = 124
+const unreachableExit = 255
+const cancelledExit = 130
+
+function exitOfHost(result: TaskResult): number {
+  switch (result.status) {
+    case 'SUCCESS':
+      return 0
+    case 'FAILED': {
+      const { exitCode } = result
+      return exitCode === null || exitCode < 1 || exitCode > 255 ? 1 : exitCode
+    }
+    case 'TIMEOUT':
+      return timedOutExit
+    case 'UNREACHABLE':
+    case 'LOST':
+      return unreachableExit
+    case 'CANCELLED':
+      return cancelledExit
+    case 'SKIPPED':
+    case 'PENDING':
+    case 'RUNNING':
+      return 1
+  }
+}
+
+/** The exit code that a finished task stands for (contract §9). */
+export function exitOfTask(task: Task): number {
+  if (task.status === 'CANCELLED') return cancelledExit
+  const [only] = task.results
+  if (task.results.length === 1 && only !== undefined) return exitOfHost(only)
+  return task.status === 'SUCCESS' && task.results.every((result) => result.status === 'SUCCESS') ? 0 : 1
+}
+
+/** Why a host did not succeed, in the same words for all whom the same befell. */
+function reasonOf(result: TaskResult): string {
+  const error = result.error === null ? '' : `: ${sanitizeLine(result.error)}`
+  const partial = result.outputComplete ? '' : ' (output incomplete)'
+  if (result.status !== 'FAILED') return `${result.status}${error}${partial}`
+  const how = result.signal === null ? '' : ` (${result.signal})`
+  return `FAILED, exit ${result.exitCode ?? 'unknown'}${how}${error}${partial}`
+}
+
+/** Who failed and why, folded by reason, most hosts first; a line each. */
+export function failureLines(task: Task): string[] {
+  const reasons = new Map<string, string[]>()
+  for (const result of task.results) {
+    if (result.status === 'SUCCESS') continue
+    const reason = reasonOf(result)
+    reasons.set(reason, [...(reasons.get(reason) ?? []), result.hostname])
+  }
+  return [...reasons]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([reason, hostnames]) => `${sanitizeLine(joinNames(hostnames))}: ${reason}`)
+}
+
+/** `3 hosts: 2 SUCCESS, 1 FAILED in 1.2 s (task 01J…)`. */
+export function summaryLine(task: Task): string {
+  const counts = new Map<string, number>()
+  for (const result of task.results) counts.set(result.status, (counts.get(result.status) ?? 0) + 1)
+  const parts = [...counts].map(([status, count]) =>
+    task.results.length === 1 ? status : `${count} ${status}`,
+  )
+  const hosts = `${task.hostCount} host${task.hostCount === 1 ? '' : 's'}`
+  const took = task.duration === null ? '' : ` in ${showDuration(task.duration)}`
+  return `${hosts}: ${parts.join(', ')}${took} (task ${task.taskId})`
+}

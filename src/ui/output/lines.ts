@@ -1,0 +1,34 @@
+/** An unterminated line is cut here, so that a host that never ends its line takes no memory without bound. */
+export const longestLine = 1024 * 1024
+
+/** Puts the pieces of one stream together into lines. */
+export class LineAssembler {
+  #rest = ''
+
+  /** The lines that this piece completes, without their ends; `\r\n` and a lone `\r` end a line too. */
+  push(data: string): string[] {
+    const text = this.#rest + data
+    // A `\r` at the end may be the first half of `\r\n`.
+    const held = text.endsWith('\r') ? '\r' : ''
+    const lines = (held === '' ? text : text.slice(0, -1)).split(/\r\n|\n|\r/)
+    this.#rest = (lines.pop() ?? '') + held
+    while (this.#rest.length > longestLine) {
+      lines.push(this.#rest.slice(0, longestLine))
+      this.#rest = this.#rest.slice(longestLine)
+    }
+    return lines
+  }
+
+  /** What has come of the unfinished line. */
+  get rest(): string {
+    return this.#rest.endsWith('\r') ? this.#rest.slice(0, -1) : this.#rest
+  }
+
+  /** Gives away the first `count` characters of the unfinished line, by default all of it. */
+  take(count = Number.POSITIVE_INFINITY): string {
+    const taken = this.rest.slice(0, count)
+    this.#rest = this.#rest.slice(Math.min(count, this.#rest.length))
+    if (count === Number.POSITIVE_INFINITY) this.#rest = ''
+    return taken
+  }
+}

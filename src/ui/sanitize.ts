@@ -1,0 +1,32 @@
+const escape = '\u001b'
+
+/**
+ * Control sequences: CSI, the string kinds (OSC, DCS, SOS, PM, APC) with their terminator, two-byte escapes, and their
+ * eight-bit forms. Built from text so that the source holds no control character.
+ */
+const sequences = new RegExp(
+  [
+    `(?:${escape}\\[|\\u009b)[0-?]*[ -/]*[@-~]?`,
+    `(?:${escape}[\\]PX^_]|[\\u009d\\u0090\\u0098\\u009e\\u009f])[^\\u0007\\u001b\\u009c\\n]*(?:\\u0007|${escape}\\\\|\\u009c)?`,
+    `${escape}[ -/]*[0-~]?`,
+  ].join('|'),
+  'g',
+)
+const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+
+/** Text of a host without control sequences (contract §9): it can neither move the cursor nor forge another host's line. */
+export function sanitize(text: string): string {
+  // Almost every line is clean: one scan instead of a rewrite.
+  return text.search(controls) === -1 ? text : text.replace(sequences, '').replace(controls, '')
+}
+
+/** One line: line breaks become spaces, so that data can't fake a second row. */
+export function sanitizeLine(text: string): string {
+  return sanitize(text.replace(/[\r\n\t]+/g, ' '))
+}
+
+/** The text without a control sequence at its end whose rest is still to come. */
+export function wholeSequences(text: string): string {
+  return text.replace(unfinished, '')
+}

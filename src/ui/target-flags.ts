@@ -1,0 +1,55 @@
+import { boolean, string } from '@oclif/core/flags'
+import { checkTargets, type TargetOptions } from '../client/targets.ts'
+import { RsmError } from '../core/errors.ts'
+
+const helpGroup = 'TARGETS'
+const several = { helpGroup, multiple: true, multipleNonGreedy: true } as const
+
+/** The options that name hosts (contract §9). */
+export const targetFlags = {
+  hosts: string({
+    ...several,
+    char: 'w',
+    aliases: ['host'],
+    helpValue: 'SELECTOR',
+    description: "hosts, like 'web[1-3],db1'; - reads names from stdin",
+  }),
+  cluster: string({ ...several, char: 'g', helpValue: 'NAME', description: 'all hosts of a cluster' }),
+  all: boolean({ helpGroup, char: 'a', description: 'every host' }),
+  tag: string({ ...several, char: 't', helpValue: 'KEY=VALUE', description: 'only hosts with this tag' }),
+  exclude: string({ ...several, char: 'x', helpValue: 'SELECTOR', description: 'but not these hosts' }),
+}
+
+export interface TargetFlags {
+  readonly hosts?: readonly string[] | undefined
+  readonly cluster?: readonly string[] | undefined
+  readonly all: boolean
+  readonly tag?: readonly string[] | undefined
+  readonly exclude?: readonly string[] | undefined
+}
+
+/** The targets that the options say; `-w -` takes the names that `readStdin` gives. */
+export async function readTargets(
+  flags: TargetFlags,
+  readStdin: () => Promise<string>,
+): Promise<TargetOptions> {
+  const hosts: string[] = []
+  for (const selector of flags.hosts ?? []) {
+    if (selector !== '-') {
+      hosts.push(selector)
+      continue
+    }
+    const names = (await readStdin()).split(/\s+/).filter((name) => name !== '')
+    if (names.length === 0) throw new RsmError('usage', 'no host names came on stdin')
+    hosts.push(...names)
+  }
+  const targets = {
+    hosts,
+    clusters: flags.cluster ?? [],
+    all: flags.all,
+    tags: flags.tag ?? [],
+    exclude: flags.exclude ?? [],
+  }
+  checkTargets(targets)
+  return targets
+}

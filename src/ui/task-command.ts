@@ -1,0 +1,71 @@
+import type { Client } from '../client/client.ts'
+import { RsmError } from '../core/errors.ts'
+import type { Task } from '../core/protocol/http/tasks.ts'
+import { BaseCommand } from './base-command.ts'
+import { runAndFollow } from './follow.ts'
+import { failureLines, summaryLine } from './outcome.ts'
+import type { OutputFormat } from './output/format.ts'
+import { GroupedOutput } from './output/grouped.ts'
+import { LiveOutput } from './output/live.ts'
+import { sinkOf } from './output/sink.ts'
+
+interface ShowOptions {
+  readonly grouped: boolean
+  readonly prefix: boolean
+  readonly raw: boolean
+}
+
+/** Hosts that get a line of their own on why they are not reachable. */
+const explainedHosts = 3
+
+/** A command that shows a task to its end and exits as the task ended (contract §9). */
+export abstract class TaskCommand extends BaseCommand {
+  /** What of the task is shown while it runs; with `--json` only its end is. */
+  protected formats(options: ShowOptions, hostCount: number): OutputFormat[] {
+    if (this.globals.json) return []
+    const stdout = sinkOf(process.stdout)
+    const live = new LiveOutput({
+      ...options,
+      alone: hostCount === 1,
+      stdout,
+      stderr: sinkOf(process.stderr),
+    })
+    return [options.grouped ? new GroupedOutput({ stdout, raw: options.raw, live }) : live]
+  }
+
+  /** Follows what `start` starts; sets the exit code; answers the task. */
+  protected async follow(
+    client: Client,
+    start: () => Promise<{ taskId: string; hostCount: number }>,
+    show: ShowOptions,
+    deadline?: number,
+  ): Promise<Task> {
+    const { task, exit } = await runAndFollow({
+      client,
+      start,
+      formats: (hostCount) => this.formats(show, hostCount),
+      deadline,
+      terminal: process.stdin.isTTY === true && process.stderr.isTTY === true,
+      notice: (text) => this.notice(text),
+    })
+    process.exitCode = exit
+    if (!this.globals.json) await this.#summarise(client, task)
+    return task
+  }
+
+  async #summarise(client: Client, task: Task): Promise<void> {
+    for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
+    const unreachable = task.results.filter((result) => result.status === 'UNREACHABLE')
+    for (const { hostId, hostname } of unreachable.slice(0, explainedHosts)) {
+      const host = await client.hosts.get(hostId).catch((error: unknown) => {
+        if (error instanceof RsmError) return undefined
+        throw error
+      })
+      if (host !== undefined && host.status !== 'ONLINE')
+        process.stderr.write(
+          `rsm: ${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}\n     rsm hosts doctor ${hostname}\n`,
+        )
+    }
+    this.notice(summaryLine(task))
+  }
+}

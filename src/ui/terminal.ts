@@ -1,0 +1,22 @@
+import { styleText } from 'node:util'
+
+/** Whether line drawing and `…` may be used: ASCII where the locale is not UTF-8 (contract §9). */
+export function isUtf8(env: NodeJS.ProcessEnv = process.env): boolean {
+  const locale = env['LC_ALL'] || env['LC_CTYPE'] || env['LANG'] || ''
+  return /utf-?8/i.test(locale)
+}
+
+type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+
+/** Colours a text for a stream that is a terminal and wants colour. */
+export function paint(tone: Tone, text: string, stream: { isTTY?: boolean } = process.stdout): string {
+  const noColor = process.env['NO_COLOR']
+  const plain =
+    stream.isTTY !== true || (noColor !== undefined && noColor !== '') || process.env['TERM'] === 'dumb'
+  return plain ? text : styleText(tone, text)
+}
+
+/** Whether people watch stderr: spinners, progress and hints are for them only (contract §9). */
+export function isWatched(): boolean {
+  return process.stderr.isTTY === true && (process.env['CI'] ?? '') === ''
+}

@@ -1,0 +1,23 @@
+const two = (value: number) => String(Math.abs(Math.trunc(value))).padStart(2, '0')
+
+/** Local time with its offset, or UTC (contract §9): `2026-11-21 03:25:15+01:00`, `2026-11-21 02:25:15Z`. */
+export function showTime(iso: string | null, utc: boolean): string {
+  if (iso === null) return '-'
+  const date = new Date(iso)
+  if (Number.isNaN(date.getTime())) return '-'
+  if (utc) return `${date.toISOString().slice(0, 19).replace('T', ' ')}Z`
+  const offset = -date.getTimezoneOffset()
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
+  const time = `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`
+  return `${day} ${time}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`
+}
+
+/** `350 ms`, `1.2 s`, `2 min 5 s`, `3 h 4 min`. */
+export function showDuration(milliseconds: number | null): string {
+  if (milliseconds === null) return '-'
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`
+  const seconds = milliseconds / 1000
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
