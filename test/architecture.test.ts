@@ -12,6 +12,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ui: ['ui', 'core', 'client'],
   web: ['web', 'core', 'client'],
   commands: ['commands', 'ui', 'client', 'core'],
+  // The entry: it finds the command of a line and shows what went wrong.
+  'cli.ts': ['ui', 'core'],
 }
 
 /** The commands that hold a server or an agent in their own process, and load them when run. */

@@ -71,6 +71,7 @@ export function task(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
     scriptVersion: null,
     scriptName: null,
     type: 'BASH',
+    content: 'true',
     params: {},
     secretParams: null,
     timeout: 300,
@@ -113,5 +114,6 @@ export function execution(taskId: string, hostId: number): ExecutionRecord {
     truncated: false,
     outputComplete: true,
     error: null,
+    lateResult: null,
   }
 }
