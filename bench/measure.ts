@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Row } from './row.ts'
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+/** Milliseconds of a whole process, from spawn to exit. */
+export async function wholeProcess(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<number> {
+  const start = performance.now()
+  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'ignore'], env })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`)
+  return performance.now() - start
+}
+
+/** Two measures in turn, A B A B …, so that a machine whose speed drifts treats both alike; medians. */
+export async function inTurn(
+  rounds: number,
+  ours: () => Promise<number>,
+  baseline: () => Promise<number>,
+): Promise<{ ours: number; baseline: number }> {
+  const a: number[] = []
+  const b: number[] = []
+  for (let round = 0; round <= rounds; round++) {
+    const mine = await ours()
+    const bare = await baseline()
+    // The first round warms caches and counts for nothing.
+    if (round === 0) continue
+    a.push(mine)
+    b.push(bare)
+  }
+  return { ours: median(a), baseline: median(b) }
+}
+
+/** Resident megabytes of a process. */
+export function residentMB(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid ?? 'self'}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024
+}
+
+/** A row whose goal is a bound on ours / baseline. */
+export function ratioRow(
+  name: string,
+  unit: string,
+  measured: { ours: number; baseline: number },
+  bound: { atMost: number } | { atLeast: number },
+): Row {
+  const ratio = measured.ours / measured.baseline
+  const met = 'atMost' in bound ? ratio <= bound.atMost : ratio >= bound.atLeast
+  const goal = 'atMost' in bound ? `≤ ${bound.atMost} ×` : `≥ ${bound.atLeast} ×`
+  return { name, unit, ...measured, ratio, goal, met }
+}
