@@ -1,0 +1,88 @@
+import type { Stats } from 'node:fs'
+import { chmod, mkdir, readdir, stat } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { lockFile } from './lock.ts'
+
+/** A directory that is ours alone until `release`, or until this process dies in whatever way. */
+export interface DataDirectory {
+  readonly path: string
+  release(): Promise<void>
+}
+
+const lockName = 'lock'
+
+/**
+ * Creates the directory (mode 0700) where there is none, checks that it is a fit place for secrets, and locks it.
+ * @throws RsmError `conflict` when another process holds it; `invalid` when it is not a directory; `unavailable` when
+ * it can't be used as it is. Each says what to do (reliability.md F05, F06).
+ */
+export async function openDataDirectory(path: string): Promise<DataDirectory> {
+  const directory = resolve(path)
+  const what = `data directory ${directory}`
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 })
+    await checkPrivate(directory, what)
+    const handle = await lockFile(join(directory, lockName), what)
+    let released: Promise<void> | null = null
+    return { path: directory, release: () => (released ??= handle.close()) }
+  } catch (error) {
+    throw explain(error, what)
+  }
+}
+
+async function checkPrivate(directory: string, what: string): Promise<void> {
+  const found = await stat(directory)
+  if (!found.isDirectory()) throw notADirectory(what)
+  const user = process.getuid?.() ?? found.uid
+  if (found.uid !== user) {
+    throw new RsmError('unavailable', `${what} belongs to user ${found.uid}, but rsm runs as user ${user}`, {
+      hint: `run rsm as that user, or: chown -R ${user} '${directory}'`,
+    })
+  }
+  if ((found.mode & 0o077) !== 0) await tighten(directory, found, what)
+}
+
+/** Only what is plainly ours is tightened: a chmod of, say, /tmp would break the machine. */
+async function tighten(directory: string, found: Stats, what: string): Promise<void> {
+  const names = await readdir(directory)
+  if (names.length === 0 || names.includes(lockName)) return chmod(directory, 0o700)
+  const mode = (found.mode & 0o7777).toString(8)
+  throw new RsmError('unavailable', `${what} is open to other users (mode ${mode})`, {
+    hint: `choose a directory of its own, or if it is one: chmod 700 '${directory}'`,
+  })
+}
+
+function notADirectory(what: string): RsmError {
+  return new RsmError('invalid', `${what} is not a directory`, {
+    hint: 'name a directory, or remove the file',
+  })
+}
+
+const sentences: Record<string, { says: string; hint: string }> = {
+  EACCES: {
+    says: 'can not be written by this user',
+    hint: 'change its owner, or choose another with --data-dir',
+  },
+  EPERM: {
+    says: 'can not be written by this user',
+    hint: 'change its owner, or choose another with --data-dir',
+  },
+  EROFS: {
+    says: 'is on a read-only file system',
+    hint: 'mount it writable, or choose another with --data-dir',
+  },
+  ENOSPC: { says: 'is on a full disk', hint: 'free some space, or choose another with --data-dir' },
+  EDQUOT: { says: 'is over its quota', hint: 'free some space, or choose another with --data-dir' },
+  ENOENT: { says: 'can not be created', hint: 'check the path, or choose another with --data-dir' },
+}
+
+function explain(error: unknown, what: string): unknown {
+  if (error instanceof RsmError || !(error instanceof Error) || !('code' in error)) return error
+  if (error.code === 'EEXIST' || error.code === 'ENOTDIR') return notADirectory(what)
+  const sentence = sentences[String(error.code)]
+  if (sentence === undefined) {
+    return new RsmError('unavailable', `${what} can not be opened: ${error.message}`, { cause: error })
+  }
+  return new RsmError('unavailable', `${what} ${sentence.says}`, { hint: sentence.hint, cause: error })
+}

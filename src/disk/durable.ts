@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto'
+import { open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** Ends the name of a file that is still being written: whoever finds one after a crash may remove it. */
+export const temporarySuffix = '.tmp'
+
+/** A name of its own beside `path`: two writers never share one (steno does, reliability.md "Facts that bite"). */
+export function temporaryName(path: string): string {
+  return `${path}.${process.pid}-${randomBytes(6).toString('hex')}${temporarySuffix}`
+}
+
+/** Makes the names in a directory last: a file created or renamed is only there for good after this. */
+export async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Puts a finished temporary file, already synced, in the place of `path`. */
+export async function replaceDurably(temporary: string, path: string): Promise<void> {
+  await rename(temporary, path)
+  await syncDirectory(dirname(path))
+}
+
+/** Writes a whole file: after a crash at any moment there is the old one or the new one, never a part. */
+export async function writeFileDurably(path: string, data: string | Uint8Array, mode = 0o600): Promise<void> {
+  const temporary = temporaryName(path)
+  try {
+    const handle = await open(temporary, 'wx', mode)
+    try {
+      await handle.writeFile(data)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await replaceDurably(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+/** Whether the disk has no room just now: the one fault of a disk that passes by itself. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
+}
