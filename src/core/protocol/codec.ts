@@ -2,7 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { Type } from 'typebox'
 import { OpaqueId } from './http/common.ts'
 import { Stream } from './http/tasks.ts'
-import type { FromAgent, FromServer, Message, MessageType, Payloads } from './messages.ts'
+import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
 const Sequence = Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })
@@ -185,12 +185,5 @@ export function isFault(frame: Message | FrameFault): frame is FrameFault {
   return 'fault' in frame
 }
 
-/** The text of a frame. `id` has to be unique on the link, `timestamp` is ISO 8601 UTC. */
-export function encode<T extends MessageType>(
-  type: T,
-  payload: Payloads[T],
-  id: string,
-  timestamp: string,
-): string {
-  return JSON.stringify({ type, id, timestamp, payload })
-}
+// On its own, as an agent that only says HELLO needs no validator in its memory.
+export { encode } from './envelope.ts'

@@ -1,0 +1,148 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { AgentHello } from '../core/protocol/messages.ts'
+import { isAlive, type ProcessId, processesOf } from './machine.ts'
+
+/** Between TERM and KILL, milliseconds (contract §4). */
+export const gracePeriod = 5_000
+const lookEvery = 40
+/** How long KILL may take to be obeyed: a process in uninterruptible sleep does not hold up the result for ever. */
+const killPatience = 5_000
+
+/** How trees of processes are held together on this machine. */
+export interface Containment {
+  readonly level: AgentHello['capabilities']['containment']
+  /** The cgroup of an execution, created; null where there are none. */
+  create(taskId: string): string | null
+  /** Removes what has become empty since, but those of the executions named. */
+  sweep(running: ReadonlySet<string>): void
+}
+
+function cgroupMount(): string | null {
+  for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) {
+    const [before = '', after = ''] = line.split(' - ')
+    if (after.startsWith('cgroup2 ')) return before.split(' ')[4] ?? null
+  }
+  return null
+}
+
+function ownCgroup(): string {
+  const line = readFileSync('/proc/self/cgroup', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith('0::'))
+  return line?.slice(3) ?? '/'
+}
+
+/** Tries it out: a cgroup counts only if one can be made here and has `cgroup.kill` (Linux 5.14). */
+export function findContainment(agentId: string): Containment {
+  const none: Containment = { level: 'process-group', create: () => null, sweep: () => {} }
+  try {
+    const mount = cgroupMount()
+    if (mount === null) return none
+    const parent = join(mount, ownCgroup())
+    const prefix = join(parent, `rsm-${agentId.replaceAll('/', '_')}`)
+    const probe = `${prefix}-probe-${process.pid}`
+    mkdirSync(probe)
+    const canKill = existsSync(join(probe, 'cgroup.kill'))
+    rmdirSync(probe)
+    if (!canKill) return none
+    return {
+      level: 'cgroup',
+      create(taskId) {
+        const path = `${prefix}-${taskId}`
+        try {
+          mkdirSync(path, { recursive: true })
+          return path
+        } catch {
+          return null
+        }
+      },
+      sweep(running) {
+        for (const name of readdirSync(parent)) {
+          const path = join(parent, name)
+          if (path.startsWith(`${prefix}-`) && !running.has(path.slice(prefix.length + 1))) removeCgroup(path)
+        }
+      },
+    }
+  } catch {
+    return none
+  }
+}
+
+/** One execution's processes: where they are held, and what they are known by. */
+export interface Tree {
+  readonly taskId: string
+  readonly root: ProcessId | null
+  readonly cgroup: string | null
+}
+
+/** A cgroup and those that scripts made inside it, deepest first. */
+function withChildren(path: string): string[] {
+  const below = readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap((entry) => withChildren(join(path, entry.name)))
+  return [...below, path]
+}
+
+function cgroupPids(path: string | null): number[] {
+  if (path === null || !existsSync(path)) return []
+  return withChildren(path).flatMap((group) =>
+    readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number),
+  )
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended by itself in this very moment, which is what was wanted.
+  }
+}
+
+function remaining(tree: Tree, known: Map<number, ProcessId>): number[] {
+  // Kept across looks: a child whose parent has ended is no descendant any more.
+  for (const found of processesOf(tree.taskId, tree.root?.pid ?? null)) known.set(found.pid, found)
+  const pids = new Set(cgroupPids(tree.cgroup))
+  for (const found of known.values()) if (isAlive(found)) pids.add(found.pid)
+  return [...pids]
+}
+
+function kill(tree: Tree, pids: number[]): void {
+  if (tree.cgroup !== null && existsSync(tree.cgroup)) writeFileSync(join(tree.cgroup, 'cgroup.kill'), '1')
+  for (const pid of pids) signal(pid, 'SIGKILL')
+}
+
+/** Ends a whole tree: TERM, 5 s, KILL (contract §4). False when something outlived even that. */
+export async function endTree(tree: Tree): Promise<boolean> {
+  const known = new Map<number, ProcessId>()
+  const began = performance.now()
+  for (const pid of remaining(tree, known)) {
+    signal(pid, 'SIGTERM')
+    // A stopped process gets TERM only once it goes on.
+    signal(pid, 'SIGCONT')
+  }
+  while (performance.now() - began < gracePeriod) {
+    if (remaining(tree, known).length === 0) return true
+    await delay(lookEvery)
+  }
+  const killed = performance.now()
+  while (performance.now() - killed < killPatience) {
+    const pids = remaining(tree, known)
+    if (pids.length === 0) return true
+    kill(tree, pids)
+    await delay(lookEvery)
+  }
+  return false
+}
+
+/** Removes an empty cgroup; false while something that the script left behind still lives in it. */
+export function removeCgroup(path: string): boolean {
+  if (!existsSync(path)) return true
+  try {
+    for (const group of withChildren(path)) rmdirSync(group)
+    return true
+  } catch {
+    return false
+  }
+}

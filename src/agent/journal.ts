@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { RsmError } from '../core/errors.ts'
+import { type Entry, type ExecutionRecord, entriesOf, fold, isExpired } from './execution-record.ts'
+
+const datasync = promisify(fdatasync)
+const compactAbove = 4 * 1024 * 1024
+
+type Line = Entry | { e: 'store'; storeId: string; format: 1 }
+
+function parse(path: string, text: string): { lines: Line[]; goodBytes: number } {
+  const lines: Line[] = []
+  let offset = 0
+  for (;;) {
+    const end = text.indexOf('\n', offset)
+    // A last line without its end is what a crash left of a write that nobody relied on.
+    if (end < 0) return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
+    try {
+      lines.push(JSON.parse(text.slice(offset, end)) as Line)
+    } catch {
+      if (/^[\0\s]*$/.test(text.slice(offset)) || text.indexOf('\n', end + 1) < 0)
+        return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
+      throw new RsmError('unavailable', `${path} is damaged at offset ${offset}`, {
+        hint: 'move it away: the agent then starts with an empty journal, and the server counts what ran here as LOST',
+      })
+    }
+    offset = end + 1
+  }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+/**
+ * What this agent knows of every execution, one JSON line a change. An appended line survives the death of the agent
+ * at once and the loss of power after `sync`. Executions are remembered until 24 h after their acknowledgement.
+ */
+export class Journal {
+  readonly storeId: string
+  readonly records: Map<string, ExecutionRecord> = new Map()
+  readonly #path: string
+  readonly #now: () => number
+  #fd: number
+  #size = 0
+  #sizeAfterCompaction = 0
+  #syncing: Promise<void> | null = null
+  #queued: Promise<void> | null = null
+
+  constructor(path: string, now: () => number) {
+    this.#path = path
+    this.#now = now
+    const { lines } = parse(path, readIfThere(path))
+    const head = lines[0]
+    this.storeId = head?.e === 'store' ? head.storeId : randomBytes(12).toString('base64url')
+    for (const line of lines) if (line.e !== 'store') fold(this.records, line)
+    this.#fd = -1
+    this.compact()
+  }
+
+  /** Throws when the disk refuses the line; then it is as if it had never been appended. */
+  append(entry: Entry): void {
+    if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.compact()
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    try {
+      if (writeSync(this.#fd, line) !== line.length) throw new RsmError('unavailable', 'the disk is full')
+    } catch (error) {
+      ftruncateSync(this.#fd, this.#size)
+      throw error
+    }
+    this.#size += line.length
+    fold(this.records, entry)
+  }
+
+  /** Settles when all that was appended before is on disk. Callers that come during one fdatasync share the next. */
+  sync(): Promise<void> {
+    if (!this.#syncing) return this.#begin()
+    this.#queued ??= this.#syncing.then(
+      () => this.#begin(),
+      () => this.#begin(),
+    )
+    return this.#queued
+  }
+
+  #begin(): Promise<void> {
+    this.#queued = null
+    const running = datasync(this.#fd).finally(() => {
+      if (this.#syncing === running) this.#syncing = null
+    })
+    this.#syncing = running
+    return running
+  }
+
+  /** Forgets what is past its time, and writes the rest to a new file that takes the place of the old one. */
+  compact(): void {
+    for (const [taskId, record] of this.records)
+      if (isExpired(record, this.#now())) this.records.delete(taskId)
+    const lines: Line[] = [{ e: 'store', storeId: this.storeId, format: 1 }]
+    for (const record of this.records.values()) lines.push(...entriesOf(record))
+    const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const temporary = `${this.#path}.tmp`
+    const fd = openSync(temporary, 'w', 0o600)
+    try {
+      for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
+      fsyncSync(fd)
+      renameSync(temporary, this.#path)
+    } finally {
+      closeSync(fd)
+    }
+    const directory = openSync(dirname(this.#path), 'r')
+    fsyncSync(directory)
+    closeSync(directory)
+    const former = this.#fd
+    this.#fd = openSync(this.#path, 'a', 0o600)
+    // A sync that is under way on the old file may still hold its descriptor.
+    if (former >= 0) void (this.#syncing ?? Promise.resolve()).catch(() => {}).then(() => closeSync(former))
+    this.#size = text.length
+    this.#sizeAfterCompaction = text.length
+  }
+
+  close(): void {
+    fsyncSync(this.#fd)
+    closeSync(this.#fd)
+  }
+}

@@ -1,0 +1,278 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { openDataDirectory } from '../disk/data-directory.ts'
+import { ownAccount } from './account.ts'
+import { type Clock, ServerTime, systemClock } from './clock.ts'
+import { openConnection } from './connection.ts'
+import { findContainment } from './containment.ts'
+import { agentVersion } from './facts.ts'
+import { newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
+import { inbox } from './inbox.ts'
+import { Journal } from './journal.ts'
+import { installedTypes } from './launch.ts'
+import { Link } from './link.ts'
+import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
+import { type Machine, thisMachine } from './machine.ts'
+import { meter } from './metrics.ts'
+import { MetricsBuffer } from './metrics-buffer.ts'
+import { Pulse } from './pulse.ts'
+import { register } from './registration.ts'
+import { Runner } from './runner.ts'
+import { serverApi } from './server-api.ts'
+import { Uplink } from './uplink.ts'
+import { verifier } from './verify.ts'
+
+/** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
+const helloPatience = 10_000
+
+/** How long a drained agent stays for the server's acknowledgements, milliseconds. */
+const drainPatience = 10_000
+const drainLook = 20
+
+export interface AgentOptions {
+  /** Base URL of the server, http or https. */
+  url: string
+  dataDir: string
+  /** Needed once, for the registration. */
+  enrollToken?: string | undefined
+  /** Generated and kept where it is not given. */
+  agentId?: string | undefined
+  hostname?: string | undefined
+  /** The user that scripts run as by default: the agent's own. */
+  runAs?: string | undefined
+  /** Users that a task may ask for. */
+  allowRunAs: string[]
+  /** More wait their turn. */
+  maxExecutions: number
+  /** Links only while there is something to do, as the seed has it. */
+  onDemand: boolean
+  /** `stop` waits for what runs. */
+  drain: boolean
+  allowUnsigned: boolean
+  caFile?: string | undefined
+  tlsFingerprint?: string | undefined
+  logLevel: LogLevel
+  log?: Log | undefined
+  clock?: Clock | undefined
+  random?: (() => number) | undefined
+  machine?: Machine | undefined
+  /** Milliseconds without work after which a link on demand is closed; 30 s. */
+  idleLink?: number | undefined
+  environment?: Record<string, string | undefined> | undefined
+  /** Stops a registration that waits for its server. */
+  signal?: AbortSignal | undefined
+}
+
+export interface RunningAgent {
+  readonly agentId: string
+  readonly hostId: number | null
+  linked(): boolean
+  /** Settles when the agent has stopped. */
+  readonly closed: Promise<void>
+  /** Stops; scripts that run go on for the next agent, or are waited for with `drain`. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the agent; settles once it is registered, at once where it was before. Rejects with RsmError: `conflict` for a
+ * data directory in use, the server's refusal of a registration, `usage` without an enrolment token where one is needed.
+ */
+export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
+  const clock = options.clock ?? systemClock
+  const random = options.random ?? Math.random
+  let level = options.logLevel
+  const log = leveled(options.log ?? stderrLog, () => level)
+  const connection = openConnection({
+    url: options.url,
+    caFile: options.caFile,
+    tlsFingerprint: options.tlsFingerprint,
+    ...(options.environment ? { environment: options.environment } : {}),
+  })
+  const directory = await openDataDirectory(options.dataDir)
+  const opened: (() => unknown)[] = [() => directory.release(), () => connection.close()]
+  try {
+    return await run()
+  } catch (error) {
+    for (const close of opened) await close()
+    throw error
+  }
+
+  async function run(): Promise<RunningAgent> {
+    const stopping = new AbortController()
+    const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
+    const serverTime = new ServerTime(clock)
+    let registration: Registration
+    const api = serverApi(connection, () => registration.token, serverTime)
+
+    const known = await readIdentity(directory.path)
+    if (known && options.agentId !== undefined && options.agentId !== known.agentId)
+      throw new RsmError(
+        'conflict',
+        `${directory.path} belongs to the agent ${known.agentId}, not ${options.agentId}`,
+        {
+          hint: 'choose another --data-dir, or leave --agent-id out',
+        },
+      )
+    const agentId = known?.agentId ?? options.agentId ?? newAgentId()
+    const registerAnew = async () => {
+      if (options.enrollToken === undefined)
+        throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
+          hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
+        })
+      const { enrollToken, hostname } = options
+      registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      await writeIdentity(directory.path, { agentId, registration })
+      log('INFO', 'registered', { agentId, hostId: registration.hostId })
+      return registration
+    }
+    if (!known) await writeIdentity(directory.path, { agentId, registration: null })
+    registration = known?.registration ?? (await registerAnew())
+
+    const containment = findContainment(agentId)
+    const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
+    opened.unshift(() => journal.close())
+    const own = ownAccount()
+    const spool = join(directory.path, 'executions')
+    mkdirSync(spool, { recursive: true, mode: 0o700 })
+    const runner = new Runner({
+      directory: spool,
+      journal,
+      clock,
+      machine: options.machine ?? thisMachine,
+      containment,
+      own,
+      runAs: options.runAs ?? own.name,
+      allowRunAs: options.allowRunAs,
+      maxExecutions: options.maxExecutions,
+      log,
+      verify: (type, payload) =>
+        verifier({
+          agentId,
+          serverKey: registration.serverKey,
+          keyId: registration.keyId,
+          allowUnsigned: options.allowUnsigned,
+          serverNow: () => serverTime.now(),
+        })(type, payload),
+    })
+    const uplink = new Uplink(runner)
+    let cancelProbe = () => {}
+    let cancelIdle = () => {}
+    const idleLink = options.idleLink ?? 30_000
+    const closeWhenIdle = () => {
+      cancelIdle()
+      cancelIdle = clock.after(idleLink, () => {
+        if (uplink.isIdle) void link.close()
+        else closeWhenIdle()
+      })
+    }
+    const link = new Link({
+      connection,
+      agentId,
+      token: () => registration.token,
+      clock,
+      random,
+      log,
+      opened() {
+        const tasks = uplink.begin({
+          send: (type, payload) => link.send(type, payload),
+          hasRoom: () => link.hasRoom(),
+        })
+        link.send('AGENT_HELLO', {
+          agentVersion: agentVersion(),
+          storeId: journal.storeId,
+          capabilities: {
+            maxExecutions: options.maxExecutions,
+            scriptTypes: installedTypes(),
+            containment: containment.level,
+            terminal: false,
+          },
+          tasks,
+        })
+        cancelProbe = clock.after(helloPatience, () => uplink.probe())
+        if (options.onDemand) closeWhenIdle()
+        pulse.retryNow()
+      },
+      received: (message) => {
+        receive(message)
+        if (options.onDemand) closeWhenIdle()
+      },
+      drained: () => uplink.flow(),
+      closed() {
+        cancelProbe()
+        cancelIdle()
+        uplink.end()
+      },
+      revoked: () => log('ERROR', 'the server has revoked the token of this agent', { agentId }),
+    })
+    const receive = inbox({ runner, uplink, log, send: (type, payload) => link.send(type, payload) })
+
+    let mayEnrol = options.enrollToken !== undefined
+    const pulse = new Pulse({
+      api,
+      agentId,
+      dataDir: directory.path,
+      clock,
+      random,
+      buffer: await MetricsBuffer.open(join(directory.path, 'metrics.jsonl')),
+      measure: meter(clock),
+      intervals: registration,
+      pollsForTasks: options.onDemand,
+      log,
+      reached(wasAway) {
+        // The link comes after the first answer, as signatures are judged by the server's clock.
+        if (!options.onDemand || !uplink.isIdle) link.open()
+        if (wasAway) link.retryNow()
+      },
+      configured(config) {
+        level = config.logLevel
+        if (config.pendingTasks.length > 0) link.open()
+      },
+      async revoked() {
+        log('ERROR', 'the token of this agent is not valid any more', {
+          hint: 'enrol the host anew: `rsm hosts join`, then restart the agent with the new --enroll-token',
+        })
+        if (!mayEnrol) return false
+        mayEnrol = false
+        return registerAnew().then(
+          () => true,
+          () => false,
+        )
+      },
+    })
+    await runner.recover()
+    pulse.start()
+    let stopped: Promise<void> | undefined
+    let settle = () => {}
+    const whenClosed = new Promise<void>((resolve) => {
+      settle = resolve
+    })
+    const stop = async () => {
+      if (options.drain) {
+        log('INFO', 'draining', { running: runner.running })
+        await runner.drain()
+        for (let waited = 0; link.isOpen && !uplink.isIdle && waited < drainPatience; waited += drainLook)
+          await new Promise<void>((resolve) => clock.after(drainLook, resolve))
+      }
+      // First nothing new comes in, then nothing goes out, then the files close, then another agent may have them.
+      stopping.abort()
+      pulse.stop()
+      await link.close()
+      uplink.end()
+      runner.stop()
+      cancelProbe()
+      cancelIdle()
+      for (const close of opened) await close()
+      settle()
+    }
+    return {
+      agentId,
+      get hostId() {
+        return registration.hostId
+      },
+      linked: () => link.isOpen,
+      closed: whenClosed,
+      stop: () => (stopped ??= stop()),
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { RsmError } from '../core/errors.ts'
+import { Backoff } from './backoff.ts'
+import type { Clock } from './clock.ts'
+import { hostFacts } from './facts.ts'
+import type { Registration } from './identity.ts'
+import type { Log } from './log.ts'
+import type { ServerApi } from './server-api.ts'
+
+/** Failures that pass by themselves; after any other a person has to act. */
+const passing: ReadonlySet<string> = new Set(['unreachable', 'unavailable', 'too_many', 'internal'])
+
+interface RegisterOptions {
+  readonly api: ServerApi
+  readonly agentId: string
+  readonly hostname: string | undefined
+  readonly enrollToken: string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/**
+ * Registers, however long the server stays away. A lost reply is simply asked for again: the server repeats it while
+ * its token was never used (contract §3). Rejects with the server's word when that is a refusal.
+ */
+export async function register(options: RegisterOptions): Promise<Registration> {
+  const backoff = new Backoff(options.random)
+  const body = await hostFacts(options.agentId, options.hostname)
+  for (;;) {
+    try {
+      const { serverTime: _, ...registration } = await options.api.register(body, options.enrollToken)
+      return registration
+    } catch (error) {
+      if (!(error instanceof RsmError) || !passing.has(error.code)) throw error
+      const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
+      options.log('WARN', 'not registered yet', { error: error.message, retryInMs: delay })
+      await pause(options.clock, delay, options.signal)
+    }
+  }
+}
+
+function pause(clock: Clock, delay: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stopped = () =>
+      reject(new RsmError('interrupted', 'the agent was stopped before it was registered'))
+    if (signal.aborted) return stopped()
+    const cancel = clock.after(delay, () => {
+      signal.removeEventListener('abort', aborted)
+      resolve()
+    })
+    const aborted = () => {
+      cancel()
+      stopped()
+    }
+    signal.addEventListener('abort', aborted, { once: true })
+  })
+}

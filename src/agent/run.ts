@@ -1,0 +1,112 @@
+import { constants } from 'node:os'
+import type { ScriptComplete } from '../core/protocol/messages.ts'
+import type { Clock } from './clock.ts'
+import { endTree, type Tree } from './containment.ts'
+import type { EndReason } from './execution-record.ts'
+import { type Exit, readExit } from './launch.ts'
+
+/** Timers of Node fire at once when they are set for longer than this. */
+const longestTimer = 1_000_000_000
+
+/** How an execution ended, without its output. */
+export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &
+  Required<Pick<ScriptComplete, 'status' | 'signal' | 'error'>>
+
+interface RunOptions {
+  readonly tree: Tree
+  readonly directory: string
+  readonly clock: Clock
+  /** Settles when the wrapper has ended. */
+  readonly exited: Promise<void>
+  /** Milliseconds that it has run already: more than 0 after a restart of the agent. */
+  readonly elapsed: number
+  /** Seconds since boot at the start. */
+  readonly startUptime: number
+  /** Seconds; 0 = none. */
+  readonly timeout: number
+  /** Called before the first signal. */
+  readonly ending: (reason: EndReason) => void
+}
+
+/**
+ * The signal that a code over 128 stands for. The shell reports a death by signal N and `exit 128+N` alike; as nearly
+ * nothing exits so by itself, it counts as the signal.
+ */
+export function signalOf(code: number): string | null {
+  for (const [name, number] of Object.entries(constants.signals)) if (number === code - 128) return name
+  return null
+}
+
+/** What the end of a script means (seed "Script exit codes"); `duration` in milliseconds. */
+export function outcome(exit: Exit | null, reason: EndReason | undefined, duration: number): Outcome {
+  if (reason === 'TIMEOUT') return { exitCode: -1, status: 'TIMEOUT', signal: null, error: null, duration }
+  if (reason === 'CANCELLED') {
+    // KILL takes the wrapper too, which then leaves no word.
+    const exitCode = exit?.code ?? 137
+    return { exitCode, status: 'CANCELLED', signal: signalOf(exitCode), error: null, duration }
+  }
+  if (exit === null) {
+    const error = 'the processes of the script were killed from outside'
+    return { exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error, duration }
+  }
+  const status = exit.code === 0 ? 'SUCCESS' : 'FAILED'
+  return { exitCode: exit.code, status, signal: signalOf(exit.code), error: null, duration }
+}
+
+/** One script that runs, from its start, or from the moment in which a new agent found it, to its end. */
+export class Run {
+  /** Settles once, when it has ended, and its tree too where that had to be ended. */
+  readonly ended: Promise<Outcome>
+  readonly #options: RunOptions
+  readonly #began: number
+  #reason: EndReason | undefined
+  #killing: Promise<boolean> | undefined
+  #stopTimer: () => void = () => {}
+
+  constructor(options: RunOptions) {
+    this.#options = options
+    this.#began = options.clock.monotonic() - options.elapsed
+    if (options.timeout > 0) this.#armTimeout()
+    this.ended = options.exited.then(() => this.#settle())
+  }
+
+  /** Ends the whole tree, unless the script has ended by itself already. */
+  end(reason: EndReason): void {
+    if (this.#reason !== undefined || readExit(this.#options.directory) !== null) return
+    this.#reason = reason
+    this.#options.ending(reason)
+    this.#killing = endTree(this.#options.tree)
+  }
+
+  /** Leaves the script to the next agent. */
+  leave(): void {
+    this.#stopTimer()
+  }
+
+  #armTimeout(): void {
+    const { clock, timeout } = this.#options
+    const left = timeout * 1000 - (clock.monotonic() - this.#began)
+    // An agent that was stopped finds the timer due, and perhaps a script that ended in good time: `end` looks.
+    if (left <= 0) this.end('TIMEOUT')
+    else this.#stopTimer = clock.after(Math.min(left, longestTimer), () => this.#armTimeout())
+  }
+
+  async #settle(): Promise<Outcome> {
+    this.#stopTimer()
+    const exit = readExit(this.#options.directory)
+    // Without its wrapper nobody would learn how the rest ends.
+    if (exit === null && !this.#killing) this.#killing = endTree(this.#options.tree)
+    const isGone = await this.#killing
+    const result = outcome(exit ?? readExit(this.#options.directory), this.#reason, this.#duration(exit))
+    return isGone === false
+      ? { ...result, error: 'some processes of the script could not be killed' }
+      : result
+  }
+
+  /** An agent that was stopped itself hears of the end late: then the wrapper's clock counts. */
+  #duration(exit: Exit | null): number {
+    const elapsed = this.#options.clock.monotonic() - this.#began
+    const told = exit ? (exit.uptime - this.#options.startUptime) * 1000 + 10 : elapsed
+    return Math.max(0, Math.round(Math.min(elapsed, told)))
+  }
+}

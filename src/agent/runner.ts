@@ -1,0 +1,369 @@
+import { type FSWatcher, mkdirSync, watch } from 'node:fs'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
+import { writeFileDurably } from '../disk/durable.ts'
+import { type Account, findAccount } from './account.ts'
+import type { Clock } from './clock.ts'
+import { type Containment, endTree, removeCgroup } from './containment.ts'
+import { Execution, notRun } from './execution.ts'
+import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
+import type { Journal } from './journal.ts'
+import { launch, prepare, readExit, refusal } from './launch.ts'
+import type { Log } from './log.ts'
+import { isAlive, type Machine, type ProcessId, startTimeOf, wrapperOf } from './machine.ts'
+import { type Outcome, outcome, Run } from './run.ts'
+import type { Verify } from './verify.ts'
+
+const requestFile = 'request.json'
+/** Catches what fs.watch missed. */
+const lookEvery = 1_000
+/** How soon the end of a script is seen that an earlier agent started. */
+const adoptedLookEvery = 50
+const earlyCancels = 10_000
+
+interface RunnerOptions {
+  readonly directory: string
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly machine: Machine
+  readonly containment: Containment
+  readonly own: Account
+  readonly runAs: string
+  readonly allowRunAs: readonly string[]
+  readonly maxExecutions: number
+  readonly verify: Verify
+  readonly log: Log
+}
+
+/** Who wants to know: of new output or a new state, and of ends that are in no journal. */
+interface RunnerEvents {
+  changed(execution: Execution): void
+  answer(complete: ScriptComplete): void
+}
+
+/** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
+export class Runner {
+  readonly executions: Map<string, Execution> = new Map()
+  readonly #options: RunnerOptions
+  readonly #queue: { execution: Execution; request: ExecuteScript }[] = []
+  readonly #watchers = new Map<string, FSWatcher>()
+  #events: RunnerEvents = { changed: () => {}, answer: () => {} }
+  #running = 0
+  #isStopped = false
+  #isDraining = false
+  #whenIdle: (() => void) | undefined
+  #stopLooking: () => void = () => {}
+
+  constructor(options: RunnerOptions) {
+    this.#options = options
+  }
+
+  subscribe(events: RunnerEvents): void {
+    this.#events = events
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
+  async recover(): Promise<void> {
+    const { journal, directory } = this.#options
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    for (const record of journal.records.values()) {
+      if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
+      const execution = new Execution(record.taskId, join(directory, record.taskId))
+      execution.isDurable = true
+      this.executions.set(record.taskId, execution)
+      if (record.complete) execution.ended(record.complete)
+      else if (record.started) await this.#adopt(execution, record, record.started)
+      else await this.#requeue(execution)
+    }
+    for (const name of await readdir(directory))
+      if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
+    this.#options.containment.sweep(new Set(this.executions.keys()))
+    this.#startNext()
+  }
+
+  /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
+  async execute(request: ExecuteScript): Promise<void> {
+    const { journal, log } = this.#options
+    const { taskId } = request
+    const active = this.executions.get(taskId)
+    if (active) return this.#events.changed(active)
+    const record = journal.records.get(taskId)
+    if (record?.acknowledgedAt && record.complete) return this.#events.answer(record.complete)
+    const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
+    if (distrust !== null) {
+      log('ERROR', 'refused an execution', { taskId, reason: distrust })
+      // Not journalled: else a forged message could keep the true one from running.
+      return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
+    }
+    if (this.#isDraining || this.#isStopped) return
+    const execution = new Execution(taskId, join(this.#options.directory, taskId))
+    this.executions.set(taskId, execution)
+    try {
+      if (record?.cancelledAt)
+        return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+      const refused = this.#refusal(request)
+      if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
+      mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
+      if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
+      this.#queue.push({ execution, request })
+      await writeFileDurably(join(execution.directory, requestFile), JSON.stringify(request), 0o600)
+      if (execution.state !== 'QUEUED' || execution.isDurable) return
+      journal.append({ e: 'received', taskId })
+      await journal.sync()
+      execution.isDurable = true
+    } catch (error) {
+      this.#fail(execution, error)
+    }
+  }
+
+  cancel(taskId: string): void {
+    const { journal, log } = this.#options
+    const execution = this.executions.get(taskId)
+    if (execution?.state === 'EXITED') return
+    log('INFO', 'cancel', { taskId, state: execution?.state ?? 'unknown' })
+    if (execution) {
+      execution.isCancelled = true
+      execution.run?.end('CANCELLED')
+      const place = this.#queue.findIndex((waiting) => waiting.execution === execution)
+      if (place < 0) return
+      this.#queue.splice(place, 1)
+      this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+    } else if (!journal.records.has(taskId) && journal.records.size < earlyCancels)
+      this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
+  }
+
+  /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
+  release(taskId: string): void {
+    const execution = this.executions.get(taskId)
+    if (execution?.state !== 'EXITED') return
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.clock.now() })
+    this.executions.delete(taskId)
+    execution.close()
+    rm(execution.directory, { recursive: true, force: true }).catch((error: unknown) =>
+      this.#options.log('WARN', 'could not remove a spool', { taskId, error: String(error) }),
+    )
+  }
+
+  /** No new ones from now on; settles when none runs. */
+  drain(): Promise<void> {
+    this.#isDraining = true
+    if (this.#running === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#whenIdle = resolve
+    })
+  }
+
+  /** Leaves what runs to the next agent. */
+  stop(): void {
+    this.#isStopped = true
+    this.#stopLooking()
+    for (const watcher of this.#watchers.values()) watcher.close()
+    for (const execution of this.executions.values()) {
+      execution.run?.leave()
+      execution.close()
+    }
+  }
+
+  #now(): string {
+    return new Date(this.#options.clock.now()).toISOString()
+  }
+
+  #refusal(request: ExecuteScript): { exitCode: number; error: string } | null {
+    const { runAs, allowRunAs } = this.#options
+    const user = request.runAs ?? runAs
+    if (user !== runAs && !allowRunAs.includes(user))
+      return {
+        exitCode: 126,
+        error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
+      }
+    return refusal(request)
+  }
+
+  async #start(execution: Execution, request: ExecuteScript): Promise<void> {
+    const { journal, clock, machine, own } = this.#options
+    const { taskId, directory } = execution
+    this.#running += 1
+    execution.state = 'RUNNING'
+    const user = request.runAs ?? this.#options.runAs
+    const account = user === own.name ? own : await findAccount(user)
+    prepare(request, directory, account)
+    const cgroup = this.#options.containment.create(taskId)
+    const started: Started = {
+      e: 'started',
+      taskId,
+      bootId: machine.bootId(),
+      startedAt: this.#now(),
+      uptime: machine.uptime(),
+      timeout: request.timeout,
+      maxOutputBytes: request.maxOutputBytes,
+      cgroup,
+    }
+    journal.append(started)
+    await journal.sync()
+    execution.isDurable = true
+    execution.started = started
+    if (this.#isStopped) return
+    if (execution.isCancelled)
+      return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+    const { pid, exited } = await launch(request, directory, account, cgroup)
+    const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
+    this.#note({ e: 'spawned', taskId, ...root })
+    this.#supervise(execution, started, root, exited, clock.monotonic())
+  }
+
+  #supervise(
+    execution: Execution,
+    started: Started,
+    root: ProcessId | null,
+    exited: Promise<void>,
+    began: number,
+  ): void {
+    const { clock, log } = this.#options
+    const { taskId, directory } = execution
+    const watcher = watch(directory, { persistent: false }, (_, name) => {
+      if (name === 'stdout' || name === 'stderr') this.#events.changed(execution)
+    })
+    watcher.on('error', () => watcher.close())
+    this.#watchers.set(taskId, watcher)
+    this.#look()
+    const run = new Run({
+      tree: { taskId, root, cgroup: started.cgroup },
+      directory,
+      clock,
+      exited,
+      elapsed: clock.monotonic() - began,
+      startUptime: started.uptime,
+      timeout: started.timeout,
+      ending: (reason) => {
+        log('INFO', 'ending a tree of processes', { taskId, reason })
+        this.#note({ e: 'ending', taskId, reason })
+      },
+    })
+    execution.run = run
+    this.#events.changed(execution)
+    if (execution.isCancelled) run.end('CANCELLED')
+    run.ended.then(
+      (result) => this.#finish(execution, started, result),
+      (error: unknown) => this.#fail(execution, error),
+    )
+  }
+
+  #finish(execution: Execution, started: Started, result: Outcome): void {
+    if (this.#isStopped) return
+    const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
+    const summary = execution.output().finish()
+    this.#end(execution, {
+      taskId: execution.taskId,
+      startedAt: started.startedAt,
+      completedAt,
+      ...result,
+      ...summary,
+    })
+  }
+
+  #fail(execution: Execution, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
+    const complete = notRun(execution.taskId, this.#now(), { error: `could not be started: ${reason}` })
+    this.#end(execution, complete)
+  }
+
+  /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
+  #note(entry: Entry): void {
+    try {
+      this.#options.journal.append(entry)
+    } catch (error) {
+      this.#options.log('ERROR', 'the journal refuses a line', { entry: entry.e, error: String(error) })
+    }
+  }
+
+  #end(execution: Execution, complete: ScriptComplete): void {
+    const { journal, log } = this.#options
+    const { taskId } = execution
+    const cgroup = execution.started?.cgroup
+    if (cgroup) removeCgroup(cgroup)
+    this.#watchers.get(taskId)?.close()
+    this.#watchers.delete(taskId)
+    if (execution.state === 'RUNNING') this.#running -= 1
+    execution.isDurable = true
+    execution.ended(complete)
+    this.#note({ e: 'ended', taskId, complete })
+    // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
+    journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
+    this.#events.changed(execution)
+    this.#startNext()
+    if (this.#running === 0) {
+      this.#stopLooking()
+      this.#whenIdle?.()
+    }
+  }
+
+  #startNext(): void {
+    while (!this.#isDraining && !this.#isStopped && this.#running < this.#options.maxExecutions) {
+      const next = this.#queue.shift()
+      if (!next) return
+      this.#start(next.execution, next.request).catch((error: unknown) => this.#fail(next.execution, error))
+    }
+  }
+
+  #look(): void {
+    this.#stopLooking()
+    if (this.#isStopped) return
+    this.#stopLooking = this.#options.clock.after(lookEvery, () => {
+      for (const execution of this.executions.values())
+        if (execution.state === 'RUNNING' && execution.run) this.#events.changed(execution)
+      this.#look()
+    })
+  }
+
+  async #requeue(execution: Execution): Promise<void> {
+    const text = await readFile(join(execution.directory, requestFile), 'utf8').catch(() => null)
+    if (text === null)
+      return this.#end(
+        execution,
+        notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' }),
+      )
+    this.#queue.push({ execution, request: JSON.parse(text) as ExecuteScript })
+  }
+
+  async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    const { machine, clock } = this.#options
+    execution.started = started
+    execution.state = 'RUNNING'
+    this.#running += 1
+    const isSameBoot = machine.bootId() === started.bootId
+    const root = isSameBoot ? (record.spawned ?? wrapperOf(record.taskId)) : null
+    if (root && isAlive(root)) {
+      const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
+      this.#supervise(execution, started, root, this.#gone(root), clock.monotonic() - elapsed)
+      if (record.ending) execution.run?.end(record.ending)
+      return
+    }
+    const exit = readExit(execution.directory)
+    if (exit === null && record.ending && isSameBoot)
+      await endTree({ taskId: record.taskId, root, cgroup: started.cgroup })
+    const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
+    if (exit !== null || record.ending)
+      return this.#finish(execution, started, outcome(exit, record.ending, duration))
+    const error = isSameBoot
+      ? 'its processes were gone when the agent came back, and left no exit code'
+      : 'the host was restarted while it ran'
+    return this.#finish(execution, started, { exitCode: 255, status: 'LOST', signal: null, error, duration })
+  }
+
+  #gone(root: ProcessId): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.#isStopped) return
+        if (isAlive(root)) this.#options.clock.after(adoptedLookEvery, look)
+        else resolve()
+      }
+      look()
+    })
+  }
+}

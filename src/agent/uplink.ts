@@ -1,0 +1,192 @@
+import type { AgentHello, Payloads, ScriptAck, ScriptComplete } from '../core/protocol/messages.ts'
+import type { Execution } from './execution.ts'
+import type { Runner } from './runner.ts'
+
+/** Bytes of one execution that may be unacknowledged (design "Flow control"). */
+const window = 1024 * 1024
+/** Chunks of one execution that may be: tiny ones cost more than their bytes. */
+const windowChunks = 1024
+/** Milliseconds within which further output of an execution waits for more of it. */
+const coalesce = 10
+const rememberedFrames = 4096
+/** Codes of an ERROR by which the server says that the task is not this agent's to report. */
+const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
+
+/** The way to the server while it stands. */
+export interface Sending {
+  /** Gives the id of the message. */
+  send<T extends 'SCRIPT_OUTPUT' | 'SCRIPT_COMPLETE'>(type: T, payload: Payloads[T]): string
+  /** False while too much waits in the socket; `Uplink.flow` is called when there is room again. */
+  hasRoom(): boolean
+}
+
+interface Progress {
+  /** Named in HELLO: the server has still to say up to where it has stored. */
+  awaitsAck: boolean
+  acked: number
+  next: number
+  inFlight: number[]
+  inFlightBytes: number
+  completeSent: boolean
+  sentAt: number
+  stopTimer: NodeJS.Timeout | null
+}
+
+/** Brings output and ends to the server over one link after the other, until they are acknowledged (contract §4). */
+export class Uplink {
+  readonly #runner: Runner
+  readonly #progress = new Map<string, Progress>()
+  readonly #sentFor = new Map<string, string>()
+  #sending: Sending | null = null
+
+  constructor(runner: Runner) {
+    this.#runner = runner
+    runner.subscribe({
+      changed: (execution) => this.#changed(execution),
+      answer: (complete) => this.#complete(complete),
+    })
+  }
+
+  /** Whether anything waits for the server. */
+  get isIdle(): boolean {
+    return this.#runner.executions.size === 0
+  }
+
+  /** A link stands: names all that is not acknowledged; their output waits for the server's word. */
+  begin(sending: Sending): AgentHello['tasks'] {
+    this.end()
+    this.#sending = sending
+    const named = [...this.#runner.executions.values()].filter((execution) => execution.isDurable)
+    return named.map((execution) => {
+      const { taskId, state, lastSequence } = execution
+      this.#progressOf(taskId).awaitsAck = true
+      return { taskId, state, lastSequence }
+    })
+  }
+
+  end(): void {
+    this.#sending = null
+    for (const progress of this.#progress.values()) if (progress.stopTimer) clearTimeout(progress.stopTimer)
+    this.#progress.clear()
+    this.#sentFor.clear()
+  }
+
+  acknowledged(ack: ScriptAck): void {
+    const execution = this.#runner.executions.get(ack.taskId)
+    if (!execution) return
+    if (ack.complete) return this.#letGo(ack.taskId)
+    const progress = this.#progressOf(ack.taskId)
+    progress.awaitsAck = false
+    const stored = Math.min(ack.sequence ?? -1, execution.lastSequence)
+    for (let at = progress.acked; at < stored; at += 1) {
+      progress.inFlightBytes -= progress.inFlight.shift() ?? 0
+      progress.acked += 1
+    }
+    progress.next = Math.max(progress.next, progress.acked + 1)
+    this.#pump(execution)
+  }
+
+  /** An ERROR of the server about a message of ours. */
+  refused(refId: string | null, code: number): void {
+    const taskId = refId === null ? undefined : this.#sentFor.get(refId)
+    if (taskId !== undefined && notOurs.has(code)) this.#letGo(taskId)
+  }
+
+  /** There is room in the socket again. */
+  flow(): void {
+    for (const execution of this.#runner.executions.values()) this.#pump(execution)
+  }
+
+  /** HELLO was not answered for these: the server may not know them, and says so when it sees one. */
+  probe(): void {
+    for (const [taskId, progress] of this.#progress) {
+      const execution = this.#runner.executions.get(taskId)
+      if (!progress.awaitsAck || !execution) continue
+      progress.awaitsAck = false
+      this.#pump(execution)
+    }
+  }
+
+  #letGo(taskId: string): void {
+    const progress = this.#progress.get(taskId)
+    if (progress?.stopTimer) clearTimeout(progress.stopTimer)
+    this.#progress.delete(taskId)
+    this.#runner.release(taskId)
+  }
+
+  #progressOf(taskId: string): Progress {
+    let progress = this.#progress.get(taskId)
+    if (!progress) {
+      progress = {
+        awaitsAck: false,
+        acked: -1,
+        next: 0,
+        inFlight: [],
+        inFlightBytes: 0,
+        completeSent: false,
+        sentAt: Number.NEGATIVE_INFINITY,
+        stopTimer: null,
+      }
+      this.#progress.set(taskId, progress)
+    }
+    return progress
+  }
+
+  #changed(execution: Execution): void {
+    if (execution.state === 'EXITED') return this.#pump(execution)
+    if (!execution.run) return
+    const progress = this.#progressOf(execution.taskId)
+    if (progress.stopTimer) return
+    const wait = progress.sentAt + coalesce - performance.now()
+    if (wait <= 0) return this.#pump(execution)
+    progress.stopTimer = setTimeout(() => {
+      progress.stopTimer = null
+      this.#pump(execution)
+    }, wait)
+  }
+
+  #pump(execution: Execution): void {
+    if (!execution.run && !execution.complete) return
+    if (execution.run) execution.output().bound()
+    const sending = this.#sending
+    const progress = this.#progressOf(execution.taskId)
+    if (!sending || progress.awaitsAck || progress.completeSent) return
+    const last = execution.complete?.lastSequence ?? Number.POSITIVE_INFINITY
+    while (progress.next <= last) {
+      if (progress.inFlightBytes >= window || progress.inFlight.length >= windowChunks || !sending.hasRoom())
+        return
+      const output = execution.output()
+      // Once the end is known all is cut: what the index lacks then was lost with the power.
+      if (progress.next >= output.count && (execution.complete || !output.cut())) break
+      if (progress.next >= output.count) break
+      const { stream, data, bytes } = output.read(progress.next)
+      const sequence = progress.next
+      progress.next += 1
+      progress.inFlight.push(bytes)
+      progress.inFlightBytes += bytes
+      progress.sentAt = performance.now()
+      this.#remember(
+        sending.send('SCRIPT_OUTPUT', { taskId: execution.taskId, stream, data, sequence }),
+        execution.taskId,
+      )
+    }
+    if (!execution.complete) return
+    progress.completeSent = true
+    const sent = Math.min(
+      execution.complete.lastSequence ?? -1,
+      Math.max(progress.next, progress.acked + 1) - 1,
+    )
+    this.#complete({ ...execution.complete, lastSequence: sent })
+  }
+
+  #complete(complete: ScriptComplete): void {
+    if (this.#sending) this.#remember(this.#sending.send('SCRIPT_COMPLETE', complete), complete.taskId)
+  }
+
+  #remember(id: string, taskId: string): void {
+    this.#sentFor.set(id, taskId)
+    if (this.#sentFor.size <= rememberedFrames) return
+    const [oldest] = this.#sentFor.keys()
+    if (oldest !== undefined) this.#sentFor.delete(oldest)
+  }
+}

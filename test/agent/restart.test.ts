@@ -1,0 +1,184 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { startAgent } from '../../src/agent/main.ts'
+import { agentOptions, temporaryDirectory } from '../helpers/agent.ts'
+import { agentProcess, kill } from '../helpers/agent-process.ts'
+import { FakeServer } from '../helpers/fake-server.ts'
+
+async function start(t: ExecutionContext) {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const { agentId } = { agentId: 'agent-under-test' }
+  return { server, dataDir, agentId, options: { agentId } }
+}
+
+/** Polls a file that a script writes: another process, so there is no event to wait for. */
+async function appears(path: string): Promise<void> {
+  for (let look = 0; look < 400 && !existsSync(path); look += 1) await delay(25)
+  if (!existsSync(path)) throw new Error(`${path} never appeared`)
+}
+
+/** Counts its starts in a file, so that a second one would show. */
+const counted = (dataDir: string, rest: string) => `echo started >> ${dataDir}/starts; ${rest}`
+const starts = (dataDir: string) => readFileSync(`${dataDir}/starts`, 'utf8')
+
+test('F08 agent killed in mid-script, back before its end: true result, whole output, one start', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  const script = counted(
+    dataDir,
+    `echo one; while [ ! -e ${dataDir}/go ]; do sleep 0.05; done; echo two; exit 3`,
+  )
+  server.execute(agentId, { taskId: 'mid', script })
+  await server.until(() => server.text('mid') === 'one\n', 'it runs')
+  await kill(first, 'SIGKILL')
+  await agentProcess(t, server, dataDir, options)
+  await server.linked(2)
+  t.deepEqual(server.hellos[1]?.tasks, [{ taskId: 'mid', state: 'RUNNING', lastSequence: 0 }])
+  t.is(server.hellos[1]?.storeId, server.hellos[0]?.storeId ?? '')
+  writeFileSync(`${dataDir}/go`, '')
+  const complete = await server.completed('mid')
+  t.is(complete.exitCode, 3)
+  t.is(complete.status, 'FAILED')
+  t.is(server.text('mid'), 'one\ntwo\n')
+  t.is(starts(dataDir), 'started\n')
+  t.is(server.registrations, 1)
+})
+
+test('F08 agent killed in mid-script, back after its end: true result and whole output', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  const script = counted(dataDir, `echo one; sleep 0.3; seq 1 1000; touch ${dataDir}/done; kill -USR1 $$`)
+  server.execute(agentId, { taskId: 'after', script })
+  await server.until(() => server.text('after') === 'one\n', 'it runs')
+  await kill(first, 'SIGKILL')
+  await appears(`${dataDir}/done`)
+  await delay(200)
+  await agentProcess(t, server, dataDir, options)
+  const complete = await server.completed('after')
+  t.is(complete.exitCode, 138)
+  t.is(complete.signal, 'SIGUSR1')
+  const expected = ['one', ...Array.from({ length: 1000 }, (_, at) => at + 1)].join('\n')
+  t.is(server.text('after'), `${expected}\n`)
+  t.is(starts(dataDir), 'started\n')
+})
+
+test('F08 a script that was killed together with its agent is LOST', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  server.execute(agentId, { taskId: 'gone', script: `echo $PPID $$ > ${dataDir}/pids; echo up; sleep 600` })
+  await server.until(() => server.text('gone') === 'up\n', 'it runs')
+  await kill(first, 'SIGKILL')
+  for (const pid of readFileSync(`${dataDir}/pids`, 'utf8').trim().split(' '))
+    process.kill(Number(pid), 'SIGKILL')
+  await agentProcess(t, server, dataDir, options)
+  const complete = await server.completed('gone')
+  t.is(complete.status, 'LOST')
+  t.is(server.text('gone'), 'up\n')
+})
+
+test('F09 host rebooted in mid-script: LOST, and the result says so', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  server.execute(agentId, { taskId: 'boot', script: counted(dataDir, 'echo up; sleep 3') })
+  await server.until(() => server.text('boot') === 'up\n', 'it runs')
+  await kill(first, 'SIGKILL')
+  await agentProcess(t, server, dataDir, { ...options, bootId: 'another-boot' })
+  const complete = await server.completed('boot')
+  t.is(complete.status, 'LOST')
+  t.regex(complete.error ?? '', /restarted/)
+  t.is(starts(dataDir), 'started\n')
+})
+
+test('a timeout goes on counting while the agent is away', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  server.execute(agentId, { taskId: 'late', script: 'echo up; sleep 600', timeout: 2 })
+  await server.until(() => server.text('late') === 'up\n', 'it runs')
+  await kill(first, 'SIGKILL')
+  await delay(1_500)
+  await agentProcess(t, server, dataDir, options)
+  const complete = await server.completed('late')
+  t.is(complete.status, 'TIMEOUT')
+  t.true(complete.duration >= 1_900 && complete.duration < 3_500, `${complete.duration} ms`)
+})
+
+test('what waited its turn when the agent was killed runs after it', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, { ...options, maxExecutions: 1 })
+  await server.linked()
+  server.execute(agentId, { taskId: 'holds', script: 'echo up; sleep 600' })
+  await server.until(() => server.text('holds') === 'up\n', 'the first one runs')
+  server.execute(agentId, {
+    taskId: 'waits',
+    script: counted(dataDir, 'echo ran "$P"'),
+    params: { P: 'param' },
+  })
+  await appears(`${dataDir}/executions/waits/request.json`)
+  await delay(100)
+  await kill(first, 'SIGKILL')
+  await agentProcess(t, server, dataDir, { ...options, maxExecutions: 1 })
+  await server.linked(2)
+  t.is(server.hellos[1]?.tasks.find((task) => task.taskId === 'waits')?.state, 'QUEUED')
+  server.send('CANCEL_SCRIPT', { taskId: 'holds' })
+  await server.completed('waits')
+  t.is(server.text('waits'), 'ran param\n')
+  t.is(starts(dataDir), 'started\n')
+})
+
+test('F18 SIGTERM leaves the script to the next agent', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  server.execute(agentId, {
+    taskId: 'left',
+    script: `echo up; while [ ! -e ${dataDir}/go ]; do sleep 0.05; done`,
+  })
+  await server.until(() => server.text('left') === 'up\n', 'it runs')
+  await kill(first, 'SIGTERM')
+  t.is(first.exitCode, 0)
+  writeFileSync(`${dataDir}/go`, '')
+  await agentProcess(t, server, dataDir, options)
+  t.is((await server.completed('left')).status, 'SUCCESS')
+})
+
+test('F18 SIGTERM with drain waits for what runs, and its result is delivered', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, { ...options, drain: true })
+  await server.linked()
+  server.execute(agentId, { taskId: 'drained', script: 'echo up; sleep 0.5; echo end' })
+  await server.until(() => server.text('drained') === 'up\n', 'it runs')
+  await kill(first, 'SIGTERM')
+  t.is(first.exitCode, 0)
+  t.is((await server.completed('drained')).status, 'SUCCESS')
+  t.is(server.text('drained'), 'up\nend\n')
+})
+
+test('F13 an agent that was stopped for a while times nothing out wrongly', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  server.execute(agentId, { taskId: 'stopped', script: 'echo up; sleep 0.5', timeout: 2 })
+  await server.until(() => server.text('stopped') === 'up\n', 'it runs')
+  first.kill('SIGSTOP')
+  await delay(3_000)
+  first.kill('SIGCONT')
+  const complete = await server.completed('stopped')
+  t.is(complete.status, 'SUCCESS')
+  t.true(complete.duration < 1_500, `${complete.duration} ms`)
+})
+
+test('F06 a second agent on one data directory is told who holds it', async (t) => {
+  const { server, dataDir, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await t.throwsAsync(startAgent({ ...agentOptions(server, dataDir), ...options }), {
+    message: new RegExp(`in use by pid ${first.pid}`),
+  })
+})
