@@ -62,29 +62,35 @@ async function bareGroupCommit(path: string) {
   }
 }
 
-/** Acknowledged writes a second beside a bare loop of the same payload, concurrency and disk; medians of interleaved rounds. */
+/**
+ * Acknowledged writes a second beside a bare loop that appends the same records as JSON lines, with the same concurrency
+ * on the same disk; medians of interleaved rounds.
+ */
 export async function benchStore(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-store-'))
   const store = await openJsonStore({ directory: join(directory, 'store') })
   const bare = await bareGroupCommit(join(directory, 'bare.jsonl'))
-  const line = `${JSON.stringify(task('01234567890123456789'))}\n`
   const rows: Row[] = []
   try {
     for (const writers of [8, 64]) {
       const ours: number[] = []
       const baseline: number[] = []
-      for (let round = 0; round < rounds; round++) {
-        baseline.push(await rate(writers, () => bare.append(line)))
-        ours.push(await rate(writers, () => store.transact((tx) => tx.put('tasks', task(nextTaskId())))))
+      // The first round warms the compiler and counts for nothing.
+      for (let round = 0; round <= rounds; round++) {
+        const bareRate = await rate(writers, () => bare.append(`${JSON.stringify(task(nextTaskId()))}\n`))
+        const ownRate = await rate(writers, () => store.transact((tx) => tx.put('tasks', task(nextTaskId()))))
+        if (round === 0) continue
+        baseline.push(bareRate)
+        ours.push(ownRate)
       }
       const ratio = median(ours) / median(baseline)
       rows.push({
-        name: `acknowledged writes, ${writers} writers`,
+        name: `acknowledged writes, ${writers} writers, beside bare group commit`,
         ours: median(ours),
         baseline: median(baseline),
         unit: 'writes/s',
         ratio,
-        goal: `>= ${goal} of a bare group-commit fsync loop`,
+        goal: `≥ ${goal} ×`,
         met: ratio >= goal,
       })
     }
