@@ -76,7 +76,7 @@ export class Contexts {
   }
 
   list(): ConfigFile {
-    const file = this.#read<Partial<ConfigFile>>('config.json') ?? {}
+    const file = (this.#read('config.json') as Partial<ConfigFile> | undefined) ?? {}
     return { current: file.current ?? null, contexts: file.contexts ?? {} }
   }
 
@@ -163,13 +163,13 @@ export class Contexts {
   }
 
   #tokens(): Record<string, StoredToken> {
-    return this.#read<Record<string, StoredToken>>('tokens.json') ?? {}
+    return (this.#read('tokens.json') as Record<string, StoredToken> | undefined) ?? {}
   }
 
-  #read<T>(name: string): T | undefined {
+  #read(name: string): unknown {
     const path = join(this.directory, name)
     try {
-      return JSON.parse(readFileSync(path, 'utf8')) as T
+      return JSON.parse(readFileSync(path, 'utf8')) as unknown
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw new RsmError('usage', `cannot read ${path}: ${(error as Error).message}`, {

@@ -1,6 +1,7 @@
 import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import type { Target } from '../core/protocol/http/tasks.ts'
+import { compareNatural } from '../core/selector/natural-order.ts'
 import type { Services } from '../core/services.ts'
 import { findCluster } from './names.ts'
 import { allPages } from './pages.ts'
@@ -84,8 +85,6 @@ export function joinSelector(options: TargetOptions): string | undefined {
   )
 }
 
-const naturally = new Intl.Collator('en', { numeric: true })
-
 /** The hosts that a selector names; an unknown name rejects with `not_found`. */
 export async function selectHosts(services: Pick<Services, 'hosts'>, selector: string): Promise<Host[]> {
   const page = await allPages((query) => services.hosts.list(query), { selector })
@@ -120,7 +119,7 @@ export async function resolveHosts(services: Lookup, options: TargetOptions): Pr
     for (const selector of options.exclude)
       for (const host of await selectHosts(services, selector)) found.delete(host.id)
   }
-  return [...found.values()].sort((a, b) => naturally.compare(a.hostname, b.hostname))
+  return [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
 }
 
 /** The target of a task: a selector that the server reads, else the ids that the parts come to. */

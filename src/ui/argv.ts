@@ -25,7 +25,10 @@ export function splitOptions(
   /** Whether the value of this option is the next word: `-w x`, and `-qw x`, but neither `-wx` nor `--hosts=x`. */
   const takesNext = (word: string): boolean => {
     if (word.startsWith('--')) return valued.has(word)
-    const at = [...word.slice(1)].findIndex((letter) => valued.has(`-${letter}`))
+    const at = word
+      .slice(1)
+      .split('')
+      .findIndex((letter) => valued.has(`-${letter}`))
     return at !== -1 && at === word.length - 2
   }
   for (let at = 0; at < argv.length; at++) {

@@ -76,7 +76,7 @@ export abstract class BaseCommand extends Command {
   }
 
   /** `--limit` cuts a list and says so (contract §9). */
-  protected saidCut<T>(page: { content: T[]; totalElements: number }, noun: string): void {
+  protected saidCut(page: { content: readonly unknown[]; totalElements: number }, noun: string): void {
     if (page.content.length < page.totalElements)
       this.notice(`${page.content.length} of ${page.totalElements} ${noun} shown (--limit)`)
   }

@@ -56,12 +56,12 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   const { client } = options
   const halt = new AbortController()
   let taskId: string | undefined
-  let stopped: { exit: number; cancel: boolean } | undefined
+  const halted: { by?: { exit: number; cancel: boolean } } = {}
   let waiting: NodeJS.Timeout | undefined
 
   const stop = (exit: number, cancelling: boolean) => {
-    if (stopped !== undefined) return
-    stopped = { exit, cancel: cancelling }
+    if (halted.by !== undefined) return
+    halted.by = { exit, cancel: cancelling }
     if (!cancelling) {
       halt.abort()
       return
@@ -86,9 +86,8 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     const started = await Promise.race([options.start(), aborted(halt.signal)])
     taskId = started.taskId
     const formats = options.formats(started.hostCount)
-    // Set by a signal that came while the task was being started.
-    const early = stopped as { cancel: boolean } | undefined
-    if (early?.cancel === true) void carryOut(taskId)
+    // By a signal that came while the task was being started.
+    if (halted.by?.cancel === true) void carryOut(taskId)
     let end: Partial<Task> | undefined
     try {
       for await (const event of follow(client, taskId, options, halt.signal)) {
@@ -98,8 +97,14 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     } catch (error) {
       if (!halt.signal.aborted) throw error
     }
-    const why = stopped as { exit: number; cancel: boolean } | undefined
-    const task = await finalTask(client, taskId, end ?? {})
+    const why = halted.by
+    const task = await finalTask(client, taskId, end ?? {}).catch((error: unknown) => {
+      if (why === undefined) throw error
+      throw new RsmError('interrupted', `interrupted; how task ${started.taskId} stands is not known`, {
+        hint: `rsm tasks show ${started.taskId}`,
+        cause: error,
+      })
+    })
     for (const format of formats) await format.end(task)
     if (why === undefined) return { task, exit: exitOfTask(task) }
     if (!why.cancel) options.notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)

@@ -1,5 +1,5 @@
 import type { Task, TaskResult } from '../core/protocol/http/tasks.ts'
-import { joinNames } from './output/grouped.ts'
+import { foldNodeset } from '../core/selector/nodeset.ts'
 import { sanitizeLine } from './sanitize.ts'
 import { showDuration } from './time.ts'
 
@@ -56,7 +56,7 @@ export function failureLines(task: Task): string[] {
   }
   return [...reasons]
     .sort(([, a], [, b]) => b.length - a.length)
-    .map(([reason, hostnames]) => `${sanitizeLine(joinNames(hostnames))}: ${reason}`)
+    .map(([reason, hostnames]) => `${sanitizeLine(foldNodeset(hostnames))}: ${reason}`)
 }
 
 /** `3 hosts: 2 SUCCESS, 1 FAILED in 1.2 s (task 01J…)`. */

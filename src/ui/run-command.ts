@@ -53,7 +53,7 @@ export abstract class RunCommand extends TaskCommand {
   ): Promise<Task | Started | PlanView> {
     if (flags.plan) return this.#plan(client, targets, options, runnable)
     const target = await resolveTarget(client, targets)
-    if (targets.all && !flags.yes && process.stdin.isTTY === true) {
+    if (targets.all && !flags.yes && process.stdin.isTTY) {
       const { totalElements } = await client.hosts.list({ size: 1 })
       if (!(await confirm(`Run it on all ${totalElements} hosts?`, 'say --yes')))
         throw new RsmError('interrupted', 'nothing was started')
@@ -108,15 +108,15 @@ export abstract class RunCommand extends TaskCommand {
     })
     const names = found.map((host) => host.hostname)
     const batches = sizes.map((size) => names.splice(0, size))
-    const { joinNames } = await import('./output/grouped.ts')
+    const { foldNodeset } = await import('../core/selector/nodeset.ts')
     batches.forEach((batch, index) => {
       const title = batches.length === 1 ? 'hosts' : `batch ${index + 1}`
-      this.print(`${title} (${batch.length}): ${joinNames(batch)}`)
+      this.print(`${title} (${batch.length}): ${foldNodeset(batch)}`)
     })
     for (const host of found)
       if (host.status === 'OFFLINE')
         this.print(`${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`)
-    this.print(`${runnable.text.trimEnd()}`)
+    this.print(runnable.text.trimEnd())
     this.notice('a plan: nothing was run')
     const hosts = found.map(({ id, hostname, status }) => ({ id, hostname, status }))
     return { hosts, batches, script: runnable.text }

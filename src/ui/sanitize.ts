@@ -13,7 +13,8 @@ const sequences = new RegExp(
   'g',
 )
 const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
-const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+/** All but tab and line feed. */
+const controls = /(?![\t\n])\p{Cc}/gu
 
 /** Text of a host without control sequences (contract §9): it can neither move the cursor nor forge another host's line. */
 export function sanitize(text: string): string {

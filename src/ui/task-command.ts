@@ -45,7 +45,7 @@ export abstract class TaskCommand extends BaseCommand {
       start,
       formats: (hostCount) => this.formats(show, hostCount),
       deadline,
-      terminal: process.stdin.isTTY === true && process.stderr.isTTY === true,
+      terminal: process.stdin.isTTY && process.stderr.isTTY,
       notice: (text) => this.notice(text),
     })
     process.exitCode = exit

@@ -18,5 +18,5 @@ export function paint(tone: Tone, text: string, stream: { isTTY?: boolean } = pr
 
 /** Whether people watch stderr: spinners, progress and hints are for them only (contract §9). */
 export function isWatched(): boolean {
-  return process.stderr.isTTY === true && (process.env['CI'] ?? '') === ''
+  return process.stderr.isTTY && (process.env['CI'] ?? '') === ''
 }

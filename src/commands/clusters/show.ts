@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
 import { findCluster } from '../../client/names.ts'
 import { allPages } from '../../client/pages.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { joinNames } from '../../ui/output/grouped.ts'
 
 export default class ClustersShow extends BaseCommand {
   static override summary = 'Show a cluster and its hosts'
@@ -25,7 +25,7 @@ export default class ClustersShow extends BaseCommand {
           name: cluster.name,
           description: cluster.description,
           selector: cluster.selector,
-          hosts: `${cluster.hostCount}: ${joinNames(content.map((host) => host.hostname))}`,
+          hosts: `${cluster.hostCount}: ${foldNodeset(content.map((host) => host.hostname))}`,
         }),
       )
     }

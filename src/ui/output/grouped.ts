@@ -1,18 +1,13 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
+import { compareNatural } from '../../core/selector/natural-order.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitize } from '../sanitize.ts'
 import type { OutputFormat } from './format.ts'
 import type { Sink } from './sink.ts'
 
 /** Output kept for folding, in characters over all hosts; past it hosts can't be compared any more. */
 const maxKept = 256 * 1024 * 1024
-
-const naturally = new Intl.Collator('en', { numeric: true })
-
-/** The names of a group on one line. */
-export function joinNames(hostnames: readonly string[]): string {
-  return [...hostnames].sort(naturally.compare).join(',')
-}
 
 /**
  * Equal output under its hosts, the largest group first, as `clush -b` shows it. Stderr passes live through `live`, which
@@ -59,13 +54,12 @@ export class GroupedOutput implements OutputFormat {
     }
     this.#kept.clear()
     const rule = '-'.repeat(15)
-    const byName = (names: string[]) => joinNames(names)
     const ordered = [...groups].sort(
-      ([, a], [, b]) => b.length - a.length || naturally.compare(byName(a), byName(b)),
+      ([, a], [, b]) => b.length - a.length || compareNatural(a[0] ?? '', b[0] ?? ''),
     )
     for (const [text, hostnames] of ordered) {
       const count = hostnames.length > 1 ? ` (${hostnames.length})` : ''
-      await this.#stdout.write(`${rule}\n${sanitize(joinNames(hostnames))}${count}\n${rule}\n`)
+      await this.#stdout.write(`${rule}\n${sanitize(foldNodeset(hostnames))}${count}\n${rule}\n`)
       const shown = this.#raw ? text : sanitize(text.replace(/\r\n?/g, '\n'))
       await this.#stdout.write(shown.endsWith('\n') || shown === '' ? shown : `${shown}\n`)
     }

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { boolean, integer, string } from '@oclif/core/flags'
+import { normalUrl } from '../../client/contexts.ts'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { defaultDataDirectory } from '../../ui/directories.ts'
+import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
+
+type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
+
+function readToken(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new RsmError('usage', `cannot read the enrolment token: ${(error as Error).message}`)
+  }
+}
+
+export default class AgentRun extends BaseCommand {
+  static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
+  static override examples = [
+    '$ RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org',
+    '$ rsm agent run --url https://rsm.example.org --enroll-token-file /etc/rsm/token --run-as deploy',
+  ]
+  static override flags = {
+    url: string({ env: 'RSM_AGENT_URL', required: true, helpValue: 'URL', description: 'the server' }),
+    'enroll-token': string({
+      env: 'RSM_AGENT_ENROLL_TOKEN',
+      helpValue: 'TOKEN',
+      description: 'from rsm hosts join; better by the environment or a file: arguments are seen by all',
+    }),
+    'enroll-token-file': string({
+      env: 'RSM_AGENT_ENROLL_TOKEN_FILE',
+      helpValue: 'FILE',
+      exclusive: ['enroll-token'],
+      description: 'file with the enrolment token',
+    }),
+    'agent-id': string({ env: 'RSM_AGENT_ID', helpValue: 'ID', description: 'made and kept when left out' }),
+    hostname: string({ env: 'RSM_AGENT_HOSTNAME', description: 'name of this host, if not its own' }),
+    'data-dir': string({
+      env: 'RSM_AGENT_DATA_DIR',
+      helpValue: 'DIR',
+      description: 'where identity, journal and output are kept',
+    }),
+    'run-as': string({
+      env: 'RSM_AGENT_RUN_AS',
+      helpValue: 'USER',
+      description: "user that scripts run as, if not the agent's own",
+    }),
+    'allow-run-as': string({
+      env: 'RSM_AGENT_ALLOW_RUN_AS',
+      helpValue: 'USER',
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      description: 'user that a task may ask for',
+    }),
+    'max-executions': integer({
+      env: 'RSM_AGENT_MAX_EXECUTIONS',
+      default: 16,
+      min: 1,
+      max: 10_000,
+      description: 'scripts at once; more wait',
+    }),
+    'on-demand': boolean({ env: 'RSM_AGENT_ON_DEMAND', description: 'link only while there is work' }),
+    drain: boolean({ env: 'RSM_AGENT_DRAIN', description: 'when stopped, wait for what runs' }),
+    'allow-unsigned': boolean({
+      env: 'RSM_AGENT_ALLOW_UNSIGNED',
+      description: 'for servers that do not sign',
+    }),
+    'tls-fingerprint': string({
+      env: 'RSM_AGENT_TLS_FINGERPRINT',
+      helpValue: 'SHA256',
+      description: 'trust this certificate of the server only',
+    }),
+    'log-level': string({
+      env: 'RSM_AGENT_LOG_LEVEL',
+      default: 'INFO',
+      options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
+      parse: async (text) => text.toUpperCase(),
+      description: 'what is logged on stderr',
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(AgentRun)
+    this.globals = flags
+    // Arguments are seen by all users of a machine: a token among them goes from the list of processes.
+    process.title = 'rsm agent run'
+    const stop = stopSignal()
+    const tokenFile = flags['enroll-token-file']
+    const { startAgent } = await import('../../agent/main.ts')
+    try {
+      const agent = await startAgent({
+        url: normalUrl(flags.url),
+        dataDir: flags['data-dir'] ?? defaultDataDirectory('agent'),
+        enrollToken: tokenFile === undefined ? flags['enroll-token'] : readToken(tokenFile),
+        agentId: flags['agent-id'],
+        hostname: flags.hostname,
+        runAs: flags['run-as'],
+        allowRunAs: flags['allow-run-as'] ?? [],
+        maxExecutions: flags['max-executions'],
+        onDemand: flags['on-demand'],
+        drain: flags.drain,
+        allowUnsigned: flags['allow-unsigned'],
+        caFile: flags['ca-file'] ?? process.env['RSM_CA_FILE'],
+        tlsFingerprint: flags['tls-fingerprint'],
+        logLevel: flags['log-level'] as LogLevel,
+        signal: stop,
+      })
+      const { agentId, hostId } = agent
+      process.stdout.write(
+        flags.json
+          ? `${JSON.stringify({ agentId, hostId })}\n`
+          : `rsm agent ${agentId} is host ${hostId ?? 'unknown'}\n`,
+      )
+      await Promise.race([aborted(stop), agent.closed])
+      await agent.stop()
+    } catch (error) {
+      // Stopped while it still waited for its server: that is no failure.
+      if (!stop.aborted) throw error
+    }
+    endSoon()
+  }
+}

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { boolean, integer, string } from '@oclif/core/flags'
+import { type Client, openClient } from '../client/client.ts'
+import { Contexts } from '../client/contexts.ts'
+import { RsmError } from '../core/errors.ts'
+import type { Host } from '../core/protocol/http/hosts.ts'
+import { stateDirectory } from '../ui/directories.ts'
+import { quickstartPassword } from '../ui/quickstart-password.ts'
+import { TaskCommand } from '../ui/task-command.ts'
+import { aborted, endSoon, stopSignal } from '../ui/until-stopped.ts'
+
+const firstCommand = 'echo "hello from $(hostname)"; uname -sr; uptime'
+const usualPort = 18080
+/** How long the agent may take to be heard, in milliseconds. */
+const patience = 30_000
+const look = 50
+
+/** Things to undo, the last one first. */
+type Undo = (() => Promise<void> | void)[]
+
+export default class Quickstart extends TaskCommand {
+  static override summary = 'Try it: server and agent on this machine, and a first command run on it'
+  static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
+  static override flags = {
+    once: boolean({ description: 'end after the first command and leave nothing behind' }),
+    port: integer({ min: 0, max: 65535, description: `port of the server; ${usualPort} when it is free` }),
+    'data-dir': string({ helpValue: 'DIR', exclusive: ['once'], description: 'where it keeps everything' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Quickstart)
+    this.globals = flags
+    const stop = stopSignal()
+    const undo: Undo = []
+    try {
+      const directory = flags.once
+        ? mkdtempSync(join(tmpdir(), 'rsm-quickstart-'))
+        : (flags['data-dir'] ?? stateDirectory('quickstart'))
+      if (flags.once) undo.push(() => rmSync(directory, { recursive: true, force: true }))
+      const { password, path } = quickstartPassword(directory)
+      const url = await this.#startServer(
+        join(directory, 'server'),
+        flags.once ? 0 : flags.port,
+        password,
+        undo,
+      )
+      const { client, token } = await logIn(url, password)
+      this.notice(`server at ${url}, data in ${directory}`)
+      const host = await this.#startAgent(client, join(directory, 'agent'), stop, undo)
+      this.notice(`agent on host ${host.hostname} is ${host.status}`)
+      this.notice(`running on it: ${firstCommand}`)
+      const task = await this.#runFirst(client, host)
+      if (flags.once || stop.aborted) return task
+      this.#sayNext(url, token, host.hostname, path)
+      await aborted(stop)
+      this.notice('stopping')
+      return task
+    } catch (error) {
+      if (!stop.aborted) throw error
+      process.exitCode = 130
+      return undefined
+    } finally {
+      for (const step of undo.reverse()) await step()
+      endSoon()
+    }
+  }
+
+  async #startServer(
+    dataDir: string,
+    port: number | undefined,
+    adminPassword: string,
+    undo: Undo,
+  ): Promise<string> {
+    const { startServer } = await import('../server/main.ts')
+    const start = (port: number) =>
+      startServer({
+        host: '127.0.0.1',
+        port,
+        dataDir,
+        adminPassword,
+        heartbeatInterval: 30,
+        metricsInterval: 60,
+        wsIdleTimeout: 300,
+        insecureHttp: false,
+        logLevel: 'ERROR',
+      })
+    const server = await start(port ?? usualPort).catch((error: unknown) => {
+      const taken =
+        error instanceof RsmError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
+      if (port !== undefined || !taken) throw error
+      return start(0)
+    })
+    undo.push(() => server.close())
+    return server.url
+  }
+
+  async #startAgent(client: Client, dataDir: string, signal: AbortSignal, undo: Undo): Promise<Host> {
+    const known = await client.hosts.list({ size: 1 })
+    const enrollToken =
+      known.totalElements > 0 ? undefined : (await client.enrollments.create({ name: 'quickstart' })).token
+    const { startAgent } = await import('../agent/main.ts')
+    const agent = await startAgent({
+      url: client.api.url,
+      dataDir,
+      enrollToken,
+      allowRunAs: [],
+      maxExecutions: 16,
+      onDemand: false,
+      drain: false,
+      allowUnsigned: false,
+      logLevel: 'ERROR',
+      // The server raises an agent's level to its own; here only what went wrong is worth a line.
+      log: (level, message) => {
+        if (level === 'ERROR') this.notice(message)
+      },
+      signal,
+    })
+    undo.push(() => agent.stop())
+    const { hostId } = agent
+    if (hostId === null) throw new RsmError('internal', 'the agent has no host')
+    for (
+      const since = performance.now();
+      performance.now() - since < patience;
+      await delay(look, undefined, { signal })
+    ) {
+      const host = await client.hosts.get(hostId)
+      if (host.status !== 'OFFLINE' && agent.linked()) return host
+    }
+    throw new RsmError('unreachable', `the agent was not heard within ${patience / 1000} s`)
+  }
+
+  #runFirst(client: Client, host: Host) {
+    const body = { script: { content: firstCommand }, target: { hostIds: [host.id] }, async: true }
+    const show = { grouped: false, prefix: true, raw: false }
+    return this.follow(client, () => client.tasks.create(body), show)
+  }
+
+  /** Remembers the server where none is known, and says what to type next. */
+  #sayNext(url: string, token: string, hostname: string, passwordFile: string): void {
+    const contexts = new Contexts()
+    const { contexts: known } = contexts.list()
+    const free =
+      Object.values(known).every((context) => context.url === url) || known['quickstart'] !== undefined
+    if (free) contexts.save('quickstart', { url, username: 'admin' }, token, Object.keys(known).length <= 1)
+    const choose = free ? (Object.keys(known).length <= 1 ? '' : ' --context quickstart') : ` --url ${url}`
+    this.print(`
+It is up. In another terminal:
+
+  rsm hosts list${choose}
+  rsm exec${choose} -w ${hostname} -- df -h /
+  rsm hosts join${choose}        (another host)
+${free ? '' : `\nFirst log in: rsm login ${url} --username admin\n`}
+The password of user admin is in ${passwordFile}
+Ctrl-C stops it; the next rsm quickstart goes on where it stood.`)
+  }
+}
+
+async function logIn(url: string, password: string): Promise<{ client: Client; token: string }> {
+  const { token } = await (await openClient({ url })).auth.login({ username: 'admin', password })
+  return { client: await openClient({ url, token }), token }
+}

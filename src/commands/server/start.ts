@@ -1,0 +1,85 @@
+import { boolean, integer, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { defaultDataDirectory } from '../../ui/directories.ts'
+import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
+
+type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
+
+export default class ServerStart extends BaseCommand {
+  static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
+  static override examples = ['$ rsm server start', '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080']
+  static override flags = {
+    host: string({ env: 'RSM_HOST', default: '127.0.0.1', description: 'address to listen on' }),
+    port: integer({
+      env: 'RSM_PORT',
+      default: 18080,
+      min: 0,
+      max: 65535,
+      description: 'port, 0 = any free one',
+    }),
+    'data-dir': string({ env: 'RSM_DATA_DIR', helpValue: 'DIR', description: 'where everything is kept' }),
+    'heartbeat-interval': integer({
+      env: 'RSM_HEARTBEAT_INTERVAL',
+      default: 30,
+      min: 1,
+      max: 3600,
+      description: 'seconds between heartbeats of an agent',
+    }),
+    'metrics-interval': integer({
+      env: 'RSM_METRICS_INTERVAL',
+      default: 60,
+      min: 1,
+      max: 86400,
+      description: 'seconds between metrics of an agent',
+    }),
+    'ws-idle-timeout': integer({
+      env: 'RSM_WS_IDLE_TIMEOUT',
+      default: 300,
+      min: 1,
+      max: 86400,
+      description: 'seconds until a silent agent link is closed',
+    }),
+    'insecure-http': boolean({
+      env: 'RSM_INSECURE_HTTP',
+      description: 'listen beyond loopback without TLS: all is sent in the clear',
+    }),
+    'log-level': string({
+      env: 'RSM_LOG_LEVEL',
+      default: 'INFO',
+      options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
+      parse: async (text) => text.toUpperCase(),
+      description: 'what is logged on stderr',
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(ServerStart)
+    this.globals = flags
+    const stop = stopSignal()
+    const adminPassword = process.env['RSM_ADMIN_PASSWORD']
+    const { startServer } = await import('../../server/main.ts')
+    const server = await startServer({
+      host: flags.host,
+      port: flags.port,
+      dataDir: flags['data-dir'] ?? defaultDataDirectory('server'),
+      heartbeatInterval: flags['heartbeat-interval'],
+      metricsInterval: flags['metrics-interval'],
+      wsIdleTimeout: flags['ws-idle-timeout'],
+      insecureHttp: flags['insecure-http'],
+      logLevel: flags['log-level'] as LogLevel,
+      ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
+    })
+    const { url, port, createdAdmin } = server
+    if (createdAdmin !== null)
+      process.stderr.write(
+        `rsm: created user ${createdAdmin.username} with the password ${createdAdmin.password} (shown this once)\n`,
+      )
+    process.stdout.write(
+      flags.json ? `${JSON.stringify({ url, port })}\n` : `rsm server listening on ${url}\n`,
+    )
+    this.hint(`next: rsm login ${url}`)
+    await Promise.race([aborted(stop), server.closed])
+    await server.close()
+    endSoon()
+  }
+}

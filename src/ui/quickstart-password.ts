@@ -1,0 +1,17 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The administrator's password of a quickstart's store: made once, kept beside it for its owner only. */
+export function quickstartPassword(directory: string): { password: string; path: string } {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const path = join(directory, 'admin-password')
+  try {
+    return { password: readFileSync(path, 'utf8').trim(), path }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    const password = randomBytes(18).toString('base64url')
+    writeFileSync(path, `${password}\n`, { mode: 0o600, flag: 'wx' })
+    return { password, path }
+  }
+}

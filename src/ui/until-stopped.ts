@@ -1,0 +1,25 @@
+/** How long a process that has closed everything may linger on something forgotten, in milliseconds. */
+const linger = 2_000
+
+/** Aborts on the first SIGINT or SIGTERM; a second one ends the process at once. */
+export function stopSignal(): AbortSignal {
+  const stopping = new AbortController()
+  const codes = { SIGINT: 130, SIGTERM: 143 } as const
+  for (const [name, code] of Object.entries(codes))
+    process.on(name, () => {
+      if (stopping.signal.aborted) process.exit(code)
+      stopping.abort()
+    })
+  return stopping.signal
+}
+
+/** Resolves when `signal` aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** After everything was closed: a forgotten handle must not keep a stopped service alive. */
+export function endSoon(): void {
+  setTimeout(() => process.exit(), linger).unref()
+}

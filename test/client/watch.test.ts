@@ -1,0 +1,133 @@
+import test from 'ava'
+import { Api } from '../../src/client/api.ts'
+import { openTransport } from '../../src/client/transport.ts'
+import { type TaskEvent, type WatchOptions, watchTask } from '../../src/client/watch.ts'
+import { RsmError } from '../../src/core/errors.ts'
+import { entryOf, envelope, eventStream, resultOf, startFakeServer, taskOf } from '../fixtures/fake-server.ts'
+
+const task = taskOf([resultOf('web1')])
+const logs = `/api/tasks/${task.taskId}/logs`
+
+async function follow(url: string, options: WatchOptions = {}): Promise<TaskEvent[]> {
+  const api = new Api(url, await openTransport({ url }), 'secret')
+  const events: TaskEvent[] = []
+  for await (const event of watchTask(api, task.taskId, options)) events.push(event)
+  return events
+}
+
+const texts = (events: TaskEvent[]) =>
+  events.flatMap((event) => (event.type === 'output' ? [event.entry.data] : []))
+
+test('a followed task tells its output, its hosts and its end', async (t) => {
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (_seen, response) => {
+      const write = eventStream(response)
+      write('task', task)
+      write('output', entryOf('web1', 'hello\n', { id: 1 }), 1)
+      write('host', resultOf('web1'))
+      write('end', task)
+      response.end()
+    },
+  })
+  const events = await follow(server.url)
+  t.deepEqual(
+    events.map((event) => event.type),
+    ['task', 'output', 'host', 'end'],
+  )
+  t.is(server.seen[0]?.query.get('follow'), 'true')
+  t.is(server.seen[0]?.headers.authorization, 'Bearer secret')
+})
+
+test('after a cut it goes on behind the last entry, with nothing missed and nothing twice', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (seen, response) => {
+      connections++
+      const write = eventStream(response)
+      write('task', task)
+      if (connections === 1) {
+        write('output', entryOf('web1', 'a', { id: 4 }), 4)
+        write('output', entryOf('web1', 'b', { id: 7 }), 7)
+        setImmediate(() => response.destroy())
+        return
+      }
+      t.is(seen.headers['last-event-id'], '7')
+      t.is(seen.query.get('tail'), null)
+      // A server that repeats one entry does no harm.
+      write('output', entryOf('web1', 'b', { id: 7 }), 7)
+      write('output', entryOf('web1', 'c', { id: 9 }), 9)
+      write('end', task)
+      response.end()
+    },
+  })
+  const cuts: string[] = []
+  const events = await follow(server.url, {
+    query: { tail: 10 },
+    onCut: (error) => void cuts.push(error.code),
+  })
+  t.deepEqual(texts(events), ['a', 'b', 'c'])
+  t.deepEqual(cuts, ['unreachable'])
+})
+
+test('a stream that ends without `end` was cut', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (_seen, response) => {
+      const write = eventStream(response)
+      if (++connections === 2) write('end', task)
+      response.end()
+    },
+  })
+  t.is((await follow(server.url)).length, 1)
+  t.is(connections, 2)
+})
+
+test('a server that says nothing for too long is left and asked again', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (_seen, response) => {
+      const write = eventStream(response)
+      if (++connections === 2) write('end', task)
+    },
+  })
+  t.is((await follow(server.url, { silence: 100 })).length, 1)
+})
+
+test('a server that stays away is given up with the taskId and exit 4', async (t) => {
+  const server = await startFakeServer(t, {})
+  await server.close()
+  const error = await t.throwsAsync(follow(server.url, { retryFor: 300 }), { instanceOf: RsmError })
+  t.is(error.code, 'unreachable')
+  t.regex(error.message, /task-1/)
+  t.is(error.hint, 'follow it again: rsm logs -f task-1')
+})
+
+test('a server that starts up again is waited for', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (_seen, response) => {
+      if (++connections < 3) {
+        envelope(response, 503, {})
+        return
+      }
+      const write = eventStream(response)
+      write('end', task)
+      response.end()
+    },
+  })
+  t.is((await follow(server.url)).length, 1)
+})
+
+for (const [status, code] of [
+  [401, 'unauthenticated'],
+  [404, 'not_found'],
+  [410, 'gone'],
+] as const)
+  test(`${status} ends the following at once`, async (t) => {
+    const server = await startFakeServer(t, {
+      [`GET ${logs}`]: (_seen, response) => envelope(response, status, {}),
+    })
+    const error = await t.throwsAsync(follow(server.url), { instanceOf: RsmError })
+    t.is(error.code, code)
+    t.is(server.seen.length, 1)
+  })

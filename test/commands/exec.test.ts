@@ -1,0 +1,259 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import type { Task } from '../../src/core/protocol/http/tasks.ts'
+import {
+  entryOf,
+  eventStream,
+  type FakeServer,
+  hostNamed,
+  pageOf,
+  resultOf,
+  startFakeServer,
+  taskOf,
+  taskRoutes,
+} from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+
+function envFor(t: ExecutionContext, server: FakeServer): Record<string, string> {
+  return cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'secret' })
+}
+
+const posted = (server: FakeServer) => server.seen.find((each) => each.method === 'POST')
+
+test("exec shows each host's lines, a summary on stderr, and exits 0", async (t) => {
+  const task = taskOf([resultOf('web1'), resultOf('web2')])
+  const entries = [
+    entryOf('web1', 'one\n'),
+    entryOf('web2', 'two\n'),
+    entryOf('web2', 'careful\n', { stream: 'stderr' }),
+  ]
+  const server = await startFakeServer(t, taskRoutes(task, entries))
+  const ran = await runRsm(['exec', '-w', 'web[1-2]', 'echo', 'a  b', '--json'], envFor(t, server))
+  t.is(ran.exit, 0, ran.stderr)
+  t.is(ran.stdout, 'web1: one\nweb2: two\n')
+  t.is(ran.stderr, 'web2: careful\nrsm: 2 hosts: 2 SUCCESS in 1.2 s (task task-1)\n')
+  t.deepEqual(posted(server)?.body, {
+    script: { content: 'echo a  b --json', type: 'BASH' },
+    target: { selector: 'web[1-2]' },
+    async: true,
+  })
+  t.regex(String(posted(server)?.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
+})
+
+test("a word of the command that equals an option's value keeps its place", async (t) => {
+  const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
+  await runRsm(['exec', '-w', 'web1', '--', 'echo', 'x', 'web1'], envFor(t, server))
+  t.like(posted(server)?.body, { script: { content: 'echo x web1' } })
+})
+
+test('every option of a run reaches the server', async (t) => {
+  const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
+  const env = { ...envFor(t, server), PASSWORD: 'hush' }
+  const options =
+    '-w web1 -t role=web -x web9 -p A=1 --secret-param PASSWORD --batch-size 1,50% -f 2 --max-failures 10% --pause 5s -u 2m --queue 1m -l deploy --workdir /srv --idempotency-key k1 --type python'
+  const ran = await runRsm(['exec', ...options.split(' '), 'print(1)'], env)
+  t.is(ran.exit, 0, ran.stderr)
+  t.deepEqual(posted(server)?.body, {
+    script: { content: 'print(1)', type: 'PYTHON' },
+    target: { selector: 'web1&@tag:role:web!web9' },
+    params: { A: '1' },
+    secretParams: { PASSWORD: 'hush' },
+    strategy: 'ROLLING',
+    batchSize: [1, '50%'],
+    concurrency: 2,
+    maxFailures: '10%',
+    pauseSeconds: 5,
+    timeout: 120,
+    queueSeconds: 60,
+    runAs: 'deploy',
+    workDir: '/srv',
+    async: true,
+  })
+  t.is(posted(server)?.headers['idempotency-key'], 'k1')
+})
+
+test('a script comes from a file, from stdin, or from the store', async (t) => {
+  const task = taskOf([resultOf('web1')])
+  const script = { id: 9, name: 'deploy', content: 'true' }
+  const routes = { ...taskRoutes(task, []), 'GET /api/scripts': () => pageOf([script]) }
+  const bodies: unknown[] = []
+  const file = join(temporaryDirectory(t), 'check.py')
+  writeFileSync(file, 'print(1)\n')
+  for (const [argv, input] of [
+    [['--script', file], ''],
+    [['-'], 'echo from stdin\n'],
+    [['--script', 'deploy'], ''],
+  ] as const) {
+    const server = await startFakeServer(t, routes)
+    await runRsm(['exec', '-w', 'web1', ...argv], envFor(t, server), input)
+    bodies.push(posted(server)?.body)
+  }
+  t.like(bodies[0], { script: { content: 'print(1)\n', type: 'PYTHON', name: 'check.py' } })
+  t.like(bodies[1], { script: { content: 'echo from stdin\n', type: 'BASH' } })
+  t.like(bodies[2], { scriptId: 9 })
+})
+
+const exits: [string, Partial<Task['results'][number]>, number][] = [
+  ['its own code', { status: 'FAILED', exitCode: 7 }, 7],
+  ['124 after a timeout', { status: 'TIMEOUT', exitCode: -1 }, 124],
+  ['255 when lost', { status: 'LOST', exitCode: null }, 255],
+]
+for (const [title, result, exit] of exits)
+  test(`one host that failed: ${title}`, async (t) => {
+    const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1', result)]), []))
+    const ran = await runRsm(['exec', '-q', '-w', 'web1', 'x'], envFor(t, server))
+    t.is(ran.exit, exit)
+    t.regex(ran.stderr, new RegExp(`^rsm: web1: ${result.status}`))
+  })
+
+test('a host that is away is named with its reason and its doctor', async (t) => {
+  const away = resultOf('web1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
+  const server = await startFakeServer(t, {
+    ...taskRoutes(taskOf([away]), []),
+    'GET /api/hosts/1': () => hostNamed(1, 'web1', { status: 'OFFLINE', statusReason: 'never heard' }),
+  })
+  const ran = await runRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  t.is(ran.exit, 255)
+  t.regex(ran.stderr, /web1 is OFFLINE: never heard\n +rsm hosts doctor web1/)
+})
+
+test('--json prints the final task and no output of hosts', async (t) => {
+  const task = taskOf([resultOf('web1')])
+  const server = await startFakeServer(t, taskRoutes(task, [entryOf('web1', 'x\n')]))
+  const ran = await runRsm(['exec', '--json', '-w', 'web1', 'x'], envFor(t, server))
+  t.deepEqual(JSON.parse(ran.stdout), task)
+  t.is(ran.stderr, '')
+})
+
+test('an `end` without results is filled from the task', async (t) => {
+  const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 9 })])
+  const server = await startFakeServer(t, {
+    ...taskRoutes(task, []),
+    'GET /api/tasks/task-1/logs': (_seen, response) => {
+      const { results: _, ...summary } = task
+      const write = eventStream(response)
+      write('end', summary)
+      response.end()
+    },
+  })
+  t.is((await runRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))).exit, 9)
+})
+
+test('--detach prints the taskId and does not wait', async (t) => {
+  const server = await startFakeServer(t, {
+    'POST /api/tasks': () => ({ taskId: 'task-1', status: 'RUNNING', hostCount: 1 }),
+  })
+  const ran = await runRsm(['exec', '--detach', '-w', 'web1', 'x'], envFor(t, server))
+  t.is(ran.exit, 0)
+  t.is(ran.stdout, 'task-1\n')
+})
+
+test('--plan shows hosts, batches and the exact text, and runs nothing', async (t) => {
+  const hosts = ['web1', 'web2', 'web3', 'web10'].map((name, at) => hostNamed(at + 1, name))
+  const server = await startFakeServer(t, { 'GET /api/hosts': () => pageOf(hosts) })
+  const argv = ['exec', '--dry-run', '-w', 'web*', '--batch-size', '1,2', 'systemctl restart nginx']
+  const ran = await runRsm(argv, envFor(t, server))
+  t.is(ran.exit, 0, ran.stderr)
+  t.is(ran.stdout, 'batch 1 (1): web1\nbatch 2 (2): web[2-3]\nbatch 3 (1): web10\nsystemctl restart nginx\n')
+  t.is(posted(server), undefined)
+})
+
+/** A task that runs until it is cancelled. */
+function endless(t: ExecutionContext) {
+  const cancelled = taskOf([resultOf('web1', { status: 'CANCELLED', exitCode: null })], {
+    status: 'CANCELLED',
+  })
+  let end = () => {}
+  return startFakeServer(t, {
+    ...taskRoutes(cancelled, []),
+    'GET /api/tasks/task-1/logs': (_seen, response) => {
+      const write = eventStream(response)
+      write('output', entryOf('web1', 'working\n', { id: 1 }), 1)
+      end = () => {
+        write('end', cancelled)
+        response.end()
+      }
+    },
+    'POST /api/tasks/task-1/cancel': () => {
+      end()
+      return cancelled
+    },
+  })
+}
+
+const cancels = (server: FakeServer) => server.seen.filter((each) => each.path.endsWith('/cancel')).length
+
+for (const [signal, exit] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)
+  test(`without a terminal ${signal} cancels the task and exits ${exit}`, async (t) => {
+    const server = await endless(t)
+    const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+    await shows('web1: working')
+    child.kill(signal)
+    t.is((await done).exit, exit)
+    t.is(cancels(server), 1)
+  })
+
+test('SIGHUP cancels nothing', async (t) => {
+  const server = await endless(t)
+  const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  await shows('web1: working')
+  child.kill('SIGHUP')
+  t.is((await done).signal, 'SIGHUP')
+  t.is(cancels(server), 0)
+})
+
+test('--deadline cancels the whole task and exits 124', async (t) => {
+  const server = await endless(t)
+  const ran = await runRsm(['exec', '--deadline', '1s', '-w', 'web1', 'x'], envFor(t, server))
+  t.is(ran.exit, 124)
+  t.is(cancels(server), 1)
+})
+
+test('a closed stdout cancels nothing and is exit 141, silently', async (t) => {
+  const entries = Array.from({ length: 5000 }, () => entryOf('web1', `${'x'.repeat(200)}\n`))
+  const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), entries))
+  const { child, done } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  await once(child.stdout, 'data')
+  child.stdout.destroy()
+  const ran = await done
+  t.is(ran.exit, 141)
+  t.is(ran.stderr, '')
+  t.is(cancels(server), 0)
+})
+
+test('names of -w - come from stdin', async (t) => {
+  const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
+  await runRsm(['exec', '-w', '-', 'x'], envFor(t, server), 'web1\nweb2 db1\n')
+  t.like(posted(server)?.body, { target: { selector: 'web1,web2,db1' } })
+})
+
+test('logs pages through the whole log; -f follows to the end with exit 0', async (t) => {
+  const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 3 })])
+  const entries = [entryOf('web1', 'a\n', { id: 1 }), entryOf('web1', 'b\n', { id: 2 })]
+  const routes = taskRoutes(task, entries)
+  const follow = routes['GET /api/tasks/task-1/logs']
+  const server = await startFakeServer(t, {
+    ...routes,
+    'GET /api/tasks/task-1/logs': (seen, response) => {
+      if (seen.query.get('follow') === 'true') return follow?.(seen, response)
+      const after = Number(seen.query.get('after') ?? 0)
+      const page = entries.filter((entry) => entry.id > after).slice(0, 1)
+      return { taskId: 'task-1', entries: page, next: page.at(-1)?.id ?? after }
+    },
+  })
+  for (const argv of [
+    ['logs', 'task-1'],
+    ['logs', '-f', 'task-1'],
+    ['logs', 'task-1', '--host', 'WEB1'],
+  ]) {
+    const ran = await runRsm(argv, envFor(t, server))
+    t.is(ran.exit, 0, ran.stderr)
+    t.is(ran.stdout, 'web1: a\nweb1: b\n')
+  }
+  t.is((await runRsm(['logs', 'task-1', '--host', 'wbe1'], envFor(t, server))).exit, 5)
+})

@@ -1,0 +1,137 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+
+const cases: [string[], number, RegExp][] = [
+  [['hosts', 'list'], 3, /no server is known yet\n.*rsm login URL.*rsm quickstart/],
+  [
+    ['hosts', 'list', '--url', 'http://127.0.0.1:1'],
+    3,
+    /not logged in.*\n.*rsm login http:\/\/127.0.0.1:1, or set RSM_TOKEN/,
+  ],
+  [['hsots'], 2, /unknown command: hsots \(did you mean rsm hosts\?\)/],
+  [['exec', 'uptime'], 2, /no target.*\n.*--all/],
+  [['exec', '-w', 'web1'], 2, /nothing to run/],
+  [['exec', '-w', 'web1', '--bacth-size', '1', 'ls'], 2, /did you mean --batch-size/],
+  [
+    ['exec', '-w', 'web1', '--script', './missing.sh'],
+    2,
+    /cannot read \.\/missing\.sh: there is no such file/,
+  ],
+  [['exec', '-w', '-', '-'], 2, /no host names|both/],
+  [['exec', '-w', 'a', '--secret-param', 'TOKEN=x', 'ls'], 2, /arguments are seen by all/],
+  [['hosts', 'show'], 2, /missing HOST/],
+  [['hosts', 'list', '--limit', '0'], 2, /--limit|integer/],
+  [['login', 'rsm.example'], 2, /not a URL/],
+  [['login', 'http://127.0.0.1:1', '--username', 'a'], 2, /no terminal to ask on\n.*--password-stdin/],
+]
+for (const [argv, exit, message] of cases)
+  test(`rsm ${argv.join(' ')}: exit ${exit}, one line and what to do next`, async (t) => {
+    const ran = await runRsm(argv, cleanEnv(temporaryDirectory(t)))
+    t.is(ran.exit, exit, ran.stderr)
+    t.regex(ran.stderr, message)
+    t.regex(ran.stderr, /^rsm: /)
+    t.true(ran.stderr.split('\n').length <= 3, ran.stderr)
+    t.is(ran.stdout, '')
+  })
+
+test('with --json an error is one line of JSON on stderr, and stdout stays empty', async (t) => {
+  const ran = await runRsm(['hosts', 'list', '--json'], cleanEnv(temporaryDirectory(t)))
+  t.is(ran.stdout, '')
+  const { error } = JSON.parse(ran.stderr) as { error: Record<string, unknown> }
+  t.deepEqual(Object.keys(error), ['exit', 'code', 'message', 'errors', 'hint'])
+  t.like(error, { exit: 3, code: 'unauthenticated' })
+})
+
+test('a server that is down is exit 4', async (t) => {
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: 'http://127.0.0.1:1', RSM_TOKEN: 'x' })
+  const ran = await runRsm(['hosts', 'list'], env)
+  t.is(ran.exit, 4)
+  t.regex(ran.stderr, /cannot reach http:\/\/127\.0\.0\.1:1: connection refused/)
+})
+
+test('an unknown host is exit 5 and names the nearest', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': (_seen, response) =>
+      envelope(response, 400, {
+        errors: [{ field: 'selector', message: 'no such host: wbe1 (did you mean web1?)' }],
+      }),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const ran = await runRsm(['hosts', 'show', 'wbe1'], env)
+  t.is(ran.exit, 5)
+  t.is(ran.stderr, 'rsm: no such host: wbe1 (did you mean web1?)\n')
+})
+
+test('an empty fleet says how to join a host', async (t) => {
+  const server = await startFakeServer(t, { 'GET /api/hosts': () => pageOf([]) })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const ran = await runRsm(['hosts', 'list'], env)
+  t.is(ran.exit, 0)
+  t.regex(ran.stderr, /rsm hosts join/)
+})
+
+test('login reads the password from stdin, and stores the token for its owner and its URL only', async (t) => {
+  const server = await startFakeServer(t, {
+    'POST /api/auth/login': ({ body }) => {
+      t.deepEqual(body, { username: 'ann', password: 's3cret pass' })
+      return {
+        token: 'rsm_ses_1',
+        expiresAt: '2026-11-22T00:00:00.000Z',
+        user: { id: 1, username: 'ann', role: 'ADMIN' },
+      }
+    },
+    'GET /api/auth/me': ({ headers }) => {
+      t.is(headers.authorization, 'Bearer rsm_ses_1')
+      return { id: 1, username: 'ann', role: 'ADMIN' }
+    },
+    'POST /api/auth/logout': () => ({}),
+  })
+  const home = temporaryDirectory(t)
+  const env = cleanEnv(home)
+  const login = await runRsm(
+    ['login', server.url, '--username', 'ann', '--password-stdin'],
+    env,
+    's3cret pass\n',
+  )
+  t.is(login.exit, 0, login.stderr)
+  t.false((login.stdout + login.stderr).includes('rsm_ses_1'))
+  t.is(statSync(join(home, 'config/rsm/tokens.json')).mode & 0o777, 0o600)
+  const who = await runRsm(['whoami'], env)
+  t.is(who.stdout, `ann (ADMIN) at ${server.url}\n`)
+  t.is((await runRsm(['whoami', '--url', 'http://127.0.0.1:1'], env)).exit, 3)
+  t.is((await runRsm(['logout'], env)).exit, 0)
+  t.is((await runRsm(['whoami'], env)).exit, 3)
+  const gone = await runRsm(['context', 'remove', new URL(server.url).host, '--yes'], env)
+  t.is(gone.exit, 0, gone.stderr)
+})
+
+test('--json prints the data object and nothing else; -o names prints names', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': () => pageOf([hostNamed(1, 'web1'), hostNamed(2, 'web2')]),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const json = await runRsm(['hosts', 'list', '--json'], env)
+  t.is((JSON.parse(json.stdout) as { content: unknown[] }).content.length, 2)
+  t.is((await runRsm(['hosts', 'list', '-o', 'names'], env)).stdout, 'web1\nweb2\n')
+  t.regex((await runRsm(['hosts', 'list'], env)).stdout, /^ID +HOSTNAME +STATUS/)
+})
+
+test('a deletion without a terminal needs --yes', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': () => pageOf([hostNamed(1, 'web1')]),
+    'DELETE /api/hosts/1': () => ({ id: 1 }),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const refused = await runRsm(['hosts', 'remove', 'web1'], env, 'y\n')
+  t.is(refused.exit, 2)
+  t.regex(refused.stderr, /--yes/)
+  t.is((await runRsm(['hosts', 'remove', 'web1', '--yes'], env)).exit, 0)
+})
+
+test('rsm --version says name, version, platform and Node', async (t) => {
+  const ran = await runRsm(['--version'], cleanEnv(temporaryDirectory(t)))
+  t.regex(ran.stdout, /^rsm\/\d+\.\d+\.\d+ linux-\w+ node-v\d+\.\d+\.\d+\n$/)
+})

@@ -1,0 +1,136 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import test from 'ava'
+import { LiveOutput } from '../../src/ui/output/live.ts'
+import { entryOf, resultOf, taskOf } from '../fixtures/fake-server.ts'
+
+class Screen {
+  text = ''
+  readonly isTTY: boolean
+  readonly columns = 20
+  #waiting: { part: string; resolve: () => void }[] = []
+
+  constructor(isTTY = false) {
+    this.isTTY = isTTY
+  }
+
+  write(text: string): void {
+    this.text += text
+    this.#waiting = this.#waiting.filter(({ part, resolve }) => {
+      if (this.text.includes(part)) resolve()
+      return !this.text.includes(part)
+    })
+  }
+
+  shows(part: string): Promise<void> {
+    if (this.text.includes(part)) return Promise.resolve()
+    return new Promise((resolve) => this.#waiting.push({ part, resolve }))
+  }
+}
+
+interface Settings {
+  prefix?: boolean
+  raw?: boolean
+  alone?: boolean
+  tty?: boolean
+}
+
+function screens(settings: Settings = {}) {
+  const stdout = new Screen(settings.tty)
+  const stderr = new Screen(settings.tty)
+  const { prefix = true, raw = false, alone = false } = settings
+  const output = new LiveOutput({ stdout, stderr, prefix, raw, alone })
+  const say = (host: string, data: string, stream: 'stdout' | 'stderr' = 'stdout') =>
+    output.event({ type: 'output', entry: entryOf(host, data, { stream }) })
+  const task = taskOf([resultOf('web1')])
+  return { stdout, stderr, output, say, end: () => output.end(), task }
+}
+
+test('each line is written with its host, stderr on stderr', async (t) => {
+  const { say, stdout, stderr, end } = screens()
+  await say('web1', 'one\ntwo\n')
+  await say('web2', 'oops\n', 'stderr')
+  await end()
+  t.is(stdout.text, 'web1: one\nweb1: two\n')
+  t.is(stderr.text, 'web2: oops\n')
+})
+
+test('lines of many hosts are never torn, however their pieces mix', async (t) => {
+  const { say, stdout, end } = screens()
+  await say('web1', 'hel')
+  await say('web2', 'wor')
+  await delay(150)
+  await say('web1', 'lo\nnext')
+  await say('web2', 'ld\n')
+  await end()
+  t.is(stdout.text, 'web1: hello\nweb2: world\nweb1: next\n')
+})
+
+test('a line end that is cut in two is one line end', async (t) => {
+  const { say, stdout, end } = screens()
+  await say('web1', 'a\r')
+  await say('web1', '\nb\n')
+  await end()
+  t.is(stdout.text, 'web1: a\nweb1: b\n')
+})
+
+test('an unfinished line of a host that has ended is written, without waiting for the others', async (t) => {
+  const { say, stdout, output } = screens()
+  await say('web1', 'tail')
+  await output.event({ type: 'host', result: resultOf('web1') })
+  t.is(stdout.text, 'web1: tail\n')
+})
+
+test("the first part of a lone host's line shows while the line is under way", async (t) => {
+  const { say, stdout, end } = screens({ alone: true })
+  await say('web1', 'Password? ')
+  await stdout.shows('web1: Password? ')
+  await say('web1', 'ok\nnext\n')
+  await end()
+  t.is(stdout.text, 'web1: Password? ok\nweb1: next\n')
+})
+
+test('of a lone host no half control sequence gets through', async (t) => {
+  const { say, stdout, end } = screens({ alone: true })
+  await say('web1', 'a\u001b[3')
+  await stdout.shows('web1: a')
+  await say('web1', '1mb\n')
+  await end()
+  t.is(stdout.text, 'web1: ab\n')
+})
+
+test('on a terminal the first part shows within the width and is taken back before another line', async (t) => {
+  const { say, stdout, end } = screens({ tty: true })
+  await say('web1', 'a very long unfinished line')
+  await stdout.shows('web1: a very long u')
+  await say('web2', 'x\n')
+  await say('web1', '!\n')
+  await end()
+  t.is(stdout.text, 'web1: a very long u\r\u001b[Kweb2: x\nweb1: a very long unfinished line!\n')
+})
+
+test('control sequences are stripped, also those cut in two; --raw lets them through', async (t) => {
+  const clean = screens()
+  await clean.say('web1', 'a\u001b[3')
+  await clean.say('web1', '1mb\n')
+  t.is(clean.stdout.text, 'web1: ab\n')
+  const raw = screens({ raw: true })
+  await raw.say('web1', 'a\u001b[31mb\n')
+  t.is(raw.stdout.text, 'web1: a\u001b[31mb\n')
+})
+
+test("without a prefix a lone host's output is passed on as it is", async (t) => {
+  const { say, stdout, end } = screens({ prefix: false, alone: true, raw: true })
+  await say('web1', 'a\r\nb')
+  await end()
+  t.is(stdout.text, 'a\r\nb')
+  const cooked = screens({ prefix: false, alone: true })
+  await cooked.say('web1', 'x')
+  await cooked.end()
+  t.is(cooked.stdout.text, 'x')
+})
+
+test('a host that never ends its line takes no memory without bound', async (t) => {
+  const { say, stdout } = screens()
+  for (let count = 0; count < 20; count++) await say('web1', 'x'.repeat(100_000))
+  t.true(stdout.text.length > 1_000_000)
+})

@@ -1,0 +1,37 @@
+import test from 'ava'
+import type { Task, TaskResult } from '../../src/core/protocol/http/tasks.ts'
+import { exitOfTask, failureLines, summaryLine } from '../../src/ui/outcome.ts'
+import { resultOf, taskOf } from '../fixtures/fake-server.ts'
+
+const one: [string, Partial<TaskResult>, Partial<Task>, number][] = [
+  ['success', {}, {}, 0],
+  ['its remote code', { status: 'FAILED', exitCode: 3 }, {}, 3],
+  ['a remote code of 255', { status: 'FAILED', exitCode: 255 }, {}, 255],
+  ['killed by a signal', { status: 'FAILED', exitCode: 137, signal: 'SIGKILL' }, {}, 137],
+  ['failed without a code', { status: 'FAILED', exitCode: null, error: 'no such user' }, {}, 1],
+  ['a timeout', { status: 'TIMEOUT', exitCode: -1 }, {}, 124],
+  ['not reachable', { status: 'UNREACHABLE', exitCode: null }, {}, 255],
+  ['lost', { status: 'LOST', exitCode: null }, {}, 255],
+  ['cancelled', { status: 'CANCELLED', exitCode: null }, { status: 'CANCELLED' }, 130],
+]
+for (const [title, result, task, exit] of one)
+  test(`one host, ${title}: exit ${exit}`, (t) => {
+    t.is(exitOfTask(taskOf([resultOf('web1', result)], task)), exit)
+  })
+
+test('several hosts: 0 when all succeeded, else 1 whatever their codes, 130 when cancelled', (t) => {
+  const good = resultOf('web1')
+  t.is(exitOfTask(taskOf([good, resultOf('web2')])), 0)
+  t.is(exitOfTask(taskOf([good, resultOf('web2', { status: 'FAILED', exitCode: 7 })])), 1)
+  t.is(exitOfTask(taskOf([good, resultOf('web2', { status: 'TIMEOUT', exitCode: -1 })])), 1)
+  const cancelled = resultOf('web2', { status: 'CANCELLED', exitCode: null })
+  t.is(exitOfTask(taskOf([good, cancelled], { status: 'CANCELLED' })), 130)
+})
+
+test('failures are folded by reason, most hosts first', (t) => {
+  const failed = (name: string) => resultOf(name, { status: 'FAILED', exitCode: 3 })
+  const away = resultOf('db1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
+  const task = taskOf([resultOf('web9'), away, failed('web1'), failed('web2')])
+  t.deepEqual(failureLines(task), ['web[1-2]: FAILED, exit 3', 'db1: UNREACHABLE: no agent came in 0 s'])
+  t.is(summaryLine(task), '4 hosts: 1 SUCCESS, 1 UNREACHABLE, 2 FAILED in 1.2 s (task task-1)')
+})
