@@ -9,6 +9,7 @@ export interface Context {
   readonly url: string
   readonly username?: string
   readonly caFile?: string
+  readonly tlsFingerprint?: string
 }
 
 interface ConfigFile {
@@ -28,12 +29,14 @@ export interface ServerChoice {
   readonly context?: string | undefined
   readonly tokenFile?: string | undefined
   readonly caFile?: string | undefined
+  readonly tlsFingerprint?: string | undefined
 }
 
 export interface ChosenServer {
   readonly url: string
   readonly token: string | undefined
   readonly caFile: string | undefined
+  readonly tlsFingerprint: string | undefined
   /** The context that it comes from, if any. */
   readonly context: string | undefined
 }
@@ -151,7 +154,9 @@ export class Contexts {
       choice.caFile ??
       fromEnv('RSM_CA_FILE') ??
       (name === undefined ? undefined : file.contexts[name]?.caFile)
-    return { url, token, caFile, context: name }
+    const tlsFingerprint =
+      choice.tlsFingerprint ?? (name === undefined ? undefined : file.contexts[name]?.tlsFingerprint)
+    return { url, token, caFile, tlsFingerprint, context: name }
   }
 
   #named(file: ConfigFile, name: string): Context {

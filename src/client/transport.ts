@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import type { Agent as HttpsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
 import { RsmError } from '../core/errors.ts'
 
@@ -7,6 +8,8 @@ export interface Endpoint {
   readonly url: string
   /** PEM file of certificates that are trusted beside the system's. */
   readonly caFile?: string | undefined
+  /** SHA-256 of the one certificate that is trusted, instead of any authority. */
+  readonly tlsFingerprint?: string | undefined
 }
 
 interface Outgoing {
@@ -65,7 +68,7 @@ function unreachable(url: string, error: unknown): RsmError {
     ? 'its certificate is not trusted'
     : (meanings[code] ?? (error instanceof Error ? error.message : String(error)))
   const hint = untrusted
-    ? 'trust it with --ca-file FILE'
+    ? 'trust it with --ca-file FILE, or pin it with --tls-fingerprint SHA256'
     : 'is the server up? try another with --url or `rsm login URL`'
   return new RsmError('unreachable', `cannot reach ${url}: ${why}`, { hint, cause: error })
 }
@@ -101,8 +104,12 @@ export async function openTransport(endpoint: Endpoint): Promise<Send> {
   const base = new URL(endpoint.url)
   const { proxyFor } = await import('./proxy.ts')
   if (proxyFor(base, process.env)) {
+    if (endpoint.tlsFingerprint !== undefined)
+      throw new RsmError('usage', 'a certificate is not pinned through a proxy', {
+        hint: 'name the server in NO_PROXY, or trust it with --ca-file',
+      })
     const { openProxied } = await import('./proxied.ts')
-    return openProxied(endpoint, unreachable)
+    return openProxied(endpoint, (url, error) => unreachable(`${url} through the proxy`, error))
   }
   const secure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.
@@ -110,6 +117,10 @@ export async function openTransport(endpoint: Endpoint): Promise<Send> {
   const ca = secure ? await trusted(endpoint.caFile) : undefined
   // Idle sockets of an agent are unreferenced: they keep no process alive.
   const agent = new http.Agent({ keepAlive: true })
+  if (secure && endpoint.tlsFingerprint !== undefined) {
+    const { pin } = await import('./pinning.ts')
+    pin(agent as HttpsAgent, endpoint.tlsFingerprint)
+  }
   /** The server closed an idle socket just as it was taken again. */
   const stale = new Error('connection lost')
   const prefix = base.pathname.replace(/\/$/, '')

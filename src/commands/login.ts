@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { openClient } from '../client/client.ts'
@@ -28,7 +29,13 @@ export default class Login extends BaseCommand {
     const contexts = new Contexts()
     const asked = args.url === undefined ? undefined : normalUrl(args.url)
     const known =
-      asked === undefined ? this.server() : contexts.choose({ url: asked, caFile: flags['ca-file'] })
+      asked === undefined
+        ? this.server()
+        : contexts.choose({
+            url: asked,
+            caFile: flags['ca-file'],
+            tlsFingerprint: flags['tls-fingerprint'],
+          })
     const url = known.url
     const name = flags.context ?? known.context ?? new URL(url).host
     if (url.startsWith('http:') && !loopback.test(url))
@@ -37,10 +44,14 @@ export default class Login extends BaseCommand {
       flags.username ??
       ((await ask('Username [admin]: ', { instead: 'give it with --username' })).trim() || 'admin')
     const password = await readPassword(flags['password-stdin'], 'Password: ')
-    const caFile = known.caFile
-    const client = await openClient({ url, caFile })
+    const { caFile, tlsFingerprint } = known
+    const client = await openClient({ url, caFile, tlsFingerprint })
     const { token, expiresAt, user } = await client.auth.login({ username, password })
-    contexts.save(name, { url, username: user.username, ...(caFile === undefined ? {} : { caFile }) }, token)
+    const trust = {
+      ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
+      ...(tlsFingerprint === undefined ? {} : { tlsFingerprint }),
+    }
+    contexts.save(name, { url, username: user.username, ...trust }, token)
     this.print(`logged in to ${url} as ${user.username} (${user.role})`)
     this.hint('next: rsm hosts list')
     return { url, context: name, expiresAt, user }

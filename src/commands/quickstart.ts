@@ -9,6 +9,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import { stateDirectory } from '../ui/directories.ts'
 import { quickstartPassword } from '../ui/quickstart-password.ts'
+import { withSpinner } from '../ui/spinner.ts'
 import { TaskCommand } from '../ui/task-command.ts'
 import { aborted, endSoon, stopSignal } from '../ui/until-stopped.ts'
 
@@ -49,7 +50,9 @@ export default class Quickstart extends TaskCommand {
       )
       const { client, token } = await logIn(url, password)
       this.notice(`server at ${url}, data in ${directory}`)
-      const host = await this.#startAgent(client, join(directory, 'agent'), stop, undo)
+      const host = await withSpinner('waiting for the agent', () =>
+        this.#startAgent(client, join(directory, 'agent'), stop, undo),
+      )
       this.notice(`agent on host ${host.hostname} is ${host.status}`)
       this.notice(`running on it: ${firstCommand}`)
       const task = await this.#runFirst(client, host)

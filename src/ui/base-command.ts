@@ -14,6 +14,7 @@ export interface GlobalFlags {
   readonly context?: string | undefined
   readonly 'token-file'?: string | undefined
   readonly 'ca-file'?: string | undefined
+  readonly 'tls-fingerprint'?: string | undefined
   readonly quiet: boolean
   readonly utc: boolean
 }
@@ -33,6 +34,11 @@ export abstract class BaseCommand extends Command {
       helpGroup,
       helpValue: 'FILE',
       description: 'certificates to trust as well (RSM_CA_FILE)',
+    }),
+    'tls-fingerprint': string({
+      helpGroup,
+      helpValue: 'SHA256',
+      description: 'trust this certificate of the server only',
     }),
     quiet: boolean({ helpGroup, char: 'q', description: 'say nothing but errors' }),
     utc: boolean({ helpGroup, description: 'show times in UTC' }),
@@ -62,6 +68,7 @@ export abstract class BaseCommand extends Command {
       context,
       tokenFile: this.globals['token-file'],
       caFile: this.globals['ca-file'],
+      tlsFingerprint: this.globals['tls-fingerprint'],
     })
   }
 

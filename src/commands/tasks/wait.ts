@@ -2,6 +2,7 @@ import { string } from '@oclif/core/args'
 import { watchTask } from '../../client/watch.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { exitOfTask, failureLines, summaryLine } from '../../ui/outcome.ts'
+import { withSpinner } from '../../ui/spinner.ts'
 
 export default class TasksWait extends BaseCommand {
   static override summary = 'Wait until a task has ended; exits as exec does'
@@ -21,7 +22,11 @@ export default class TasksWait extends BaseCommand {
         query: { tail: 0 },
         onCut: (error) => this.notice(`${error.message}; trying again for 5 minutes`),
       })
-      for await (const event of events) if (event.type === 'end') break
+      const ended = async () => {
+        for await (const event of events) if (event.type === 'end') return
+      }
+      if (flags.quiet) await ended()
+      else await withSpinner(`waiting for ${task.taskId}`, ended)
       task = await client.tasks.get(args.task)
     }
     for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
