@@ -85,8 +85,8 @@ export class Api {
         // Only a connection that stood and was lost leaves a doubt worth waiting for; a server that is down is said at once.
         if (until === 0 && !isLost(error)) throw error
         if (error.code !== 'unreachable' && error.code !== 'unavailable') throw error
-        if (until === 0) until = Date.now() + repeatWindow
-        if (Date.now() >= until) throw error
+        if (until === 0) until = performance.now() + repeatWindow
+        if (performance.now() >= until) throw error
         await delay(repeatPause)
       }
     }
@@ -170,7 +170,9 @@ export class Api {
     const message = unknown ? faults.map((fault) => fault.message).join('; ') : envelope.message
     return new RsmError(code, message, {
       fields: faults,
-      ...(status === 401 ? { hint: `log in: rsm login ${this.url}, or set RSM_TOKEN` } : {}),
+      ...(status === 401 && this.#token !== undefined
+        ? { hint: `log in: rsm login ${this.url}, or set RSM_TOKEN` }
+        : {}),
       ...(retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) }),
     })
   }
