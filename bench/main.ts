@@ -36,10 +36,17 @@ function print(rows: readonly Row[]): void {
 }
 
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}\n`)
-const rows = await benchStore()
+const rows: Row[] = []
+const said = (what: string) => process.stderr.write(`measuring ${what} …\n`)
+said('the store')
+rows.push(...(await benchStore()))
+said(`a fleet of ${values.agents} agents`)
 const fleet = await startFleet(Number(values.agents))
 try {
-  rows.push(...(await benchMemory(fleet)), ...(await benchStartup(fleet)), ...(await benchExecution(fleet)))
+  for (const bench of [benchMemory, benchStartup, benchExecution]) {
+    said(bench.name.replace('bench', '').toLowerCase())
+    rows.push(...(await bench(fleet)))
+  }
 } finally {
   await fleet.stop()
 }

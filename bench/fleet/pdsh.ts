@@ -17,8 +17,6 @@ export async function startPdsh(
 ): Promise<{ run(command: string): Promise<number>; stop(): Promise<void> } | null> {
   if (!existsSync(sshd) || spawnSync('pdsh', ['-V']).status !== 0) return null
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-ssh-'))
-  // Loopback only: each address that pdsh will name is listened on by itself.
-  const addresses = Array.from({ length: hosts }, (_, index) => `127.0.0.${index + 1}`)
   const file = (name: string) => join(directory, name)
   for (const name of ['host', 'user'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file(name)])
@@ -32,7 +30,7 @@ export async function startPdsh(
     'UsePAM no',
     'MaxStartups 1000',
     'MaxSessions 1000',
-    ...addresses.map((address) => `ListenAddress ${address}:${port}`),
+    `ListenAddress 127.0.0.1:${port}`,
     `PidFile ${file('pid')}`,
   ]
   await writeFile(file('config'), `${settings.join('\n')}\n`)
@@ -47,18 +45,19 @@ export async function startPdsh(
     if (up) break
     await setTimeout(100)
   }
-  const options = `-p ${port} -i ${file('user')} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR`
+  // Every name leads to the one sshd on loopback.
+  const options = `-o HostName=127.0.0.1 -p ${port} -i ${file('user')} -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR`
   const env = { ...process.env, PDSH_SSH_ARGS_APPEND: options }
   return {
     run: (command) =>
       wholeProcess(
         'pdsh',
-        ['-S', '-R', 'ssh', '-l', userInfo().username, '-w', `127.0.0.[1-${hosts}]`, command],
+        ['-S', '-R', 'ssh', '-l', userInfo().username, '-w', `host[1-${hosts}]`, command],
         env,
       ),
     async stop() {
       server.kill('SIGTERM')
-      await once(server, 'exit')
+      if (server.exitCode === null && server.signalCode === null) await once(server, 'exit')
       await rm(directory, { recursive: true, force: true })
     },
   }
