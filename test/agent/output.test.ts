@@ -118,3 +118,13 @@ test('no more than 1 MiB is unacknowledged, and it goes on from the acknowledgem
   await server.completed('window')
   t.is(server.text('window').length, 5_000_000)
 })
+
+test('a script that empties its own output by `> /dev/stdout` loses nothing that was sent', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const script =
+    'for i in 1 2 3; do echo "kept $i"; sleep 0.3; echo "named $i" > /dev/stdout; sleep 0.3; done'
+  server.execute(agent.agentId, { taskId: 'emptied', script })
+  const complete = await server.completed('emptied')
+  t.is(server.text('emptied'), [1, 2, 3].map((i) => `kept ${i}\nnamed ${i}\n`).join(''))
+  t.is(complete.stdoutBytes, 45)
+})
