@@ -1,4 +1,5 @@
 import test from 'ava'
+import type { Clock } from '../../src/agent/clock.ts'
 import { linkedAgent } from '../helpers/agent.ts'
 
 test('output is exact over a link that is cut again and again while acknowledgements are lost', async (t) => {
@@ -121,4 +122,38 @@ test('on demand the link stands only while there is something to do', async (t) 
   await server.completed('asked')
   await server.until(() => server.socket === null, 'the link is closed')
   t.is(server.text('asked'), 'ran\n')
+})
+
+/** Time that passes a hundred times as fast. */
+const fast: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now() * 100,
+  after(delay, run) {
+    const timer = setTimeout(run, delay / 100)
+    return () => clearTimeout(timer)
+  },
+}
+
+test('F11 a link on which nothing comes back is given up after 30 s, and made anew', async (t) => {
+  const { server } = await linkedAgent(t, { clock: fast })
+  const dead = server.socket
+  dead?.pause()
+  await server.until(() => server.hellos.length >= 2, 'it links again')
+  t.not(server.socket, dead)
+})
+
+test('F12 an agent that was replaced by another with its identity waits before it comes back', async (t) => {
+  const delays: number[] = []
+  const clock: Clock = {
+    ...fast,
+    after(delay, run) {
+      delays.push(delay)
+      return fast.after(delay, run)
+    },
+  }
+  const { server } = await linkedAgent(t, { clock, random: () => 0 })
+  delays.length = 0
+  server.socket?.close(4409)
+  await server.linked(2)
+  t.true(delays.includes(5_000))
 })
