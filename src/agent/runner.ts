@@ -1,44 +1,20 @@
-import { mkdirSync, rmSync } from 'node:fs'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdirSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
-import { writeFileDurably } from '../disk/durable.ts'
-import { type Account, findAccount } from './account.ts'
-import type { Clock } from './clock.ts'
-import { type Containment, removeCgroup } from './containment.ts'
+import { findAccount } from './account.ts'
+import { removeCgroup } from './containment.ts'
 import { Execution, notRun } from './execution.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
-import type { Journal } from './journal.ts'
 import { launch, prepare, refusal } from './launch.ts'
-import type { Log } from './log.ts'
-import { type Machine, type ProcessId, startTimeOf } from './machine.ts'
+import { type ProcessId, startTimeOf } from './machine.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
+import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
+import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
-import type { Verify } from './verify.ts'
 
-const requestFile = 'request.json'
 const mostEarlyCancels = 10_000
-
-interface RunnerOptions {
-  readonly directory: string
-  readonly journal: Journal
-  readonly clock: Clock
-  readonly machine: Machine
-  readonly containment: Containment
-  readonly own: Account
-  readonly runAs: string
-  readonly allowRunAs: readonly string[]
-  readonly maxExecutions: number
-  readonly verify: Verify
-  readonly log: Log
-}
-
-/** Who wants to know: of new output or a new state, and of ends that are in no journal. */
-interface RunnerEvents {
-  changed(execution: Execution): void
-  answer(complete: ScriptComplete): void
-}
 
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
@@ -105,12 +81,12 @@ export class Runner {
     try {
       if (record?.cancelledAt)
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      const refused = this.#refusal(request)
+      const refused = refusal(request, this.#options.runAs, this.#options.allowRunAs)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
       this.#queue.push({ execution, request })
-      await writeFileDurably(join(execution.directory, requestFile), JSON.stringify(request), 0o600)
+      await keepRequest(execution.directory, request)
       if (execution.state !== 'QUEUED' || execution.isDurable) return
       journal.append({ e: 'received', taskId })
       await journal.sync()
@@ -128,10 +104,8 @@ export class Runner {
     if (execution) {
       execution.isCancelled = true
       execution.run?.end('CANCELLED')
-      const place = this.#queue.findIndex((waiting) => waiting.execution === execution)
-      if (place < 0) return
-      this.#queue.splice(place, 1)
-      this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+      if (this.#queue.some((waiting) => waiting.execution === execution))
+        this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
       this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
   }
@@ -172,17 +146,6 @@ export class Runner {
     return new Date(this.#options.clock.now()).toISOString()
   }
 
-  #refusal(request: ExecuteScript): { exitCode: number; error: string } | null {
-    const { runAs, allowRunAs } = this.#options
-    const user = request.runAs ?? runAs
-    if (user !== runAs && !allowRunAs.includes(user))
-      return {
-        exitCode: 126,
-        error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
-      }
-    return refusal(request)
-  }
-
   #start(execution: Execution, request: ExecuteScript): Promise<void> {
     const starting = this.#begin(execution, request).finally(() => this.#starting.delete(starting))
     this.#starting.add(starting)
@@ -212,7 +175,7 @@ export class Runner {
     await journal.sync()
     execution.isDurable = true
     execution.started = started
-    rmSync(join(directory, requestFile), { force: true })
+    dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, directory, account, cgroup)
@@ -289,6 +252,8 @@ export class Runner {
     if (cgroup) removeCgroup(cgroup)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
+    const place = this.#queue.findIndex((waiting) => waiting.execution === execution)
+    if (place >= 0) this.#queue.splice(place, 1)
     execution.isDurable = true
     execution.ended(complete)
     this.#note({ e: 'ended', taskId, complete })
@@ -308,13 +273,13 @@ export class Runner {
   }
 
   async #requeue(execution: Execution): Promise<void> {
-    const text = await readFile(join(execution.directory, requestFile), 'utf8').catch(() => null)
-    if (text === null)
-      return this.#end(
+    const request = await keptRequest(execution.directory)
+    if (request) this.#queue.push({ execution, request })
+    else
+      this.#end(
         execution,
         notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' }),
       )
-    this.#queue.push({ execution, request: JSON.parse(text) as ExecuteScript })
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
