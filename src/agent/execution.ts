@@ -34,6 +34,8 @@ export class Execution {
   /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
   isDurable = false
   isCancelled = false
+  /** The server of this link knows nothing of it: it is not told any more. */
+  isForgotten = false
   started: Started | null = null
   run: Run | null = null
   complete: ScriptComplete | null = null

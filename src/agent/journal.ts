@@ -74,6 +74,13 @@ export class Journal {
     this.compact()
   }
 
+  /** Cancels whose execution has not come. */
+  get earlyCancels(): number {
+    let count = 0
+    for (const record of this.records.values()) if (record.cancelledAt && !record.complete) count += 1
+    return count
+  }
+
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.compact()

@@ -61,8 +61,18 @@ export interface Refusal {
   readonly error: string
 }
 
-/** Checks what can be known before the start: interpreter, params, working directory. */
-export function refusal(request: ExecuteScript): Refusal | null {
+/** Checks what can be known before the start: user, interpreter, params, working directory. */
+export function refusal(
+  request: ExecuteScript,
+  runAs: string,
+  allowRunAs: readonly string[],
+): Refusal | null {
+  const user = request.runAs ?? runAs
+  if (user !== runAs && !allowRunAs.includes(user))
+    return {
+      exitCode: 126,
+      error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
+    }
   const [program = ''] = interpreters[request.scriptType]
   if (!findInPath(program)) return { exitCode: 127, error: `${program} is not installed on this host` }
   for (const [name, value] of Object.entries(request.params))

@@ -259,7 +259,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       pulse.stop()
       await link.close()
       uplink.end()
-      runner.stop()
+      await runner.stop()
       cancelProbe()
       cancelIdle()
       for (const close of opened) await close()

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync } from 'node:fs'
+import { closeSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Stream } from '../core/protocol/http/tasks.ts'
 import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
-import { incompleteTail, orphanedHead } from './utf8.ts'
+import { headOf, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
+import { incompleteTail } from './utf8.ts'
 
 const chunkBytes = 64 * 1024
 const tailBytes = 64 * 1024
@@ -24,18 +25,6 @@ interface OutputSummary {
   truncated: boolean
 }
 
-interface Spool {
-  readonly stream: Stream
-  readonly path: string
-  readonly fd: number
-  /** Bytes from the beginning that have been cut into chunks. */
-  cut: number
-  /** Bytes that were taken out of the file where it could not be made sparse. */
-  dropped: number
-  /** Bytes up to which the middle was given back. */
-  freed: number
-}
-
 /**
  * The output of one execution: two spool files that the script writes, and the index of the chunks they were cut into.
  * Past `maxBytes` over both, the head and the last 64 KiB are kept (contract §4), a smaller tail when the limit is
@@ -54,10 +43,7 @@ export class Output {
     this.#maxBytes = maxBytes
     this.#headBytes = maxBytes - Math.min(tailBytes, Math.floor(maxBytes / 2))
     this.#index = new ChunkIndex(join(directory, 'chunks'))
-    this.#spools = (['stdout', 'stderr'] as const).map((stream) => {
-      const path = join(directory, stream)
-      return { stream, path, fd: openSync(path, 'a+', 0o600), cut: 0, dropped: 0, freed: 0 }
-    })
+    this.#spools = [openSpool(directory, 'stdout'), openSpool(directory, 'stderr')]
     this.#restore(isFinished)
   }
 
@@ -74,7 +60,7 @@ export class Output {
       return { stream: entry.length === 0 ? 'stdout' : 'stderr', data, bytes: data.length }
     }
     const bytes = Buffer.alloc(entry.length)
-    const got = readSync(this.#spool(entry.kind).fd, bytes, 0, entry.length, entry.offset)
+    const got = readAt(this.#spool(entry.kind), bytes, entry.offset)
     return { stream: entry.kind, data: bytes.toString('utf8', 0, got), bytes: entry.length }
   }
 
@@ -136,6 +122,7 @@ export class Output {
       sequence += 1
     }
     this.#index.truncate(sequence)
+    for (const spool of this.#spools) remember(spool)
   }
 
   #cutUpTo(limit: number, isFinal: boolean): boolean {
@@ -158,7 +145,9 @@ export class Output {
 
   #append(entry: ChunkEntry & { kind: Stream }): void {
     this.#index.append(entry)
-    this.#spool(entry.kind).cut = entry.offset + entry.length
+    const spool = this.#spool(entry.kind)
+    spool.cut = entry.offset + entry.length
+    remember(spool)
   }
 
   #cutTail(): void {
@@ -194,7 +183,7 @@ export class Output {
     const length = to - from
     const child = spawn(
       'fallocate',
-      ['--punch-hole', '--offset', String(from), '--length', String(length), spool.path],
+      ['--punch-hole', '--offset', String(from - spool.origin), '--length', String(length), spool.path],
       { stdio: 'ignore' },
     )
     let isSettled = false
@@ -202,29 +191,14 @@ export class Output {
       if (isSettled || this.#isClosed) return
       isSettled = true
       const now = size(spool)
-      ftruncateSync(spool.fd, spool.cut)
+      ftruncateSync(spool.fd, Math.max(0, spool.cut - spool.origin))
       spool.dropped += now - spool.cut
       spool.freed = spool.cut
+      spool.seen = spool.cut
     }
     child.once('error', fallBack)
     child.once('exit', (code) => {
       if (code !== 0) fallBack()
     })
   }
-}
-
-function size(spool: Spool): number {
-  return fstatSync(spool.fd).size
-}
-
-/** The last bytes before `end`: enough to see whether a character is split there. */
-function tailOf(spool: Spool, end: number): Uint8Array {
-  const from = Math.max(spool.cut, end - 4)
-  const bytes = Buffer.alloc(end - from)
-  return bytes.subarray(0, readSync(spool.fd, bytes, 0, bytes.length, from))
-}
-
-function headOf(spool: Spool, start: number): number {
-  const bytes = Buffer.alloc(4)
-  return orphanedHead(bytes.subarray(0, readSync(spool.fd, bytes, 0, 4, start)))
 }

@@ -83,6 +83,8 @@ export class Pulse {
         status: await health(dataDir),
         uptime: Math.floor((clock.monotonic() - this.#bootedAt) / 1000),
       })
+      // An answer to an agent that has stopped meanwhile must open no link.
+      if (this.#isStopped) return
       this.#answered()
       await this.#follow(ack)
       delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)

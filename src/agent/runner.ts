@@ -1,62 +1,37 @@
-import { type FSWatcher, mkdirSync, watch } from 'node:fs'
-import { readdir, readFile, rm } from 'node:fs/promises'
+import { mkdirSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
-import { writeFileDurably } from '../disk/durable.ts'
-import { type Account, findAccount } from './account.ts'
-import type { Clock } from './clock.ts'
-import { type Containment, endTree, removeCgroup } from './containment.ts'
+import { findAccount } from './account.ts'
+import { removeCgroup } from './containment.ts'
 import { Execution, notRun } from './execution.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
-import type { Journal } from './journal.ts'
-import { launch, prepare, readExit, refusal } from './launch.ts'
-import type { Log } from './log.ts'
-import { isAlive, type Machine, type ProcessId, startTimeOf, wrapperOf } from './machine.ts'
-import { type Outcome, outcome, Run } from './run.ts'
-import type { Verify } from './verify.ts'
+import { launch, prepare, refusal } from './launch.ts'
+import { type ProcessId, startTimeOf } from './machine.ts'
+import { untilGone, whatBecameOf } from './recovery.ts'
+import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
+import { type Outcome, Run } from './run.ts'
+import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
+import { SpoolWatch } from './spool-watch.ts'
 
-const requestFile = 'request.json'
-/** Catches what fs.watch missed. */
-const lookEvery = 1_000
-/** How soon the end of a script is seen that an earlier agent started. */
-const adoptedLookEvery = 50
-const earlyCancels = 10_000
-
-interface RunnerOptions {
-  readonly directory: string
-  readonly journal: Journal
-  readonly clock: Clock
-  readonly machine: Machine
-  readonly containment: Containment
-  readonly own: Account
-  readonly runAs: string
-  readonly allowRunAs: readonly string[]
-  readonly maxExecutions: number
-  readonly verify: Verify
-  readonly log: Log
-}
-
-/** Who wants to know: of new output or a new state, and of ends that are in no journal. */
-interface RunnerEvents {
-  changed(execution: Execution): void
-  answer(complete: ScriptComplete): void
-}
+const mostEarlyCancels = 10_000
 
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
   readonly executions: Map<string, Execution> = new Map()
   readonly #options: RunnerOptions
   readonly #queue: { execution: Execution; request: ExecuteScript }[] = []
-  readonly #watchers = new Map<string, FSWatcher>()
+  readonly #spools: SpoolWatch
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
+  readonly #starting = new Set<Promise<void>>()
   #running = 0
   #isStopped = false
   #isDraining = false
   #whenIdle: (() => void) | undefined
-  #stopLooking: () => void = () => {}
 
   constructor(options: RunnerOptions) {
     this.#options = options
+    this.#spools = new SpoolWatch(options.clock, (execution) => this.#events.changed(execution))
   }
 
   subscribe(events: RunnerEvents): void {
@@ -106,12 +81,12 @@ export class Runner {
     try {
       if (record?.cancelledAt)
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      const refused = this.#refusal(request)
+      const refused = refusal(request, this.#options.runAs, this.#options.allowRunAs)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
       this.#queue.push({ execution, request })
-      await writeFileDurably(join(execution.directory, requestFile), JSON.stringify(request), 0o600)
+      await keepRequest(execution.directory, request)
       if (execution.state !== 'QUEUED' || execution.isDurable) return
       journal.append({ e: 'received', taskId })
       await journal.sync()
@@ -129,11 +104,9 @@ export class Runner {
     if (execution) {
       execution.isCancelled = true
       execution.run?.end('CANCELLED')
-      const place = this.#queue.findIndex((waiting) => waiting.execution === execution)
-      if (place < 0) return
-      this.#queue.splice(place, 1)
-      this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    } else if (!journal.records.has(taskId) && journal.records.size < earlyCancels)
+      if (this.#queue.some((waiting) => waiting.execution === execution))
+        this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+    } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
       this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
   }
 
@@ -158,11 +131,11 @@ export class Runner {
     })
   }
 
-  /** Leaves what runs to the next agent. */
-  stop(): void {
+  /** Leaves what runs to the next agent; what was about to start does so first, as the journal says that it did. */
+  async stop(): Promise<void> {
     this.#isStopped = true
-    this.#stopLooking()
-    for (const watcher of this.#watchers.values()) watcher.close()
+    await Promise.allSettled(this.#starting)
+    this.#spools.stop()
     for (const execution of this.executions.values()) {
       execution.run?.leave()
       execution.close()
@@ -173,18 +146,13 @@ export class Runner {
     return new Date(this.#options.clock.now()).toISOString()
   }
 
-  #refusal(request: ExecuteScript): { exitCode: number; error: string } | null {
-    const { runAs, allowRunAs } = this.#options
-    const user = request.runAs ?? runAs
-    if (user !== runAs && !allowRunAs.includes(user))
-      return {
-        exitCode: 126,
-        error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
-      }
-    return refusal(request)
+  #start(execution: Execution, request: ExecuteScript): Promise<void> {
+    const starting = this.#begin(execution, request).finally(() => this.#starting.delete(starting))
+    this.#starting.add(starting)
+    return starting
   }
 
-  async #start(execution: Execution, request: ExecuteScript): Promise<void> {
+  async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
     const { journal, clock, machine, own } = this.#options
     const { taskId, directory } = execution
     this.#running += 1
@@ -207,13 +175,13 @@ export class Runner {
     await journal.sync()
     execution.isDurable = true
     execution.started = started
-    if (this.#isStopped) return
+    dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, directory, account, cgroup)
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#note({ e: 'spawned', taskId, ...root })
-    this.#supervise(execution, started, root, exited, clock.monotonic())
+    if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
   #supervise(
@@ -225,12 +193,7 @@ export class Runner {
   ): void {
     const { clock, log } = this.#options
     const { taskId, directory } = execution
-    const watcher = watch(directory, { persistent: false }, (_, name) => {
-      if (name === 'stdout' || name === 'stderr') this.#events.changed(execution)
-    })
-    watcher.on('error', () => watcher.close())
-    this.#watchers.set(taskId, watcher)
-    this.#look()
+    this.#spools.add(execution)
     const run = new Run({
       tree: { taskId, root, cgroup: started.cgroup },
       directory,
@@ -287,9 +250,10 @@ export class Runner {
     const { taskId } = execution
     const cgroup = execution.started?.cgroup
     if (cgroup) removeCgroup(cgroup)
-    this.#watchers.get(taskId)?.close()
-    this.#watchers.delete(taskId)
+    this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
+    const place = this.#queue.findIndex((waiting) => waiting.execution === execution)
+    if (place >= 0) this.#queue.splice(place, 1)
     execution.isDurable = true
     execution.ended(complete)
     this.#note({ e: 'ended', taskId, complete })
@@ -297,10 +261,7 @@ export class Runner {
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#events.changed(execution)
     this.#startNext()
-    if (this.#running === 0) {
-      this.#stopLooking()
-      this.#whenIdle?.()
-    }
+    if (this.#running === 0) this.#whenIdle?.()
   }
 
   #startNext(): void {
@@ -311,24 +272,14 @@ export class Runner {
     }
   }
 
-  #look(): void {
-    this.#stopLooking()
-    if (this.#isStopped) return
-    this.#stopLooking = this.#options.clock.after(lookEvery, () => {
-      for (const execution of this.executions.values())
-        if (execution.state === 'RUNNING' && execution.run) this.#events.changed(execution)
-      this.#look()
-    })
-  }
-
   async #requeue(execution: Execution): Promise<void> {
-    const text = await readFile(join(execution.directory, requestFile), 'utf8').catch(() => null)
-    if (text === null)
-      return this.#end(
+    const request = await keptRequest(execution.directory)
+    if (request) this.#queue.push({ execution, request })
+    else
+      this.#end(
         execution,
         notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' }),
       )
-    this.#queue.push({ execution, request: JSON.parse(text) as ExecuteScript })
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
@@ -336,34 +287,11 @@ export class Runner {
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
-    const isSameBoot = machine.bootId() === started.bootId
-    const root = isSameBoot ? (record.spawned ?? wrapperOf(record.taskId)) : null
-    if (root && isAlive(root)) {
-      const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
-      this.#supervise(execution, started, root, this.#gone(root), clock.monotonic() - elapsed)
-      if (record.ending) execution.run?.end(record.ending)
-      return
-    }
-    const exit = readExit(execution.directory)
-    if (exit === null && record.ending && isSameBoot)
-      await endTree({ taskId: record.taskId, root, cgroup: started.cgroup })
-    const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
-    if (exit !== null || record.ending)
-      return this.#finish(execution, started, outcome(exit, record.ending, duration))
-    const error = isSameBoot
-      ? 'its processes were gone when the agent came back, and left no exit code'
-      : 'the host was restarted while it ran'
-    return this.#finish(execution, started, { exitCode: 255, status: 'LOST', signal: null, error, duration })
-  }
-
-  #gone(root: ProcessId): Promise<void> {
-    return new Promise((resolve) => {
-      const look = () => {
-        if (this.#isStopped) return
-        if (isAlive(root)) this.#options.clock.after(adoptedLookEvery, look)
-        else resolve()
-      }
-      look()
-    })
+    const found = await whatBecameOf(record, started, execution.directory, machine)
+    if ('outcome' in found) return this.#finish(execution, started, found.outcome)
+    const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
+    const exited = untilGone(found.root, clock, () => this.#isStopped)
+    this.#supervise(execution, started, found.root, exited, clock.monotonic() - elapsed)
+    if (record.ending) execution.run?.end(record.ending)
   }
 }

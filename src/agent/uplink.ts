@@ -58,6 +58,7 @@ export class Uplink {
     this.#sending = sending
     const named = [...this.#runner.executions.values()].filter((execution) => execution.isDurable)
     return named.map((execution) => {
+      execution.isForgotten = false
       const { taskId, state, lastSequence } = execution
       this.#progressOf(taskId).awaitsAck = true
       return { taskId, state, lastSequence }
@@ -89,7 +90,10 @@ export class Uplink {
   /** An ERROR of the server about a message of ours. */
   refused(refId: string | null, code: number): void {
     const taskId = refId === null ? undefined : this.#sentFor.get(refId)
-    if (taskId !== undefined && notOurs.has(code)) this.#letGo(taskId)
+    const execution = taskId === undefined ? undefined : this.#runner.executions.get(taskId)
+    if (!execution || !notOurs.has(code)) return
+    execution.isForgotten = true
+    this.#letGo(execution.taskId)
   }
 
   /** There is room in the socket again. */
@@ -133,6 +137,7 @@ export class Uplink {
   }
 
   #changed(execution: Execution): void {
+    if (execution.isForgotten && execution.state === 'EXITED') return this.#letGo(execution.taskId)
     if (execution.state === 'EXITED') return this.#pump(execution)
     if (!execution.run) return
     const progress = this.#progressOf(execution.taskId)
@@ -150,7 +155,7 @@ export class Uplink {
     if (execution.run) execution.output().bound()
     const sending = this.#sending
     const progress = this.#progressOf(execution.taskId)
-    if (!sending || progress.awaitsAck || progress.completeSent) return
+    if (!sending || progress.awaitsAck || progress.completeSent || execution.isForgotten) return
     const last = execution.complete?.lastSequence ?? Number.POSITIVE_INFINITY
     while (progress.next <= last) {
       if (progress.inFlightBytes >= window || progress.inFlight.length >= windowChunks || !sending.hasRoom())

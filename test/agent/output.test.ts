@@ -1,4 +1,6 @@
 import { appendFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import test from 'ava'
 import { Output } from '../../src/agent/output.ts'
 import { linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
@@ -117,4 +119,21 @@ test('no more than 1 MiB is unacknowledged, and it goes on from the acknowledgem
   server.send('SCRIPT_ACK', { taskId: 'window', sequence: server.stored('window') })
   await server.completed('window')
   t.is(server.text('window').length, 5_000_000)
+})
+
+test('a script that empties its own output by `> /dev/stdout` loses nothing that was sent', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const seen = (step: string) => `while [ ! -e ${dataDir}/${step} ]; do sleep 0.02; done`
+  const steps = [1, 2, 3].flatMap((i) => [`kept ${i}`, `named ${i}`])
+  const script = steps
+    .map((step, at) => `echo "${step}"${at % 2 ? ' > /dev/stdout' : ''}; ${seen(String(at))}`)
+    .join('\n')
+  server.execute(agent.agentId, { taskId: 'emptied', script })
+  for (const [at, step] of steps.entries()) {
+    await server.until(() => server.text('emptied').includes(step), `${step} arrives`)
+    await writeFile(join(dataDir, String(at)), '')
+  }
+  const complete = await server.completed('emptied')
+  t.is(server.text('emptied'), [1, 2, 3].map((i) => `kept ${i}\nnamed ${i}\n`).join(''))
+  t.is(complete.stdoutBytes, 45)
 })

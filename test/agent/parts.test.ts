@@ -1,0 +1,134 @@
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { Backoff } from '../../src/agent/backoff.ts'
+import { notRun } from '../../src/agent/execution.ts'
+import { Journal } from '../../src/agent/journal.ts'
+import { MetricsBuffer } from '../../src/agent/metrics-buffer.ts'
+import { proxyFor } from '../../src/agent/proxy.ts'
+import { incompleteTail } from '../../src/agent/utf8.ts'
+import { temporaryDirectory } from '../helpers/agent.ts'
+
+test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) => {
+  const backoff = new Backoff(() => 0)
+  const delays = Array.from({ length: 8 }, () => backoff.next())
+  t.deepEqual(delays, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000])
+  backoff.reset()
+  t.is(backoff.next(), 5_000)
+})
+
+test('backoff spreads a fleet by chance, and never waits longer for it', (t) => {
+  const chances = [0, 0.5, 0.999]
+  t.deepEqual(
+    chances.map((chance) => new Backoff(() => chance).next()),
+    [5_000, 4_375, 3_751],
+  )
+  for (const chance of chances) {
+    const quick = new Backoff(() => chance).quick()
+    t.true(quick >= 200 && quick <= 1_000)
+  }
+})
+
+test('a journal with a torn last line opens without it', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const first = new Journal(path, Date.now)
+  first.append({ e: 'received', taskId: 'a' })
+  first.close()
+  appendFileSync(path, '{"e":"received","task')
+  const second = new Journal(path, Date.now)
+  t.deepEqual([...second.records.keys()], ['a'])
+  t.is(second.storeId, first.storeId)
+  second.append({ e: 'received', taskId: 'b' })
+  await second.sync()
+  second.close()
+  const third = new Journal(path, Date.now)
+  t.deepEqual([...third.records.keys()], ['a', 'b'])
+  third.close()
+})
+
+test('a journal that is damaged in the middle is refused with file and offset', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const journal = new Journal(path, Date.now)
+  for (const taskId of ['a', 'b', 'c']) journal.append({ e: 'received', taskId })
+  journal.close()
+  const lines = readFileSync(path, 'utf8').split('\n')
+  lines[2] = '{damaged'
+  writeFileSync(path, lines.join('\n'))
+  t.throws(() => new Journal(path, Date.now), { message: /journal is damaged at offset \d+/ })
+})
+
+test('an empty journal names itself anew, so that the server knows what was lost', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const first = new Journal(path, Date.now)
+  first.close()
+  truncateSync(path, 0)
+  const second = new Journal(path, Date.now)
+  second.close()
+  t.not(second.storeId, first.storeId)
+})
+
+test('a tombstone is kept for 24 hours, what is not acknowledged for good', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  let now = 1_000_000
+  const journal = new Journal(path, () => now)
+  for (const taskId of ['old', 'open']) {
+    journal.append({ e: 'ended', taskId, complete: notRun(taskId, new Date(0).toISOString(), {}) })
+  }
+  journal.append({ e: 'acknowledged', taskId: 'old', at: now })
+  now += 24 * 3600 * 1000
+  journal.compact()
+  t.deepEqual([...journal.records.keys()], ['old', 'open'])
+  now += 1
+  journal.compact()
+  t.deepEqual([...journal.records.keys()], ['open'])
+  journal.close()
+})
+
+test('the buffer of metrics keeps one hour, the newest', async (t) => {
+  const path = join(await temporaryDirectory(t), 'metrics.jsonl')
+  const buffer = await MetricsBuffer.open(path)
+  const sample = (at: number) => ({
+    timestamp: new Date(at * 1000).toISOString(),
+    cpu: { usagePercent: 1, loadAvg1m: 0, loadAvg5m: 0, loadAvg15m: 0 },
+    memory: { totalMB: 1, usedMB: 0, availableMB: 1, usagePercent: 0 },
+    disk: [],
+    network: { rxBytesPerSec: 0, txBytesPerSec: 0, connections: 0 },
+  })
+  for (let at = 0; at < 100; at += 1) await buffer.push(sample(at), 60)
+  t.is(buffer.size, 60)
+  const reopened = await MetricsBuffer.open(path)
+  t.true(reopened.size >= 60 && reopened.size < 70)
+  const sent: string[] = []
+  await reopened.drain(async ({ timestamp }) => void sent.push(timestamp))
+  t.is(sent.at(-1), sample(99).timestamp)
+  t.is((await MetricsBuffer.open(path)).size, 0)
+})
+
+const tails = [
+  [[0x61], 0],
+  [[0xc3], 1],
+  [[0xc3, 0xa9], 0],
+  [[0xe2, 0x82], 2],
+  [[0xf0, 0x9f, 0x98], 3],
+  [[0xf0, 0x9f, 0x98, 0x80], 0],
+  [[0x80, 0x80, 0x80], 0],
+  [[0xff], 0],
+] as const
+for (const [bytes, held] of tails)
+  test(`${held} bytes of ${JSON.stringify(bytes)} wait for the rest of a character`, (t) => {
+    t.is(incompleteTail(Uint8Array.from(bytes)), held)
+  })
+
+const proxies = [
+  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128' }, 'p:3128'],
+  ['http://rsm.example', { HTTPS_PROXY: 'http://p:3128' }, null],
+  ['http://rsm.example', { http_proxy: 'p:3128' }, 'p:3128'],
+  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128', NO_PROXY: 'other, .example' }, null],
+  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128', NO_PROXY: 'ample' }, 'p:3128'],
+  ['https://rsm.example:8443', { HTTPS_PROXY: 'http://p:3128', no_proxy: 'rsm.example:443' }, 'p:3128'],
+  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128', NO_PROXY: '*' }, null],
+] as const
+for (const [url, environment, proxy] of proxies)
+  test(`${url} with ${JSON.stringify(environment)} goes ${proxy ? `through ${proxy}` : 'directly'}`, (t) => {
+    t.is(proxyFor(new URL(url), environment)?.host ?? null, proxy)
+  })

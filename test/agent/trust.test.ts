@@ -1,0 +1,103 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { linkedAgent } from '../helpers/agent.ts'
+
+test('unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const script = `touch ${dataDir}/ran`
+  const good = (taskId: string) => server.request(agent.agentId, { taskId, script })
+  const { signature: _, ...unsigned } = good('unsigned')
+  const messages = [
+    [unsigned, /missing/],
+    [{ ...good('altered'), script: `${script} # altered` }, /does not verify/],
+    [{ ...good('param'), params: { ADDED: '1' } }, /does not verify/],
+    [server.request('another-agent', { taskId: 'other', script }), /does not verify/],
+    [server.request(agent.agentId, { taskId: 'expired', script }, -1_000), /expired/],
+    [{ ...good('key'), keyId: 'k2' }, /key k2/],
+  ] as const
+  for (const [message, reason] of messages) {
+    server.of(message.taskId)
+    server.send('EXECUTE_SCRIPT', message)
+    const complete = await server.completed(message.taskId)
+    t.is(complete.exitCode, 126)
+    t.is(complete.status, 'FAILED')
+    t.is(complete.lastSequence, -1)
+    t.regex(complete.error ?? '', reason)
+  }
+  t.throws(() => statSync(join(dataDir, 'ran')))
+})
+
+test('a forged message does not keep the true one from running', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const request = server.request(agent.agentId, { taskId: 'true-one', script: 'echo ran' })
+  server.of('true-one')
+  server.send('EXECUTE_SCRIPT', { ...request, script: 'echo forged' })
+  await server.completed('true-one')
+  server.send('EXECUTE_SCRIPT', request)
+  await server.until(() => server.text('true-one') !== '', 'the true one runs')
+  t.is(server.text('true-one'), 'ran\n')
+})
+
+test('expiry is judged by the server’s clock, however wrong the host’s own is', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  t.pass()
+  server.clockSkew = 86_400_000
+  server.socket?.terminate()
+  await server.linked(2)
+  server.execute(agent.agentId, { taskId: 'skewed', script: 'echo ran' })
+  t.is((await server.completed('skewed')).status, 'SUCCESS')
+})
+
+test('with allowUnsigned a server that does not sign is served', async (t) => {
+  const { server, agent } = await linkedAgent(t, { allowUnsigned: true })
+  const {
+    signature: _,
+    keyId: __,
+    expiry: ___,
+    ...unsigned
+  } = server.request(agent.agentId, { taskId: 'plain' })
+  server.of('plain')
+  server.send('EXECUTE_SCRIPT', unsigned)
+  t.is((await server.completed('plain')).status, 'SUCCESS')
+})
+
+test('identity and journal are for their owner only, and no script stays behind', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  server.execute(agent.agentId, {
+    taskId: 'kept',
+    script: 'echo $SECRET # script-text',
+    params: { SECRET: 'secret-param' },
+  })
+  await server.completed('kept')
+  for (const name of ['identity.json', 'journal']) t.is(statSync(join(dataDir, name)).mode & 0o077, 0, name)
+  t.notRegex(readFileSync(join(dataDir, 'journal'), 'utf8'), /secret-param|script-text/)
+})
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
+
+asRoot('runAs drops to the user, groups and all, and /dev/stdout stays writable', async (t) => {
+  const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
+  const script =
+    'id -un; id -Gn; echo "$HOME $USER"; echo through-name >> /dev/stdout; grep NoNewPrivs /proc/self/status'
+  server.execute(agent.agentId, { taskId: 'as-nobody', script, runAs: 'nobody', workDir: '/' })
+  const complete = await server.completed('as-nobody')
+  const [user, groups, home, named, privileges] = server.text('as-nobody').split('\n')
+  t.is(complete.error, null)
+  t.is(user, 'nobody')
+  t.is(groups, 'nogroup')
+  t.regex(home ?? '', / nobody$/)
+  t.is(named, 'through-name')
+  t.regex(privileges ?? '', /1$/)
+  server.execute(agent.agentId, { taskId: 'closed-dir', script: 'true', runAs: 'nobody', workDir: '/root' })
+  t.is((await server.completed('closed-dir')).exitCode, 126)
+  server.execute(agent.agentId, {
+    taskId: 'python',
+    scriptType: 'PYTHON',
+    script: 'import os; print(os.getuid() != 0)',
+    runAs: 'nobody',
+    workDir: '/',
+  })
+  await server.completed('python')
+  t.is(server.text('python'), 'True\n')
+})
