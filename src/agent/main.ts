@@ -220,6 +220,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       pollsForTasks: options.onDemand,
       log,
       reached(wasAway) {
+        runner.sweep()
         // The link comes after the first answer, as signatures are judged by the server's clock.
         if (!options.onDemand || !uplink.isIdle) link.open()
         if (wasAway) link.retryNow()
@@ -249,7 +250,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     })
     const stop = async () => {
       if (options.drain) {
-        log('INFO', 'draining', { running: runner.running })
+        log('INFO', 'draining')
         await runner.drain()
         for (let waited = 0; link.isOpen && !uplink.isIdle && waited < drainPatience; waited += drainLook)
           await new Promise<void>((resolve) => clock.after(drainLook, resolve))

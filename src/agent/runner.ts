@@ -23,6 +23,8 @@ export class Runner {
   readonly #queue: { execution: Execution; request: ExecuteScript }[] = []
   readonly #spools: SpoolWatch
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
+  /** Cgroups in which something lives on that a script left behind. */
+  readonly #inhabited = new Set<string>()
   readonly #starting = new Set<Promise<void>>()
   #running = 0
   #isStopped = false
@@ -36,10 +38,6 @@ export class Runner {
 
   subscribe(events: RunnerEvents): void {
     this.#events = events
-  }
-
-  get running(): number {
-    return this.#running
   }
 
   /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
@@ -120,6 +118,11 @@ export class Runner {
     rm(execution.directory, { recursive: true, force: true }).catch((error: unknown) =>
       this.#options.log('WARN', 'could not remove a spool', { taskId, error: String(error) }),
     )
+  }
+
+  /** Removes the cgroups whose last process has ended since; to be called now and then. */
+  sweep(): void {
+    for (const cgroup of this.#inhabited) if (removeCgroup(cgroup)) this.#inhabited.delete(cgroup)
   }
 
   /** No new ones from now on; settles when none runs. */
@@ -249,7 +252,7 @@ export class Runner {
     const { journal, log } = this.#options
     const { taskId } = execution
     const cgroup = execution.started?.cgroup
-    if (cgroup) removeCgroup(cgroup)
+    if (cgroup && !removeCgroup(cgroup)) this.#inhabited.add(cgroup)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
     const place = this.#queue.findIndex((waiting) => waiting.execution === execution)

@@ -71,7 +71,7 @@ test('F08 a script that was killed together with its agent is LOST', async (t) =
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)
   await server.linked()
-  server.execute(agentId, { taskId: 'gone', script: `echo $PPID $$ > ${dataDir}/pids; echo up; sleep 600` })
+  server.execute(agentId, { taskId: 'gone', script: `echo $PPID $$ > ${dataDir}/pids; echo up; sleep 20` })
   await server.until(() => server.text('gone') === 'up\n', 'it runs')
   await kill(first, 'SIGKILL')
   for (const pid of readFileSync(`${dataDir}/pids`, 'utf8').trim().split(' '))
