@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 
 /** `marker` stands for bytes left out; its `offset` is how many, and it is shown on the stream in `length`. */
 export type ChunkKind = 'stdout' | 'stderr' | 'marker'
@@ -16,13 +16,17 @@ const entryBytes = 12
  * whatever is sent again, after a reconnect or a restart of the agent, is the same (contract §4 "none twice").
  */
 export class ChunkIndex {
-  readonly #fd: number
-  #count: number
+  readonly #path: string
+  /** Undefined while there is no chunk: many scripts say nothing, and a file less is time saved on every host. */
+  #fd: number | undefined
+  #count = 0
 
   constructor(path: string) {
-    this.#fd = openSync(path, 'a+', 0o600)
-    this.#count = Math.floor(fstatSync(this.#fd).size / entryBytes)
-    ftruncateSync(this.#fd, this.#count * entryBytes)
+    this.#path = path
+    if (!existsSync(path)) return
+    const fd = this.#open()
+    this.#count = Math.floor(fstatSync(fd).size / entryBytes)
+    ftruncateSync(fd, this.#count * entryBytes)
   }
 
   get count(): number {
@@ -34,13 +38,13 @@ export class ChunkIndex {
     bytes.writeUInt8(kinds.indexOf(entry.kind), 0)
     bytes.writeUIntBE(entry.offset, 1, 6)
     bytes.writeUInt32BE(entry.length, 8)
-    writeSync(this.#fd, bytes)
+    writeSync(this.#open(), bytes)
     this.#count += 1
   }
 
   at(sequence: number): ChunkEntry {
     const bytes = Buffer.alloc(entryBytes)
-    readSync(this.#fd, bytes, 0, entryBytes, sequence * entryBytes)
+    readSync(this.#open(), bytes, 0, entryBytes, sequence * entryBytes)
     return {
       kind: kinds[bytes.readUInt8(0)] ?? 'stdout',
       offset: bytes.readUIntBE(1, 6),
@@ -54,11 +58,18 @@ export class ChunkIndex {
 
   /** Drops all from `count` on. */
   truncate(count: number): void {
-    ftruncateSync(this.#fd, count * entryBytes)
+    if (count === this.#count) return
+    ftruncateSync(this.#open(), count * entryBytes)
     this.#count = count
   }
 
   close(): void {
-    closeSync(this.#fd)
+    if (this.#fd !== undefined) closeSync(this.#fd)
+    this.#fd = undefined
+  }
+
+  #open(): number {
+    this.#fd ??= openSync(this.#path, 'a+', 0o600)
+    return this.#fd
   }
 }

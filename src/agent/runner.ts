@@ -7,6 +7,7 @@ import { removeCgroup } from './containment.ts'
 import { Execution, notRun } from './execution.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
 import { launch, prepare, refusal } from './launch.ts'
+import { Leftovers } from './leftovers.ts'
 import { type ProcessId, startTimeOf } from './machine.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
@@ -22,6 +23,7 @@ export class Runner {
   readonly #options: RunnerOptions
   readonly #queue: { execution: Execution; request: ExecuteScript }[] = []
   readonly #spools: SpoolWatch
+  readonly #leftovers: Leftovers
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
   /** Cgroups in which something lives on that a script left behind. */
   readonly #inhabited = new Set<string>()
@@ -33,6 +35,7 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
+    this.#leftovers = new Leftovers(options.clock, options.log)
     this.#spools = new SpoolWatch(options.clock, (execution) => this.#events.changed(execution))
   }
 
@@ -115,9 +118,8 @@ export class Runner {
     this.#note({ e: 'acknowledged', taskId, at: this.#options.clock.now() })
     this.executions.delete(taskId)
     execution.close()
-    rm(execution.directory, { recursive: true, force: true }).catch((error: unknown) =>
-      this.#options.log('WARN', 'could not remove a spool', { taskId, error: String(error) }),
-    )
+    const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
+    this.#leftovers.add(execution.directory, stdoutBytes + stderrBytes)
   }
 
   /** Removes the cgroups whose last process has ended since; to be called now and then. */
@@ -139,6 +141,7 @@ export class Runner {
     this.#isStopped = true
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
+    this.#leftovers.stop()
     for (const execution of this.executions.values()) {
       execution.run?.leave()
       execution.close()

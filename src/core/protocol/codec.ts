@@ -1,102 +1,85 @@
-import { Ajv, type ValidateFunction } from 'ajv'
-import { Type } from 'typebox'
-import { OpaqueId } from './http/common.ts'
-import { Stream } from './http/tasks.ts'
 import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
+import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
-const Sequence = Type.Integer({ minimum: -1, maximum: Number.MAX_SAFE_INTEGER })
-const Bytes = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const Text = Type.String({ maxLength: 4096 })
-const Maybe = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) => Type.Optional(schema)
-const signed = { expiry: Type.String(), signature: Type.String(), keyId: Type.String() }
-const session = { sessionId: OpaqueId }
-const size = Type.Integer({ minimum: 1, maximum: 10_000 })
+const most = Number.MAX_SAFE_INTEGER
+const id = text({ pattern: /^[A-Za-z0-9_-]{1,64}$/ })
+const sequence = number({ integer: true, minimum: 0, maximum: most })
+/** -1: none yet. */
+const lastSequence = number({ integer: true, minimum: -1, maximum: most })
+const bytes = number({ integer: true, minimum: 0, maximum: most })
+const sentence = text({ maxLength: 4096 })
+const maybeText = optional(text())
+const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
+const size = number({ integer: true, minimum: 1, maximum: 10_000 })
+const data = { sessionId: id, data: text() }
 
-/** Payload schemas by type; unknown fields are ignored, so either side may be newer. */
-const schemas: Record<MessageType, object> = {
-  EXECUTE_SCRIPT: Type.Object({
-    taskId: OpaqueId,
-    script: Type.String(),
-    timeout: Type.Number({ minimum: 0 }),
-    params: Type.Record(Type.String(), Type.String()),
-    workDir: Maybe(Type.String()),
-    scriptType: Type.Enum(['BASH', 'PYTHON', 'POWERSHELL']),
-    runAs: Maybe(Type.String()),
-    maxOutputBytes: Bytes,
-    expiry: Maybe(Type.String()),
-    signature: Maybe(Type.String()),
-    keyId: Maybe(Type.String()),
+/** What the payload of each type looks like. */
+const payloads: Record<MessageType, Shape> = {
+  EXECUTE_SCRIPT: object({
+    taskId: id,
+    script: text(),
+    timeout: number({ minimum: 0 }),
+    params: map(text()),
+    workDir: maybeText,
+    scriptType,
+    runAs: maybeText,
+    maxOutputBytes: bytes,
+    expiry: maybeText,
+    signature: maybeText,
+    keyId: maybeText,
   }),
-  SCRIPT_OUTPUT: Type.Object({
-    taskId: OpaqueId,
-    stream: Stream,
-    data: Type.String(),
-    sequence: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
+  SCRIPT_COMPLETE: object({
+    taskId: id,
+    exitCode: number({ integer: true, minimum: -1, maximum: 255 }),
+    duration: number(),
+    startedAt: text(),
+    completedAt: text(),
+    status: optional(oneOf(...finalStatuses)),
+    signal: optional(nullable(text({ maxLength: 32 }))),
+    error: optional(nullable(sentence)),
+    lastSequence: optional(lastSequence),
+    stdoutBytes: optional(bytes),
+    stderrBytes: optional(bytes),
+    truncated: optional(truth),
   }),
-  SCRIPT_COMPLETE: Type.Object({
-    taskId: OpaqueId,
-    exitCode: Type.Integer({ minimum: -1, maximum: 255 }),
-    duration: Type.Number(),
-    startedAt: Type.String(),
-    completedAt: Type.String(),
-    status: Maybe(Type.Enum([...finalStatuses])),
-    signal: Maybe(Type.Union([Type.String({ maxLength: 32 }), Type.Null()])),
-    error: Maybe(Type.Union([Text, Type.Null()])),
-    lastSequence: Maybe(Sequence),
-    stdoutBytes: Maybe(Bytes),
-    stderrBytes: Maybe(Bytes),
-    truncated: Maybe(Type.Boolean()),
-  }),
-  SCRIPT_ACK: Type.Object({
-    taskId: OpaqueId,
-    sequence: Maybe(Sequence),
-    complete: Maybe(Type.Literal(true)),
-  }),
-  CANCEL_SCRIPT: Type.Object({ taskId: OpaqueId }),
-  AGENT_HELLO: Type.Object({
-    agentVersion: Type.String({ maxLength: 256 }),
-    storeId: OpaqueId,
-    capabilities: Type.Object({
-      maxExecutions: Type.Integer({ minimum: 1, maximum: 100_000 }),
-      scriptTypes: Type.Array(Type.Enum(['BASH', 'PYTHON', 'POWERSHELL']), { maxItems: 8 }),
-      containment: Type.Enum(['cgroup', 'process-group']),
-      terminal: Type.Boolean(),
+  SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
+  CANCEL_SCRIPT: object({ taskId: id }),
+  AGENT_HELLO: object({
+    agentVersion: text({ maxLength: 256 }),
+    storeId: id,
+    capabilities: object({
+      maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
+      scriptTypes: list(scriptType, 8),
+      containment: oneOf('cgroup', 'process-group'),
+      terminal: truth,
     }),
-    tasks: Type.Array(
-      Type.Object({
-        taskId: OpaqueId,
-        state: Type.Enum(['QUEUED', 'RUNNING', 'EXITED']),
-        lastSequence: Sequence,
-      }),
-      { maxItems: 100_000 },
-    ),
+    tasks: list(object({ taskId: id, state: oneOf('QUEUED', 'RUNNING', 'EXITED'), lastSequence }), 100_000),
   }),
-  TERMINAL_OPEN: Type.Object({
-    ...session,
+  TERMINAL_OPEN: object({
+    sessionId: id,
     cols: size,
     rows: size,
-    runAs: Maybe(Type.String()),
-    shell: Maybe(Type.String()),
-    term: Maybe(Type.String()),
-    ...signed,
+    runAs: maybeText,
+    shell: maybeText,
+    term: maybeText,
+    expiry: text(),
+    signature: text(),
+    keyId: text(),
   }),
-  TERMINAL_OPENED: Type.Object(session),
-  TERMINAL_INPUT: Type.Object({ ...session, data: Type.String() }),
-  TERMINAL_OUTPUT: Type.Object({ ...session, data: Type.String() }),
-  TERMINAL_RESIZE: Type.Object({ ...session, cols: size, rows: size }),
-  TERMINAL_CLOSE: Type.Object(session),
-  TERMINAL_CLOSED: Type.Object({
-    ...session,
-    exitCode: Type.Union([Type.Integer(), Type.Null()]),
-    signal: Type.Union([Type.String(), Type.Null()]),
-    reason: Type.Union([Text, Type.Null()]),
+  TERMINAL_OPENED: object({ sessionId: id }),
+  TERMINAL_INPUT: object(data),
+  TERMINAL_OUTPUT: object(data),
+  TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size }),
+  TERMINAL_CLOSE: object({ sessionId: id }),
+  TERMINAL_CLOSED: object({
+    sessionId: id,
+    exitCode: nullable(number({ integer: true })),
+    signal: nullable(text()),
+    reason: nullable(sentence),
   }),
-  ERROR: Type.Object({
-    code: Type.Number(),
-    message: Text,
-    refId: Maybe(Type.Union([Type.String(), Type.Null()])),
-  }),
+  ERROR: object({ code: number(), message: sentence, refId: optional(nullable(text())) }),
 }
 
 const fromAgent = new Set<string>([
@@ -128,31 +111,18 @@ export interface FrameFault {
   readonly isError: boolean
 }
 
-const ajv = new Ajv({ strict: false })
-const compiled = new Map<string, ValidateFunction>()
-
-/** Compiled at the first frame of a type: an idle agent pays for none. */
-function validator(type: MessageType): ValidateFunction {
-  let validate = compiled.get(type)
-  if (!validate) {
-    validate = ajv.compile(schemas[type])
-    compiled.set(type, validate)
-  }
-  return validate
-}
-
-function decode(text: string, types: ReadonlySet<string>): Message | FrameFault {
+function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = JSON.parse(frame)
   } catch {
     return { fault: 'protocol', message: 'the frame is not JSON', refId: null, isError: false }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: 'protocol', message: 'the frame is not a JSON object', refId: null, isError: false }
-  const { type, id, payload } = value as Record<string, unknown>
-  const refId = typeof id === 'string' && id.length <= 128 ? id : null
-  if (typeof type !== 'string' || typeof id !== 'string')
+  const { type, id: frameId, payload } = value as Record<string, unknown>
+  const refId = typeof frameId === 'string' && frameId.length <= 128 ? frameId : null
+  if (typeof type !== 'string' || typeof frameId !== 'string')
     return { fault: 'protocol', message: 'the frame lacks type or id', refId, isError: false }
   if (!types.has(type))
     return {
@@ -161,24 +131,19 @@ function decode(text: string, types: ReadonlySet<string>): Message | FrameFault 
       refId,
       isError: false,
     }
-  const validate = validator(type as MessageType)
-  if (!validate(payload)) {
-    const first = validate.errors?.[0]
-    const at = first?.instancePath.slice(1).replaceAll('/', '.')
-    const message = `${type}: payload${at ? `.${at}` : ''} ${first?.message ?? 'is malformed'}`
-    return { fault: 'payload', message, refId, isError: type === 'ERROR' }
-  }
+  const fault = payloads[type as MessageType](payload, 'payload')
+  if (fault) return { fault: 'payload', message: `${type}: ${fault}`, refId, isError: type === 'ERROR' }
   return value as Message
 }
 
 /** A frame that an agent sent, or what is wrong with it. */
-export function decodeFromAgent(text: string): FromAgent | FrameFault {
-  return decode(text, fromAgent) as FromAgent | FrameFault
+export function decodeFromAgent(frame: string): FromAgent | FrameFault {
+  return decode(frame, fromAgent) as FromAgent | FrameFault
 }
 
 /** A frame that the server sent, or what is wrong with it. */
-export function decodeFromServer(text: string): FromServer | FrameFault {
-  return decode(text, fromServer) as FromServer | FrameFault
+export function decodeFromServer(frame: string): FromServer | FrameFault {
+  return decode(frame, fromServer) as FromServer | FrameFault
 }
 
 export function isFault(frame: Message | FrameFault): frame is FrameFault {
