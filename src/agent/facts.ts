@@ -1,7 +1,14 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
 import os from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import type { RegisterRequest } from '../core/protocol/http/agent.ts'
+import type { SystemInfo } from '../core/protocol/http/hosts.ts'
+
+const run = promisify(execFile)
+/** Milliseconds; a mount that hangs must not keep an agent from registering. */
+const patience = 10_000
 
 const packageFile = new URL('../../../package.json', import.meta.url)
 
@@ -11,23 +18,21 @@ export function agentVersion(): string {
   return version
 }
 
-function distribution(): string {
-  for (const path of ['/etc/os-release', '/usr/lib/os-release']) {
-    try {
-      const [, quoted, bare] = /^PRETTY_NAME=(?:"(.*)"|(.*))$/m.exec(readFileSync(path, 'utf8')) ?? []
-      const name = quoted ?? bare
-      if (name) return name
-    } catch {
-      // The next place, or the kernel's own name.
-    }
+/** What systeminformation finds out; in a process of its own, as its 20 MB would stay with the agent for ever. */
+async function looked(): Promise<Partial<SystemInfo>> {
+  const program = fileURLToPath(new URL('facts-process.js', import.meta.url))
+  try {
+    const { stdout } = await run(process.execPath, [program], { timeout: patience })
+    return JSON.parse(stdout) as Partial<SystemInfo>
+  } catch {
+    return {}
   }
-  return os.type()
 }
 
 /** What the host is, as the registration tells it (seed "Agent registration"). */
 export async function hostFacts(agentId: string, hostname?: string): Promise<RegisterRequest> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
-  const root = await statfs('/').catch(() => null)
+  const { os: platform, kernel, arch, memoryMB, diskGB } = await looked()
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))
   return {
     agentId,
@@ -37,12 +42,12 @@ export async function hostFacts(agentId: string, hostname?: string): Promise<Reg
       .sort((a, b) => a.family.localeCompare(b.family))
       .map((address) => address.address)
       .slice(0, 256),
-    os: distribution(),
-    kernel: os.release(),
-    arch: os.arch(),
+    os: platform ?? process.platform,
+    kernel: kernel ?? os.release(),
+    arch: arch ?? os.arch(),
     cpuCores: os.cpus().length,
-    memoryMB: Math.round(os.totalmem() / 1024 ** 2),
-    diskGB: root ? Math.round((root.blocks * root.bsize) / 1024 ** 3) : 0,
+    memoryMB: memoryMB ?? Math.round(os.totalmem() / 1024 ** 2),
+    diskGB: diskGB ?? 0,
     agentVersion: agentVersion(),
   }
 }

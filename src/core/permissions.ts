@@ -15,8 +15,3 @@ const allowed: Record<Role, Record<Action, boolean>> = {
 export function may(role: Role, action: Action): boolean {
   return allowed[role][action]
 }
-
-/** Whether `role` has no right that `ceiling` lacks. */
-export function within(role: Role, ceiling: Role): boolean {
-  return roles.indexOf(role) <= roles.indexOf(ceiling)
-}

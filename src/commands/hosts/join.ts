@@ -15,7 +15,7 @@ export default class HostsJoin extends BaseCommand {
       helpValue: 'HOST',
       description: 'for this host; the agent that it has now is revoked',
     }),
-    uses: integer({ min: 1, helpValue: 'N', description: 'how many hosts it enrols, 1 by default' }),
+    'max-uses': integer({ min: 1, helpValue: 'N', description: 'how many hosts it enrols, 1 by default' }),
     expires: string({ helpValue: 'TIME', description: 'how long it is good, 24h by default' }),
     tag: string({
       char: 't',
@@ -33,7 +33,7 @@ export default class HostsJoin extends BaseCommand {
     this.globals = flags
     const client = await this.client()
     const input: EnrollmentCreate = {}
-    if (flags.uses !== undefined) input.maxUses = flags.uses
+    if (flags['max-uses'] !== undefined) input.maxUses = flags['max-uses']
     if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id

@@ -56,14 +56,3 @@ export interface Page<T> {
   totalElements: number
   totalPages: number
 }
-export const PageOf = <T extends TSchema>(item: T) =>
-  Type.Object({
-    content: Type.Array(item),
-    page: Type.Integer(),
-    size: Type.Integer(),
-    totalElements: Type.Integer(),
-    totalPages: Type.Integer(),
-  })
-
-export const IdParams = Type.Object({ id: Id })
-export const Deleted = Type.Object({ id: Id })

@@ -159,7 +159,6 @@ export const TaskQuery = Closed({
 export type TaskQuery = Static<typeof TaskQuery>
 
 export const ResultsQuery = Closed(paging)
-export const TaskParams = Type.Object({ taskId: OpaqueId })
 
 export const streams = ['stdout', 'stderr'] as const
 export const Stream = Type.Enum([...streams])
