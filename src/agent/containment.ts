@@ -34,14 +34,17 @@ function ownCgroup(): string {
   return line?.slice(3) ?? '/'
 }
 
-/** Tries it out: a cgroup counts only if one can be made here and has `cgroup.kill` (Linux 5.14). */
-export function findContainment(agentId: string): Containment {
+/**
+ * Tries it out: a cgroup counts only if one can be made here and has `cgroup.kill` (Linux 5.14). Names begin with the
+ * journal's id, so that agents on one machine never sweep away each other's.
+ */
+export function findContainment(storeId: string): Containment {
   const none: Containment = { level: 'process-group', create: () => null, sweep: () => {} }
   try {
     const mount = cgroupMount()
     if (mount === null) return none
     const parent = join(mount, ownCgroup())
-    const prefix = join(parent, `rsm-${agentId.replaceAll('/', '_')}`)
+    const prefix = join(parent, `rsm-${storeId}`)
     const probe = `${prefix}-probe-${process.pid}`
     mkdirSync(probe)
     const canKill = existsSync(join(probe, 'cgroup.kill'))

@@ -129,9 +129,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (!known) await writeIdentity(directory.path, { agentId, registration: null })
     registration = known?.registration ?? (await registerAnew())
 
-    const containment = findContainment(agentId)
     const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
     opened.unshift(() => journal.close())
+    const containment = findContainment(journal.storeId)
     const own = ownAccount()
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
