@@ -16,6 +16,8 @@ export interface Live {
   /** The last append under way. */
   appended: Promise<void>
   acknowledging: boolean
+  /** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
+  early: (() => void) | null
 }
 
 /** A running task: its record, its executions in the order of the plan, and what follows from them. */
@@ -70,6 +72,7 @@ export class TaskRun {
         lastWord: monotonic,
         appended: Promise.resolve(),
         acknowledging: false,
+        early: null,
       }
       this.#live.set(position, live)
     }
