@@ -87,7 +87,10 @@ export class TaskLog {
         await this.#log.datasync()
         for (const { resolve } of batch) resolve()
       } catch (error) {
-        for (const { reject } of batch) reject(error)
+        // What came after it would leave a gap behind: its senders send it again, with what went before.
+        const later = this.#waiting
+        this.#waiting = []
+        for (const { reject } of [...batch, ...later]) reject(error)
       }
     }
     this.#flushing = null
