@@ -159,9 +159,14 @@ function newApp() {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && requestId.test(given) ? given : randomUUID()
     },
-    frameworkErrors: (error, _request, reply) => {
+    // A path that can't be decoded: no hook has run for it.
+    frameworkErrors: (error, request, reply) => {
       const status = error.statusCode ?? 400
-      void (reply as FastifyReply).code(status).send({ code: status, message: error.message })
+      const headers = { 'x-request-id': request.id, 'x-content-type-options': 'nosniff' }
+      void (reply as FastifyReply)
+        .code(status)
+        .headers(headers)
+        .send({ code: status, message: error.message })
     },
     clientErrorHandler(_error, socket) {
       if (!socket.writable) return
