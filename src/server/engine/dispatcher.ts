@@ -157,7 +157,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const now = state.clock.monotonic()
     const given = new Set<Waiting>()
     for (const entry of [...lane.waiting])
-      if (now - entry.since >= (await limitOf(entry, hostId))) given.add(entry)
+      if (now >= entry.run.graceUntil && now - entry.since >= (await limitOf(entry, hostId))) given.add(entry)
     if (given.size === 0 || lane.link || state.stopping) return
     // Others may have joined or left the queue meanwhile: only those are taken out that were judged.
     lane.waiting = lane.waiting.filter((entry) => !given.has(entry))

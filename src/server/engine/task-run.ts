@@ -32,6 +32,8 @@ export class TaskRun {
   /** Serialises the steps of the strategy. */
   stepping: Promise<void> = Promise.resolve()
   pauseTimer: NodeJS.Timeout | null = null
+  /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
+  graceUntil = 0
   readonly #live = new Map<number, Live>()
 
   constructor(task: TaskRecord, executions: ExecutionRecord[], plan: Plan) {
