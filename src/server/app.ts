@@ -155,6 +155,8 @@ function newApp() {
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: true,
+    // Longer than any request line that Node takes: an id that is too long is one that names nothing (404).
+    routerOptions: { maxParamLength: 65_536 },
     genReqId: (request: IncomingMessage) => {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && requestId.test(given) ? given : randomUUID()
