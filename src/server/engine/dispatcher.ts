@@ -156,7 +156,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
   async function giveUp(hostId: number, lane: HostLane): Promise<void> {
     const now = state.clock.monotonic()
     const given = new Set<Waiting>()
-    for (const entry of [...lane.waiting])
+    const judged = lane.waiting.slice()
+    for (const entry of judged)
       if (now >= entry.run.graceUntil && now - entry.since >= (await limitOf(entry, hostId))) given.add(entry)
     if (given.size === 0 || lane.link || state.stopping) return
     // Others may have joined or left the queue meanwhile: only those are taken out that were judged.
