@@ -155,13 +155,20 @@ function newApp() {
     keepAliveTimeout: 75_000,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: true,
+    // Longer than any request line that Node takes: an id that is too long is one that names nothing (404).
+    routerOptions: { maxParamLength: 65_536 },
     genReqId: (request: IncomingMessage) => {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && requestId.test(given) ? given : randomUUID()
     },
-    frameworkErrors: (error, _request, reply) => {
+    // A path that can't be decoded: no hook has run for it.
+    frameworkErrors: (error, request, reply) => {
       const status = error.statusCode ?? 400
-      void (reply as FastifyReply).code(status).send({ code: status, message: error.message })
+      const headers = { 'x-request-id': request.id, 'x-content-type-options': 'nosniff' }
+      void (reply as FastifyReply)
+        .code(status)
+        .headers(headers)
+        .send({ code: status, message: error.message })
     },
     clientErrorHandler(_error, socket) {
       if (!socket.writable) return

@@ -11,6 +11,8 @@ export interface BusEvents {
   tokenEnded: { tokenId: number }
   /** An agent's token was revoked, or its host deleted. */
   agentRevoked: { agentId: string }
+  /** The server stops: what would stay open for long has to end now. */
+  stopping: { reason: string }
 }
 type Topic = keyof BusEvents
 type Listener<T extends Topic> = (event: BusEvents[T]) => void

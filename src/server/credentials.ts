@@ -1,6 +1,7 @@
+import { RsmError } from '../core/errors.ts'
 import type { Caller } from './caller.ts'
 import { type Clock, isoTime } from './clock.ts'
-import type { Store } from './store/store.ts'
+import type { Store, Transaction } from './store/store.ts'
 import { hashToken, kindOfToken } from './tokens.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */
@@ -12,6 +13,14 @@ const useGranularity = 10 * 60_000
 export type Credentials = (token: string) => Promise<Caller | undefined>
 
 export function createCredentials(store: Store, clock: Clock): Credentials {
+  /** A full disk refuses this note, but not the request: reads and heartbeats go on (reliability F04). */
+  async function noted(work: (tx: Transaction) => Promise<void>): Promise<void> {
+    if (store.readOnlyReason !== null) return
+    await store.transact(work).catch((error: unknown) => {
+      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+    })
+  }
+
   async function user(tokenHash: string): Promise<Caller | undefined> {
     const [token] = await store.find('tokens', 'tokenHash', tokenHash)
     if (!token) return undefined
@@ -21,8 +30,8 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     if (token.kind === 'session' && now >= lastUse + sessionIdle) return undefined
     const owner = await store.get('users', token.userId)
     if (!owner?.enabled) return undefined
-    if (now - lastUse > useGranularity && store.readOnlyReason === null) {
-      await store.transact(async (tx) => {
+    if (now - lastUse > useGranularity) {
+      await noted(async (tx) => {
         const current = await tx.get('tokens', token.id)
         if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
       })
@@ -41,7 +50,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     const [host] = await store.find('hosts', 'agentToken', tokenHash)
     if (!host?.agent) return undefined
     if (!host.agent.tokenUsed) {
-      await store.transact(async (tx) => {
+      await noted(async (tx) => {
         const current = await tx.get('hosts', host.id)
         if (current?.agent?.tokenHash === tokenHash)
           tx.put('hosts', { ...current, agent: { ...current.agent, tokenUsed: true } })

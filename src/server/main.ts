@@ -23,6 +23,7 @@ import { createFleet } from './services/fleet.ts'
 import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
 import { openJsonStore } from './store/json/store.ts'
+import { trackUnusedConnections } from './unused-connections.ts'
 
 export interface ServerOptions {
   host: string
@@ -139,6 +140,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     }),
   )
   const housekeeping = createHousekeeping(store, clock, log)
+  const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
@@ -150,15 +152,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return admin
   }
 
-  /** Doors first, then what works behind them, the disk last: nothing acknowledged is cut off. */
+  /**
+   * Links first and the engine with them, so that no host counts as unreachable because this server leaves; then the
+   * doors, the disk last: nothing acknowledged is cut off.
+   */
   async function shut(): Promise<void> {
     accepting = false
     housekeeping.stop()
+    const stepping = engine.stop()
     hub.close()
+    bus.publish('stopping', '', { reason: 'the server is shutting down' })
     const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
-    await app.close()
+    const closed = app.close()
+    unused.close()
+    await closed
     clearTimeout(grace)
-    await engine.stop()
+    await stepping
     await outputs.close()
     await presence.close()
     await store.close()

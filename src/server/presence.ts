@@ -39,6 +39,8 @@ interface Entry {
   agentStatus: AgentStatus | null
   uptime: number | null
   metrics: Metrics | null
+  /** Time of the newest report, no later than when it came: a clock that ran ahead must not shut out what follows. */
+  metricsAt: number
   connected: boolean
   duplicate: boolean
   status: HostStatus
@@ -75,6 +77,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
         agentStatus: null,
         uptime: null,
         metrics: null,
+        metricsAt: Number.NEGATIVE_INFINITY,
         connected: false,
         duplicate: false,
         status: 'OFFLINE',
@@ -195,8 +198,10 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     metrics(hostId, metrics) {
       const known = entry(hostId)
       // A buffer that is being sent comes in order, but never makes the newest report older.
-      if (known.metrics && Date.parse(metrics.timestamp) < Date.parse(known.metrics.timestamp)) return
+      const at = Math.min(Date.parse(metrics.timestamp), clock.now())
+      if (at < known.metricsAt) return
       known.metrics = metrics
+      known.metricsAt = at
       judge(hostId, known)
     },
     registered(hostId) {

@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava'
 import { type RunningServer, type ServerOptions, startServer } from '../../src/server/main.ts'
 
 export const adminPassword = 'a password for tests'
+export const adminLogin = { username: 'admin', password: adminPassword }
 
 /** What an answer of the REST API looks like to a test: its status, headers and envelope. */
 export interface Answer {
@@ -26,6 +27,45 @@ export interface TestServer {
   /** Stops the server and starts it again on the same directory and port. */
   restart(): Promise<void>
   stop(): Promise<void>
+}
+
+type RestCaller = Pick<TestServer, 'api' | 'data' | 'enrol'>
+
+/** Calls of a server by whoever holds the token just then. */
+export function restCaller(state: () => { url: string; token: string }): RestCaller {
+  const caller: RestCaller = {
+    async api(method, path, body, headers = {}) {
+      const response = await fetch(`${state().url}${path}`, {
+        method,
+        headers: {
+          ...(state().token ? { authorization: `Bearer ${state().token}` } : {}),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const envelope = (await response.json()) as Answer['body']
+      return { status: response.status, headers: response.headers, body: envelope }
+    },
+    async data(method, path, body) {
+      const answer = await caller.api(method, path, body)
+      if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
+      return answer.body.data
+    },
+    async enrol(hostname) {
+      const { token: enrolment } = await caller.data('POST', '/api/enrollment-tokens', {})
+      const agentId = `agent-${hostname}`
+      const answer = await caller.api(
+        'POST',
+        '/api/agent/register',
+        { agentId, hostname, ipAddresses: ['127.0.0.1'], os: 'linux', arch: 'x64', agentVersion: 'test' },
+        { authorization: `Bearer ${enrolment}` },
+      )
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+      return { hostId: answer.body.data.hostId, agentId, token: answer.body.data.token }
+    },
+  }
+  return caller
 }
 
 export async function startTestServer(
@@ -55,46 +95,14 @@ export async function startTestServer(
     url: server.url,
     dataDir,
     token: '',
-    async api(method, path, body, headers = {}) {
-      const response = await fetch(`${started.url}${path}`, {
-        method,
-        headers: {
-          ...(started.token ? { authorization: `Bearer ${started.token}` } : {}),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      })
-      const envelope = (await response.json()) as Answer['body']
-      return { status: response.status, headers: response.headers, body: envelope }
-    },
-    async data(method, path, body) {
-      const answer = await started.api(method, path, body)
-      if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
-      return answer.body.data
-    },
-    async enrol(hostname) {
-      const { token: enrolment } = await started.data('POST', '/api/enrollment-tokens', {})
-      const agentId = `agent-${hostname}`
-      const answer = await started.api(
-        'POST',
-        '/api/agent/register',
-        { agentId, hostname, ipAddresses: ['127.0.0.1'], os: 'linux', arch: 'x64', agentVersion: 'test' },
-        { authorization: `Bearer ${enrolment}` },
-      )
-      if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
-      return { hostId: answer.body.data.hostId, agentId, token: answer.body.data.token }
-    },
+    ...restCaller(() => started),
     async restart() {
       await server.close()
       server = await startServer({ ...settings, port: Number(new URL(started.url).port) })
     },
     stop: () => server.close(),
   }
-  const { token } = await started.data('POST', '/api/auth/login', {
-    username: 'admin',
-    password: adminPassword,
-  })
+  const { token } = await started.data('POST', '/api/auth/login', adminLogin)
   started.token = token
   return started
 }

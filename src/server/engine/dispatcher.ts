@@ -33,6 +33,8 @@ function room(lane: HostLane): number {
 }
 
 export function createDispatcher(state: EngineState): Dispatcher {
+  const takingBack = new Set<string>()
+
   function payload(run: TaskRun): Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'> {
     const { task } = run
     const secret = task.secretParams
@@ -89,8 +91,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
       const link = chosen.get(execution.position)
       if (!link) continue
       run.live(execution.position, state.clock.monotonic()).lastWord = state.clock.monotonic()
-      // An agent of ours says in its next HELLO whether it has it; for a seed-only one the unsent frame is simply back in the queue.
-      if (!send(run, link) && !link.hello) unsent.push(execution.position)
+      // The link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
+      if (!send(run, link)) unsent.push(execution.position)
     }
     // A cancel that was faster leaves a place in the lane that nothing will free.
     for (const [position, link] of chosen) {
@@ -101,14 +103,25 @@ export function createDispatcher(state: EngineState): Dispatcher {
     if (unsent.length > 0) await takeBack(run, unsent)
   }
 
+  /** Frames that never left: their executions are back in the queue, and no HELLO has them sent meanwhile. */
   async function takeBack(run: TaskRun, positions: number[]): Promise<void> {
-    await state.change(run, positions, (current) => ({
-      ...current,
-      status: 'PENDING',
-      sentAt: null,
-      startedAt: null,
-    }))
-    for (const position of positions) requeue(run, position)
+    const ids = positions.map((position) => run.executions[position]?.id ?? '')
+    for (const id of ids) takingBack.add(id)
+    const at = isoTime(state.clock.now())
+    const hosts = new Set<number>()
+    try {
+      const unsent = { status: 'PENDING', sentAt: null, startedAt: null, agentStoreId: null } as const
+      const changed = await state.change(run, positions, (current) =>
+        current.cancelRequested ? ended(current, 'CANCELLED', at, null) : { ...current, ...unsent },
+      )
+      for (const { status, position, hostId } of changed) {
+        if (status === 'PENDING') requeue(run, position)
+        hosts.add(hostId)
+      }
+    } finally {
+      for (const id of ids) takingBack.delete(id)
+    }
+    await Promise.all([...hosts].map((hostId) => pump(hostId)))
   }
 
   function requeue(run: TaskRun, position: number): void {
@@ -117,6 +130,20 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const lane = state.lane(execution.hostId)
     lane.inFlight.delete(execution.id)
     lane.waiting.unshift({ run, position, since: state.clock.monotonic() })
+  }
+
+  async function pump(hostId: number): Promise<void> {
+    const lane = state.lane(hostId)
+    const byRun = new Map<TaskRun, Map<number, AgentLink | null>>()
+    while (lane.link && lane.waiting.length > 0 && room(lane) > 0 && !state.stopping) {
+      const next = lane.waiting.shift()
+      const execution = next && next.run.executions[next.position]
+      if (!next || execution?.status !== 'PENDING') continue
+      lane.inFlight.add(execution.id)
+      const chosen = byRun.get(next.run) ?? new Map<number, AgentLink | null>()
+      byRun.set(next.run, chosen.set(next.position, lane.link))
+    }
+    await Promise.all([...byRun].map(([run, chosen]) => dispatch(run, chosen)))
   }
 
   async function limitOf(waiting: Waiting, hostId: number): Promise<number> {
@@ -128,13 +155,13 @@ export function createDispatcher(state: EngineState): Dispatcher {
   /** Marks as UNREACHABLE what has waited for this host longer than it may. */
   async function giveUp(hostId: number, lane: HostLane): Promise<void> {
     const now = state.clock.monotonic()
-    const kept: Waiting[] = []
-    const given: Waiting[] = []
-    const waiting = lane.waiting
-    for (const entry of waiting)
-      (now - entry.since >= (await limitOf(entry, hostId)) ? given : kept).push(entry)
-    if (given.length === 0 || lane.link || lane.waiting !== waiting) return
-    lane.waiting = kept
+    const given = new Set<Waiting>()
+    const judged = lane.waiting.slice()
+    for (const entry of judged)
+      if (now >= entry.run.graceUntil && now - entry.since >= (await limitOf(entry, hostId))) given.add(entry)
+    if (given.size === 0 || lane.link || state.stopping) return
+    // Others may have joined or left the queue meanwhile: only those are taken out that were judged.
+    lane.waiting = lane.waiting.filter((entry) => !given.has(entry))
     const [view] = await state.presence.views([hostId])
     const at = isoTime(state.clock.now())
     for (const { run, position } of given) {
@@ -167,27 +194,16 @@ export function createDispatcher(state: EngineState): Dispatcher {
       await dispatch(run, chosen)
       for (const hostId of unreachable) {
         const lane = state.lane(hostId)
-        if (lane.link) await this.pump(hostId)
+        if (lane.link) await pump(hostId)
         else await giveUp(hostId, lane)
       }
     },
 
-    async pump(hostId) {
-      const lane = state.lane(hostId)
-      const byRun = new Map<TaskRun, Map<number, AgentLink | null>>()
-      while (lane.link && lane.waiting.length > 0 && room(lane) > 0) {
-        const next = lane.waiting.shift()
-        const execution = next && next.run.executions[next.position]
-        if (!next || execution?.status !== 'PENDING') continue
-        lane.inFlight.add(execution.id)
-        const chosen = byRun.get(next.run) ?? new Map<number, AgentLink | null>()
-        byRun.set(next.run, chosen.set(next.position, lane.link))
-      }
-      await Promise.all([...byRun].map(([run, chosen]) => dispatch(run, chosen)))
-    },
+    pump,
 
     resend(run, link) {
-      send(run, link)
+      const execution = run.ofHost(link.hostId)
+      if (execution && !takingBack.has(execution.id)) send(run, link)
     },
 
     unlinked(hostId) {
@@ -198,7 +214,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
     async sweep() {
       for (const [hostId, lane] of state.lanes) {
         if (lane.waiting.length === 0) continue
-        if (lane.link) await this.pump(hostId)
+        if (lane.link) await pump(hostId)
         else await giveUp(hostId, lane)
       }
     },

@@ -1,3 +1,4 @@
+import { RsmError } from '../../core/errors.ts'
 import { Plan } from '../../core/plan.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
@@ -15,6 +16,8 @@ import { summaryOf, TaskRun } from './task-run.ts'
 
 const sweepInterval = 250
 const silenceSweepInterval = 5000
+/** An agent's first retry comes 5 s after it lost its server (seed), with jitter; this gives it time for two. */
+const returnGrace = 15_000
 
 /** Owns running tasks: plan → send → receive → settle (design.md "One script, there and back"). */
 export interface Engine {
@@ -25,7 +28,7 @@ export interface Engine {
   begin(task: TaskRecord, executions: readonly ExecutionRecord[]): void
   cancel(taskId: string): Promise<void>
   abandonHost(hostId: number): Promise<void>
-  /** Resolves when the task is final; at once when it is not running. */
+  /** Resolves when the task is final; at once when it is not running. Rejects with `unavailable` at `stop`. */
   finished(taskId: string): Promise<void>
   summary(task: TaskRecord): TaskSummary
   results(task: TaskRecord): Promise<Task['results']>
@@ -79,6 +82,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     const executions = found.toSorted((a, b) => a.position - b.position)
     const run = new TaskRun(task, executions, planOf(task, executions))
     const now = state.clock.monotonic()
+    run.graceUntil = now + returnGrace
     const stored = await state.outputs.progress(task.id)
     for (const [position, execution] of executions.entries()) {
       if (isFinal(execution.status)) continue
@@ -111,7 +115,12 @@ export function createEngine(deps: EngineDependencies): Engine {
     },
     abandonHost: (hostId) => abandonHost(state, hostId),
     async finished(taskId) {
-      await state.runs.get(taskId)?.finished
+      const run = state.runs.get(taskId)
+      await run?.finished
+      if (run?.task.status === 'RUNNING')
+        throw new RsmError('unavailable', `The server is shutting down; task ${taskId} goes on after it`, {
+          retryAfter: 5,
+        })
     },
     summary(task) {
       const run = task.status === 'RUNNING' ? state.runs.get(task.id) : undefined
@@ -133,6 +142,7 @@ export function createEngine(deps: EngineDependencies): Engine {
       state.stopping = true
       for (const timer of timers) clearInterval(timer)
       const stepping = [...state.runs.values()].map((run) => {
+        run.markFinished()
         if (run.pauseTimer) clearTimeout(run.pauseTimer)
         return run.stepping
       })

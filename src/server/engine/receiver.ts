@@ -7,8 +7,10 @@ import type { AgentLink } from './agent-link.ts'
 import type { EngineState } from './state.ts'
 import type { Live, TaskRun } from './task-run.ts'
 
-/** An agent of ours keeps the cap itself, with a marker and the last 64 KiB past it; this is what it may exceed. */
+/** An agent of ours keeps the cap itself, with a marker and the last 64 KiB past it; this is what it may exceed … */
 const capSlack = 256 * 1024
+/** … and it counts what the script wrote, of which a byte that is no UTF-8 comes as the three of U+FFFD. */
+const replacementBytes = 3
 /** An agent's times are believed within so many milliseconds of what the server saw. */
 const clockTolerance = 5000
 
@@ -66,6 +68,7 @@ export function createReceiver(state: EngineState): Receiver {
       })
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
       acknowledge(link, run.task.id, live)
+      live.early?.()
     } catch (error) {
       // Not stored, so not acknowledged: the agent keeps it and sends it again over its next link.
       live.lastSequence = live.storedSequence
@@ -131,13 +134,18 @@ export function createReceiver(state: EngineState): Receiver {
       signal: signalOf(complete),
       completedAt: isoTime(state.clock.now()),
     } as const
-    if (run) {
+    if (run && run.counts.PENDING + run.counts.RUNNING > 0) {
       const execution = run.ofHost(link.hostId)
       if (!execution || execution.lateResult || execution.status === 'SUCCESS') return
-      await state.store.transact((tx) => tx.put('executions', { ...execution, lateResult }))
-      run.apply({ ...execution, lateResult })
-      return
+      const kept = await state.store.transact(async (tx) => {
+        // The task may have ended meanwhile, and its executions with it.
+        if (!(await tx.get('executions', execution.id))) return false
+        tx.put('executions', { ...execution, lateResult })
+        return true
+      })
+      if (kept) return run.apply({ ...execution, lateResult })
     }
+    await run?.finished
     const archived = await state.archive.read(complete.taskId)
     const result = archived?.results.find(({ hostId }) => hostId === link.hostId)
     const known = result?.exitCode !== null || result.lateResult !== null
@@ -167,15 +175,12 @@ export function createReceiver(state: EngineState): Receiver {
       if (output.sequence < expected || (link.hello && output.sequence > expected))
         return acknowledge(link, run.task.id, live)
       const bytes = Buffer.byteLength(output.data)
-      if (live.stdoutBytes + live.stderrBytes + bytes > run.task.maxOutputBytes + capSlack)
-        live.truncated = true
+      const bound = run.task.maxOutputBytes * (link.hello ? replacementBytes : 1) + capSlack
+      if (live.stdoutBytes + live.stderrBytes + bytes > bound) live.truncated = true
       live.lastSequence = output.sequence
       live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
-      if (live.truncated) {
-        live.storedSequence = output.sequence
-        return acknowledge(link, run.task.id, live)
-      }
-      live.appended = store(link, run, live, output)
+      // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
+      live.appended = store(link, run, live, live.truncated ? { ...output, data: '' } : output)
       return live.appended
     },
 
@@ -193,8 +198,17 @@ export function createReceiver(state: EngineState): Receiver {
       const live = run.live(execution.position, state.clock.monotonic())
       live.lastWord = state.clock.monotonic()
       await live.appended
-      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence)
+      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence) {
+        const { lastSequence } = complete
+        live.early = () => {
+          if (live.storedSequence < lastSequence) return
+          live.early = null
+          this.complete(link, frameId, complete).catch((error: unknown) =>
+            state.log.error({ err: error, taskId }, 'an end could not be settled'),
+          )
+        }
         return acknowledge(link, taskId, live)
+      }
       const changed = await state.change(run, [execution.position], settle(complete, live))
       if (changed.length === 0) await late(link, complete, run)
       release()

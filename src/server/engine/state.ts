@@ -94,7 +94,9 @@ export function createState(
         run.apply(execution)
         if (isFinal(execution.status)) {
           run.plan.settled(execution.position, execution.status)
-          lanes.get(execution.hostId)?.inFlight.delete(execution.id)
+          const lane = lanes.get(execution.hostId)
+          lane?.inFlight.delete(execution.id)
+          lane?.named.delete(run.task.id)
         }
         const result = run.result(execution.position)
         if (result)

@@ -16,6 +16,8 @@ export interface Live {
   /** The last append under way. */
   appended: Promise<void>
   acknowledging: boolean
+  /** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
+  early: (() => void) | null
 }
 
 /** A running task: its record, its executions in the order of the plan, and what follows from them. */
@@ -30,6 +32,8 @@ export class TaskRun {
   /** Serialises the steps of the strategy. */
   stepping: Promise<void> = Promise.resolve()
   pauseTimer: NodeJS.Timeout | null = null
+  /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
+  graceUntil = 0
   readonly #live = new Map<number, Live>()
 
   constructor(task: TaskRecord, executions: ExecutionRecord[], plan: Plan) {
@@ -70,6 +74,7 @@ export class TaskRun {
         lastWord: monotonic,
         appended: Promise.resolve(),
         acknowledging: false,
+        early: null,
       }
       this.#live.set(position, live)
     }

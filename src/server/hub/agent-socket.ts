@@ -67,8 +67,9 @@ export class AgentSocket implements AgentLink {
     })
     socket.on('error', (error) => log.debug({ agentId: this.agentId, err: error }, 'agent link error'))
     socket.on('close', (code) => {
-      this.#open = false
       log.info({ agentId: this.agentId, hostId: this.hostId, code }, 'agent link closed')
+      if (!this.#open) return
+      this.#open = false
       events.closed(this)
     })
   }
@@ -91,6 +92,8 @@ export class AgentSocket implements AgentLink {
     if (!this.#open) return
     this.#open = false
     this.#socket.close(code, reason)
+    // Not when the peer has answered the close frame: what is sent till then would be lost.
+    this.#events.closed(this)
     // A peer that is gone never answers the close frame.
     setTimeout(() => this.#socket.terminate(), 2000).unref()
   }
@@ -98,7 +101,7 @@ export class AgentSocket implements AgentLink {
   /** Called every few seconds: pings, and gives up a peer that does not answer. */
   tick(idleTimeout: number): void {
     const now = this.#clock.monotonic()
-    if (now - this.#lastHeard > deadAfter + pingInterval / 2) this.#socket.terminate()
+    if (now - this.#lastHeard > deadAfter) this.#socket.terminate()
     else if (now - this.lastActivity > idleTimeout) this.close(closeCodes.idle, 'idle')
     else if (this.#open) this.#socket.ping()
   }

@@ -121,6 +121,7 @@ export function createHub(deps: HubDependencies): Hub {
     () => {
       const idle = deps.wsIdleTimeout * 1000
       for (const link of links.values()) link.tick(idle)
+      replacements.tick()
     },
     Math.min(pingInterval, Math.max(250, (deps.wsIdleTimeout * 1000) / 4)),
   )

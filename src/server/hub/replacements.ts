@@ -22,13 +22,14 @@ export function createReplacements(clock: Clock, changed: (hostId: number, dupli
       refused.set(hostId, now + refusal)
       changed(hostId, true)
     },
-    refuses(hostId: number): boolean {
-      const until = refused.get(hostId)
-      if (until === undefined) return false
-      if (clock.monotonic() < until) return true
-      refused.delete(hostId)
-      changed(hostId, false)
-      return false
+    refuses: (hostId: number): boolean => clock.monotonic() < (refused.get(hostId) ?? 0),
+    /** Called every few seconds: ends refusals whose time is over, whether or not anyone has come again. */
+    tick(): void {
+      for (const [hostId, until] of refused) {
+        if (clock.monotonic() < until) continue
+        refused.delete(hostId)
+        changed(hostId, false)
+      }
     },
   }
 }

@@ -15,14 +15,17 @@ export interface IndexRecord {
 /** Fixed size, so that a cursor is found by bisection and a host's entries without reading the others' output. */
 export const recordBytes = 32
 const recordsPerRead = 2048
+/** A sequence goes up to 2^53 (a seed-only agent may count in microseconds): what is past 48 bits has a byte of its own. */
+const low = 2 ** 48
 
 export function encodeRecord(record: IndexRecord): Buffer {
   const buffer = Buffer.alloc(recordBytes)
   buffer.writeDoubleBE(record.end, 0)
   buffer.writeUInt32BE(record.length, 8)
   buffer.writeUIntBE(record.hostId, 12, 6)
-  buffer.writeUIntBE(record.sequence, 18, 6)
+  buffer.writeUIntBE(record.sequence % low, 18, 6)
   buffer.writeUInt8(record.stream === 'stdout' ? 1 : 2, 24)
+  buffer.writeUInt8(Math.floor(record.sequence / low), 25)
   buffer.writeUInt32BE(record.bytes, 28)
   return buffer
 }
@@ -32,7 +35,7 @@ function decodeRecord(buffer: Buffer, offset: number): IndexRecord {
     end: buffer.readDoubleBE(offset),
     length: buffer.readUInt32BE(offset + 8),
     hostId: buffer.readUIntBE(offset + 12, 6),
-    sequence: buffer.readUIntBE(offset + 18, 6),
+    sequence: buffer.readUIntBE(offset + 18, 6) + buffer.readUInt8(offset + 25) * low,
     stream: buffer.readUInt8(offset + 24) === 1 ? 'stdout' : 'stderr',
     bytes: buffer.readUInt32BE(offset + 28),
   }

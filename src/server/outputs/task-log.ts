@@ -87,7 +87,10 @@ export class TaskLog {
         await this.#log.datasync()
         for (const { resolve } of batch) resolve()
       } catch (error) {
-        for (const { reject } of batch) reject(error)
+        // What came after it would leave a gap behind: its senders send it again, with what went before.
+        const later = this.#waiting
+        this.#waiting = []
+        for (const { reject } of [...batch, ...later]) reject(error)
       }
     }
     this.#flushing = null
@@ -202,18 +205,29 @@ export class TaskLog {
   async #recover(): Promise<void> {
     const { size } = await this.#log.stat()
     const { size: indexSize } = await this.#index.stat()
-    this.#records = Math.floor(indexSize / recordBytes)
-    while (this.#records > 0) {
-      const [last] = await readRecords(this.#index, this.#records - 1, 1)
-      if (last && (await this.#isEntry(last, size))) {
-        this.#size = last.end
-        break
-      }
-      this.#records = last && last.end > size ? this.#records - 1 : 0
-    }
+    const last = await this.#followIndex(size)
+    if (last && (await this.#isEntry(last, size))) this.#size = last.end
+    else this.#records = 0
     await this.#indexFrom(this.#size, size)
     if (this.#size < size) await this.#log.truncate(this.#size)
     if (this.#records * recordBytes < indexSize) await this.#index.truncate(this.#records * recordBytes)
+  }
+
+  /**
+   * Counts the records that follow each other without a gap; answers the last. The index is not fsynced, so that a loss
+   * of power may leave zeros in its middle though its end is there.
+   */
+  async #followIndex(size: number): Promise<IndexRecord | null> {
+    let last: IndexRecord | null = null
+    for (;;) {
+      const records = await readRecords(this.#index, this.#records)
+      for (const record of records) {
+        if (startOf(record) !== (last?.end ?? 0) || record.length < 2 || record.end > size) return last
+        last = record
+        this.#records++
+      }
+      if (records.length === 0) return last
+    }
   }
 
   async #isEntry(record: IndexRecord, size: number): Promise<boolean> {

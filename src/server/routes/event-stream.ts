@@ -23,7 +23,10 @@ export async function sendEvents(
 ): Promise<void> {
   const leave = new AbortController()
   const { tokenId } = userOf(request)
-  const unsubscribe = bus.subscribe('tokenEnded', tokenId, () => leave.abort())
+  const unsubscribe = [
+    bus.subscribe('tokenEnded', tokenId, () => leave.abort()),
+    bus.subscribe('stopping', null, () => leave.abort()),
+  ]
   const { raw } = reply
   reply.hijack()
   raw.on('close', () => leave.abort())
@@ -36,6 +39,8 @@ export async function sendEvents(
     'x-request-id': request.id,
   })
   raw.flushHeaders()
+  // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.
+  if (request.method === 'HEAD') leave.abort()
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(':\n\n')
   }, commentInterval)
@@ -49,7 +54,7 @@ export async function sendEvents(
     if (!leave.signal.aborted) throw error
   } finally {
     clearInterval(comments)
-    unsubscribe()
+    for (const end of unsubscribe) end()
     raw.end()
   }
 }

@@ -70,15 +70,14 @@ export function createClusters(context: Context): ClusterService {
       return show(record)
     },
     async update(id, patch) {
-      const former = await store.get('clusters', id)
-      if (!former) throw notFound('cluster', id)
-      // Naming members ends a selection, and the other way round; naming both is a fault.
-      const selector = patched(patch.selector, patch.hostIds ? null : former.selector, null)
-      const hostIds = [...new Set(patched(patch.hostIds, patch.selector ? [] : former.hostIds, []))]
+      if (!(await store.get('clusters', id))) throw notFound('cluster', id)
       await check(patch.hostIds ?? [], patch.selector ?? null)
       const record = await store.transact(async (tx) => {
         const current = await tx.get('clusters', id)
         if (!current) throw notFound('cluster', id)
+        // Naming members ends a selection, and the other way round; naming both is a fault.
+        const selector = patched(patch.selector, patch.hostIds ? null : current.selector, null)
+        const hostIds = [...new Set(patched(patch.hostIds, patch.selector ? [] : current.hostIds, []))]
         const next: ClusterRecord = {
           ...current,
           name: patch.name ?? current.name,

@@ -14,6 +14,8 @@ const failureLimit = 10
 const failureWindow = 5 * 60_000
 /** Bounds what guesses can make the server remember. */
 const rememberedKeys = 10_000
+/** Attempts of one username from one address that may wait for each other. */
+const queueLimit = 64
 
 export interface LoginService {
   /** The same 401 in the same time for an unknown user as for a wrong password. */
@@ -27,6 +29,7 @@ export interface LoginService {
 export function createLogin(context: Context): LoginService {
   const { store, passwords, clock, bus } = context
   const failures = new Map<string, number[]>()
+  const attempts = new Map<string, { last: Promise<void>; length: number }>()
 
   function throttle(key: string): void {
     const recent = (failures.get(key) ?? []).filter((time) => clock.monotonic() - time < failureWindow)
@@ -44,42 +47,66 @@ export function createLogin(context: Context): LoginService {
     if (failures.size > rememberedKeys && oldest !== undefined) failures.delete(oldest)
   }
 
-  return {
-    async login({ username, password }, address) {
-      const key = `${username.toLowerCase()}\n${address}`
-      throttle(key)
-      const [user] = await store.find('users', 'username', username.toLowerCase())
-      const right = await passwords.verify(password, user?.passwordHash)
-      if (!right || !user?.enabled) {
-        noteFailure(key)
+  /** Attempts of one key go one after the other: guesses sent at once must not all pass before the first has failed. */
+  async function oneByOne<T>(key: string, attempt: () => Promise<T>): Promise<T> {
+    const queue = attempts.get(key) ?? { last: Promise.resolve(), length: 0 }
+    if (queue.length >= queueLimit)
+      throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
+    attempts.set(key, queue)
+    queue.length++
+    const turn = queue.last.then(attempt)
+    queue.last = turn.then(
+      () => undefined,
+      () => undefined,
+    )
+    try {
+      return await turn
+    } finally {
+      queue.length--
+      if (queue.length === 0) attempts.delete(key)
+    }
+  }
+
+  async function logIn(key: string, { username, password }: LoginRequest): Promise<LoginResult> {
+    throttle(key)
+    const [user] = await store.find('users', 'username', username.toLowerCase())
+    const right = await passwords.verify(password, user?.passwordHash)
+    if (!right || !user?.enabled) {
+      noteFailure(key)
+      throw new RsmError('unauthenticated', 'Wrong username or password')
+    }
+    failures.delete(key)
+    const now = clock.now()
+    const { token, tokenHash } = newToken('session')
+    const expiresAt = isoTime(now + sessionLife)
+    await store.transact(async (tx) => {
+      const at = isoTime(now)
+      const current = await tx.get('users', user.id)
+      // Whatever ended the user's sessions while scrypt ran must end this one too.
+      if (current?.passwordHash !== user.passwordHash || !current.enabled)
         throw new RsmError('unauthenticated', 'Wrong username or password')
+      tx.put('users', { ...current, lastLoginAt: at })
+      const session: TokenRecord = {
+        id: tx.nextId('tokens'),
+        kind: 'session',
+        name: null,
+        tokenHash,
+        userId: user.id,
+        role: current.role,
+        createdAt: at,
+        lastUsedAt: at,
+        expiresAt,
       }
-      failures.delete(key)
-      const now = clock.now()
-      const { token, tokenHash } = newToken('session')
-      const expiresAt = isoTime(now + sessionLife)
-      await store.transact(async (tx) => {
-        const at = isoTime(now)
-        const current = await tx.get('users', user.id)
-        // Whatever ended the user's sessions while scrypt ran must end this one too.
-        if (current?.passwordHash !== user.passwordHash || !current.enabled)
-          throw new RsmError('unauthenticated', 'Wrong username or password')
-        tx.put('users', { ...current, lastLoginAt: at })
-        const session: TokenRecord = {
-          id: tx.nextId('tokens'),
-          kind: 'session',
-          name: null,
-          tokenHash,
-          userId: user.id,
-          role: current.role,
-          createdAt: at,
-          lastUsedAt: at,
-          expiresAt,
-        }
-        tx.put('tokens', session)
-      })
-      const { id, role } = user
-      return { token, expiresAt, user: { id, username: user.username, role } }
+      tx.put('tokens', session)
+    })
+    const { id, role } = user
+    return { token, expiresAt, user: { id, username: user.username, role } }
+  }
+
+  return {
+    login(input, address) {
+      const key = `${input.username.toLowerCase()}\n${address}`
+      return oneByOne(key, () => logIn(key, input))
     },
 
     async logout(caller) {

@@ -1,0 +1,18 @@
+import test, { type ExecutionContext } from 'ava'
+import { openClient } from '../../src/client/client.ts'
+import type { Services } from '../../src/core/services.ts'
+import { clustersContract } from '../contracts/clusters.ts'
+import { hostsContract } from '../contracts/hosts.ts'
+import { scriptsContract } from '../contracts/scripts.ts'
+import { tasksContract } from '../contracts/tasks.ts'
+import { usersContract } from '../contracts/users.ts'
+import { startTestServer } from '../helpers/server.ts'
+
+/** The same suites as on the store, through the client and a real server. */
+async function servicesOverHttp(t: ExecutionContext): Promise<Services> {
+  const { url, token } = await startTestServer(t)
+  return openClient({ url, token })
+}
+
+for (const contract of [hostsContract, scriptsContract, clustersContract, usersContract, tasksContract])
+  contract(test, 'over HTTP,', servicesOverHttp)

@@ -1,0 +1,73 @@
+import type { TestFn } from 'ava'
+import type { Services } from '../../src/core/services.ts'
+import { rejects, rejectsUnknown } from './rejects.ts'
+import type { ServicesOf } from './services-of.ts'
+
+/** What every implementation of ClusterService does (contract §3, §8). */
+export function clustersContract(test: TestFn, name: string, open: ServicesOf): void {
+  async function withHosts(services: Services): Promise<number[]> {
+    const ids: number[] = []
+    for (const hostname of ['web1', 'web2', 'db1'])
+      ids.push((await services.hosts.create({ hostname, ip: '10.0.0.1' })).id)
+    return ids
+  }
+
+  test(`${name} clusters: members are kept in order, each once, and have to exist`, async (t) => {
+    const services = await open(t)
+    const [a = 0, b = 0] = await withHosts(services)
+    const cluster = await services.clusters.create({ name: 'web', hostIds: [b, a, b] })
+    t.like(cluster, { name: 'web', description: '', selector: null, hostCount: 2 })
+    t.deepEqual(cluster.hostIds, [b, a])
+    const faults = await rejectsUnknown(t, services.clusters.create({ name: 'x', hostIds: [a, 98, 99] }))
+    t.deepEqual(faults, ['hostIds[1]', 'hostIds[2]'])
+    await rejectsUnknown(t, services.clusters.update(cluster.id, { hostIds: [77] }))
+    t.deepEqual((await services.clusters.get(cluster.id)).hostIds, [b, a])
+  })
+
+  test(`${name} clusters: a dynamic one has the members that its selector names now`, async (t) => {
+    const services = await open(t)
+    const [a = 0, b = 0] = await withHosts(services)
+    const cluster = await services.clusters.create({ name: 'web', selector: 'web*' })
+    t.deepEqual(cluster.hostIds, [a, b])
+    const { id } = await services.hosts.create({ hostname: 'web3', ip: '10.0.0.1' })
+    t.deepEqual((await services.clusters.get(cluster.id)).hostIds, [a, b, id])
+    await rejects(t, 'invalid', services.clusters.create({ name: 'x', selector: 'web[' }))
+    await rejectsUnknown(t, services.clusters.create({ name: 'x', selector: 'nosuch' }))
+    await rejects(t, 'invalid', services.clusters.create({ name: 'x', selector: 'web*', hostIds: [a] }))
+  })
+
+  test(`${name} clusters: naming members ends a selection, and the other way round`, async (t) => {
+    const services = await open(t)
+    const [a = 0] = await withHosts(services)
+    const { id } = await services.clusters.create({ name: 'web', selector: 'web*' })
+    t.like(await services.clusters.update(id, { hostIds: [a] }), { selector: null, hostCount: 1 })
+    t.like(await services.clusters.update(id, { selector: 'db*' }), { selector: 'db*', hostCount: 1 })
+    t.like(await services.clusters.update(id, { selector: null }), { selector: null, hostCount: 0 })
+  })
+
+  test(`${name} clusters: changes of members and of other fields at the same time are both kept`, async (t) => {
+    const services = await open(t)
+    const ids = await withHosts(services)
+    const { id } = await services.clusters.create({ name: 'web' })
+    await Promise.all([
+      services.clusters.update(id, { hostIds: ids }),
+      ...Array.from({ length: 5 }, (_, n) => services.clusters.update(id, { description: `${n}` })),
+    ])
+    t.deepEqual((await services.clusters.get(id)).hostIds, ids)
+  })
+
+  test(`${name} clusters: names, unknown ids and pages`, async (t) => {
+    const { clusters } = await open(t)
+    const { id } = await clusters.create({ name: 'Web' })
+    await rejects(t, 'conflict', clusters.create({ name: 'web' }))
+    const second = await clusters.create({ name: 'db' })
+    await rejects(t, 'conflict', clusters.update(second.id, { name: 'WEB' }))
+    t.deepEqual(
+      (await clusters.list({ page: 1, size: 1 })).content.map((cluster) => cluster.name),
+      ['db'],
+    )
+    await clusters.remove(id)
+    for (const work of [clusters.get(id), clusters.update(id, {}), clusters.remove(id)])
+      await rejects(t, 'not_found', work)
+  })
+}

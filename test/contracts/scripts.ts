@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import type { TestFn } from 'ava'
+import { rejects } from './rejects.ts'
+import type { ServicesOf } from './services-of.ts'
+
+/** What every implementation of ScriptService does (contract §3). */
+export function scriptsContract(test: TestFn, name: string, open: ServicesOf): void {
+  test(`${name} scripts: a script keeps its text exactly; every change makes a new version`, async (t) => {
+    const { scripts } = await open(t)
+    const content = '#!/bin/bash\r\necho "ü\t$X" # 😀\n\n'
+    const made = await scripts.create({ name: 's', type: 'BASH', content })
+    t.like(made, { version: 1, description: '', timeout: null, category: null, createdBy: 'admin', content })
+    t.is(made.sha256, createHash('sha256').update(content).digest('hex'))
+    const changed = await scripts.update(made.id, { content: 'true', timeout: 0, tags: ['a'], category: 'c' })
+    t.like(changed, { version: 2, content: 'true', timeout: 0, category: 'c', name: 's' })
+    t.not(changed.sha256, made.sha256)
+    const reset = await scripts.update(made.id, {
+      timeout: null,
+      tags: null,
+      category: null,
+      description: null,
+    })
+    t.like(reset, { version: 3, timeout: null, category: null, description: '' })
+    t.deepEqual(reset.tags, [])
+    t.deepEqual(await scripts.get(made.id), reset)
+  })
+
+  test(`${name} scripts: a name is taken without regard to case, and free again after removal`, async (t) => {
+    const { scripts } = await open(t)
+    const { id } = await scripts.create({ name: 'Deploy', type: 'BASH', content: 'x' })
+    await rejects(t, 'conflict', scripts.create({ name: 'deploy', type: 'PYTHON', content: 'x' }))
+    t.deepEqual(await scripts.remove(id), { id })
+    for (const work of [scripts.get(id), scripts.update(id, {}), scripts.remove(id)])
+      await rejects(t, 'not_found', work)
+    t.true((await scripts.create({ name: 'deploy', type: 'PYTHON', content: 'x' })).id > id)
+  })
+
+  test(`${name} scripts: a list narrows by type, category, tag and search`, async (t) => {
+    const { scripts } = await open(t)
+    await scripts.create({ name: 'one', type: 'BASH', content: 'x', category: 'ops', tags: ['a', 'b'] })
+    await scripts.create({ name: 'two', type: 'PYTHON', content: 'x', description: 'Restarts ONE service' })
+    const names = async (query: object) => (await scripts.list(query)).content.map((script) => script.name)
+    t.deepEqual(await names({}), ['one', 'two'])
+    t.deepEqual(await names({ type: 'PYTHON' }), ['two'])
+    t.deepEqual(await names({ category: 'ops' }), ['one'])
+    t.deepEqual(await names({ tag: 'b' }), ['one'])
+    t.deepEqual(await names({ search: 'one' }), ['one', 'two'])
+    t.deepEqual(await names({ page: 1, size: 1 }), ['two'])
+    t.deepEqual(await names({ category: 'nosuch' }), [])
+  })
+}

@@ -1,0 +1,92 @@
+import type { TestFn } from 'ava'
+import type { Services } from '../../src/core/services.ts'
+import { rejects } from './rejects.ts'
+import type { ServicesOf } from './services-of.ts'
+
+/** What every implementation of TaskService does, on hosts without an agent (contract §3, §4). */
+export function tasksContract(test: TestFn, name: string, open: ServicesOf): void {
+  const script = { content: 'true' }
+  async function host(services: Services, hostname = 'web1'): Promise<number> {
+    return (await services.hosts.create({ hostname, ip: '10.0.0.1' })).id
+  }
+
+  test(`${name} tasks: async:false answers the final task`, async (t) => {
+    const services = await open(t)
+    const id = await host(services)
+    const ended = await services.tasks.create({
+      script,
+      target: { hostIds: [id] },
+      params: { A: '1' },
+      async: false,
+    })
+    t.like(ended, { status: 'FAILED', hostCount: 1, strategy: 'PARALLEL', batchSize: null, timeout: 300 })
+    t.like(ended, { scriptId: null, type: 'BASH', createdBy: 'admin' })
+    t.deepEqual(await services.tasks.get(ended.taskId), ended as never)
+    const logs = await services.tasks.logs(ended.taskId, {})
+    t.deepEqual(logs, { taskId: ended.taskId, entries: [], next: 0 })
+    await rejects(t, 'conflict', services.tasks.cancel(ended.taskId))
+  })
+
+  test(`${name} tasks: script and cluster are run by id, with the version that stood then`, async (t) => {
+    const services = await open(t)
+    const id = await host(services)
+    const stored = await services.scripts.create({ name: 's', type: 'PYTHON', content: 'pass', timeout: 9 })
+    const cluster = await services.clusters.create({ name: 'c', hostIds: [id] })
+    const { taskId } = await services.tasks.executeCluster(cluster.id, {
+      scriptId: stored.id,
+      strategy: 'ROLLING',
+      async: false,
+    })
+    await services.scripts.update(stored.id, { content: 'other' })
+    const task = await services.tasks.get(taskId)
+    t.like(task, {
+      scriptId: stored.id,
+      scriptVersion: 1,
+      scriptName: 's',
+      clusterId: cluster.id,
+      timeout: 9,
+    })
+    t.like(task, { strategy: 'ROLLING', batchSize: '25%', type: 'PYTHON' })
+    const second = await services.tasks.executeScript(stored.id, { hostIds: [id], timeout: 0, async: false })
+    t.like(await services.tasks.get(second.taskId), { scriptVersion: 2, timeout: 0 })
+    t.deepEqual(await rejects(t, 'invalid', services.tasks.executeScript(stored.id, { hostIds: [] })), [
+      'hostIds',
+    ])
+  })
+
+  test(`${name} tasks: newest first, narrowed, in pages; results narrow too`, async (t) => {
+    const services = await open(t)
+    const ids = [await host(services, 'a'), await host(services, 'b')]
+    const made: string[] = []
+    for (const hostIds of [ids, ids.slice(0, 1), ids])
+      made.push((await services.tasks.create({ script, target: { hostIds }, async: false })).taskId)
+    const listed = async (query: object) =>
+      (await services.tasks.list(query)).content.map(({ taskId }) => taskId)
+    t.deepEqual(await listed({}), made.toReversed())
+    t.deepEqual(await listed({ size: 1, page: 1 }), [made[1]])
+    t.deepEqual(await listed({ hostId: ids[1] }), [made[2], made[0]])
+    t.deepEqual(await listed({ status: 'SUCCESS' }), [])
+    t.deepEqual(await listed({ createdBy: 'admin', status: 'FAILED' }), made.toReversed())
+    const narrowed = await services.tasks.get(made[0] ?? '', { page: 1, size: 1 })
+    t.deepEqual(
+      narrowed.results.map(({ hostname }) => hostname),
+      ['b'],
+    )
+    t.false('results' in ((await services.tasks.list({})).content[0] ?? {}))
+  })
+
+  test(`${name} tasks: the same key answers the first task; another body is a conflict`, async (t) => {
+    const services = await open(t)
+    const id = await host(services)
+    const input = { script, target: { hostIds: [id] } }
+    const first = await services.tasks.create(input, 'key')
+    t.is((await services.tasks.create(input, 'key')).taskId, first.taskId)
+    await rejects(t, 'conflict', services.tasks.create({ ...input, timeout: 1 }, 'key'))
+    for (const work of [
+      services.tasks.get('nosuch'),
+      services.tasks.cancel('nosuch'),
+      services.tasks.logs('nosuch', {}),
+    ])
+      await rejects(t, 'not_found', work)
+  })
+}

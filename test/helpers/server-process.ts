@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import { adminLogin, restCaller, type TestServer } from './server.ts'
+
+const program = fileURLToPath(new URL('../fixtures/server-process.js', import.meta.url))
+
+/** A server in a process of its own: `kill` is kill -9, `start` takes up the same directory and port. */
+export interface ServerProcess extends TestServer {
+  kill(): Promise<void>
+  start(): Promise<void>
+}
+
+export async function startServerProcess(t: ExecutionContext): Promise<ServerProcess> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
+  let child: ChildProcess | null = null
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const ending = child
+    child = null
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return
+    ending.kill(signal)
+    await once(ending, 'exit')
+  }
+  const server: ServerProcess = {
+    url: '',
+    dataDir,
+    token: '',
+    ...restCaller(() => server),
+    async start() {
+      const port = server.url ? new URL(server.url).port : '0'
+      const started = spawn(process.execPath, [program, dataDir, port], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      child = started
+      const [line] = (await once(createInterface({ input: started.stdout }), 'line')) as [string]
+      server.url = line
+    },
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGKILL'),
+    async restart() {
+      await server.kill()
+      await server.start()
+    },
+  }
+  t.teardown(async () => {
+    await server.kill()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  await server.start()
+  server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+  return server
+}

@@ -1,0 +1,245 @@
+import { createPublicKey, verify } from 'node:crypto'
+import test, { type ExecutionContext } from 'ava'
+import { signedBytes } from '../../../src/core/signing.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { finished, startTask, task } from '../../helpers/tasks.ts'
+
+async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId })
+  await agent.settled()
+  return { server, identity, agent }
+}
+
+test('P19 every execution is signed for this agent, over every field, and expires in 5 minutes', async (t) => {
+  const server = await startTestServer(t)
+  const { token: enrolment } = await server.data('POST', '/api/enrollment-tokens', {})
+  const { body } = await server.api(
+    'POST',
+    '/api/agent/register',
+    { agentId: 'signed', hostname: 'signed' },
+    { authorization: `Bearer ${enrolment}` },
+  )
+  const { hostId, token, serverKey, keyId } = body.data
+  const agent = await ScriptedAgent.link(server, { hostId, agentId: 'signed', token })
+  const taskId = await startTask(server, [hostId], {
+    script: { content: 'echo $A', type: 'PYTHON' },
+    params: { A: 'ü "x"' },
+    secretParams: { S: 'hidden' },
+    timeout: 7,
+    runAs: 'app',
+    workDir: '/tmp',
+  })
+  const execution = await agent.execution(taskId)
+  t.is(execution.keyId, keyId)
+  t.deepEqual(execution.params, { A: 'ü "x"', S: 'hidden' })
+  const { scriptType, timeout, runAs, workDir, script } = execution
+  t.deepEqual(
+    { scriptType, timeout, runAs, workDir, script },
+    { scriptType: 'PYTHON', timeout: 7, runAs: 'app', workDir: '/tmp', script: 'echo $A' },
+  )
+  const life = Date.parse(execution.expiry) - Date.now()
+  t.true(life > 290_000 && life <= 300_000)
+  const spki = Buffer.concat([
+    Buffer.from('302a300506032b6570032100', 'hex'),
+    Buffer.from(serverKey, 'base64'),
+  ])
+  const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
+  const holds = (agentId: string, payload: object) =>
+    verify(
+      null,
+      signedBytes('EXECUTE_SCRIPT', agentId, payload),
+      key,
+      Buffer.from(execution.signature, 'base64'),
+    )
+  t.true(holds('signed', execution))
+  t.false(holds('other', execution))
+  for (const field of Object.keys(execution))
+    if (field !== 'signature') t.false(holds('signed', { ...execution, [field]: 'altered' }), field)
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  const shown = JSON.stringify([
+    await finished(server, taskId),
+    await server.data('GET', `/api/tasks/${taskId}/script`),
+  ])
+  t.false(shown.includes('hidden'))
+})
+
+test('P11 an agent of ours says HELLO first, or the link is closed with 4400', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { hello: false })
+  agent.output('nosuch', 0, 'x')
+  t.is((await agent.closed).code, 4400)
+})
+
+test('P11 a second HELLO, or one of a seed-only agent, is answered with ERROR', async (t) => {
+  const { server, identity, agent } = await linked(t)
+  agent.hello('store-9')
+  t.is((await agent.next('ERROR')).code, 400)
+  const seed = await ScriptedAgent.link(server, identity, { storeId: null })
+  seed.hello('store-9')
+  t.is((await seed.next('ERROR')).code, 400)
+})
+
+for (const [what, data] of [
+  ['a binary frame', Buffer.from('{}')],
+  ['text that is no JSON', '{"type":'],
+  ['JSON that is no object', '[]'],
+  ['null', 'null'],
+  ['an empty frame', ''],
+  ['a frame without type', '{"id":"1"}'],
+  ['a frame without id', '{"type":"SCRIPT_OUTPUT"}'],
+  ['a number for a type', '{"type":1,"id":"1"}'],
+] as const)
+  test(`P32 ${what} closes the link with 4400, and the server lives on`, async (t) => {
+    const { server, identity, agent } = await linked(t)
+    agent.socket.send(data, { binary: typeof data !== 'string' })
+    t.is((await agent.closed).code, 4400)
+    await (await ScriptedAgent.link(server, identity)).settled()
+  })
+
+test('P33 a frame over 1 MiB closes the link with 1009; one just below is taken', async (t) => {
+  const { server, identity, agent } = await linked(t)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  agent.output(taskId, 0, 'x'.repeat(1024 * 1024 - 512))
+  await agent.acknowledged(taskId, 0)
+  agent.socket.send(JSON.stringify({ type: 'X', id: '1', payload: 'x'.repeat(2 * 1024 * 1024) }))
+  t.is((await agent.closed).code, 1009)
+  t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
+})
+
+test('P31 an unknown type is answered with ERROR that names it and the frame; the link stays', async (t) => {
+  const { agent } = await linked(t)
+  for (const type of ['NOSUCH', '__proto__', 'constructor', 'EXECUTE_SCRIPT', 'x'.repeat(10_000)]) {
+    agent.socket.send(JSON.stringify({ type, id: type.slice(0, 20), timestamp: '', payload: {} }))
+    const error = await agent.next('ERROR')
+    t.is(error.code, 400)
+    t.is(error.refId, type.slice(0, 20))
+  }
+  await agent.settled()
+})
+
+test('P31 ERROR never answers ERROR', async (t) => {
+  const { agent } = await linked(t)
+  agent.send('ERROR', { code: 400, message: 'you', refId: null })
+  agent.socket.send(JSON.stringify({ type: 'ERROR', id: 'bad', payload: { code: 'x' } }))
+  agent.socket.send(JSON.stringify({ type: 'ERROR', id: 'worse' }))
+  await agent.settled()
+  t.deepEqual(
+    agent.heard.filter(({ type, payload }) => type === 'ERROR' && !payload.refId?.startsWith('probe')),
+    [],
+  )
+})
+
+test('P31 a payload that is malformed is answered with ERROR, and changes nothing', async (t) => {
+  const { server, identity, agent } = await linked(t)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  const good = { taskId, stream: 'stdout', data: 'x', sequence: 0 }
+  const bad: unknown[] = [
+    ...[-1, 1.5, '0', null, 2 ** 53, 1e308].map((sequence) => ({ ...good, sequence })),
+    ...[null, 1, {}, ['x']].map((data) => ({ ...good, data })),
+    ...['stdin', '', null, 7].map((stream) => ({ ...good, stream })),
+    ...['', '../x', 'a/b', 'x'.repeat(65), null].map((id) => ({ ...good, taskId: id })),
+    null,
+    [],
+    'x',
+  ]
+  for (const [at, payload] of bad.entries()) {
+    agent.socket.send(JSON.stringify({ type: 'SCRIPT_OUTPUT', id: `bad${at}`, timestamp: '', payload }))
+    const error = await agent.next('ERROR')
+    t.is(error.refId, `bad${at}`)
+  }
+  for (const exitCode of [-2, 256, 1.5, '0', null])
+    agent.send('SCRIPT_COMPLETE', { ...good, exitCode, duration: 0, startedAt: '', completedAt: '' } as never)
+  await agent.settled()
+  agent.output(taskId, 0, 'lone \ud800 surrogate')
+  agent.complete(taskId, 0, { lastSequence: 0 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('P29 frames for an unknown task are answered with ERROR 404, and its end is released', async (t) => {
+  const { agent } = await linked(t)
+  const id = agent.send('SCRIPT_OUTPUT', { taskId: 'nosuch', stream: 'stdout', data: 'x', sequence: 0 })
+  t.like(await agent.next('ERROR'), { code: 404, refId: id })
+  agent.complete('nosuch')
+  t.is((await agent.next('ERROR')).code, 404)
+  await agent.released('nosuch')
+})
+
+test("P30 frames for another host's task are refused with 403 and change nothing", async (t) => {
+  const { server, identity, agent } = await linked(t)
+  const other = await ScriptedAgent.link(server, await server.enrol('web2'))
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  other.output(taskId, 0, 'forged')
+  t.is((await other.next('ERROR')).code, 403)
+  other.complete(taskId)
+  t.is((await other.next('ERROR')).code, 403)
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  await finished(server, taskId)
+  other.output(taskId, 0, 'forged')
+  t.is((await other.next('ERROR')).code, 403)
+  other.complete(taskId, 1)
+  t.is((await other.next('ERROR')).code, 403)
+  t.is((await task(server, taskId)).results[0]?.exitCode, 0)
+})
+
+test('P28 frames for a task that has ended are acknowledged and dropped; final states never change', async (t) => {
+  const { server, identity, agent } = await linked(t)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  await finished(server, taskId)
+  const before = await task(server, taskId)
+  agent.output(taskId, 0, 'late')
+  await agent.acknowledged(taskId, 0)
+  agent.complete(taskId, 1, { lastSequence: 0 })
+  await agent.released(taskId)
+  await agent.released(taskId)
+  t.deepEqual(await task(server, taskId), before)
+  t.deepEqual((await server.data('GET', `/api/tasks/${taskId}/logs`)).entries, [])
+})
+
+test('P28 what is learnt of a LOST host goes to lateResult, while its task runs and after', async (t) => {
+  const { server, identity, agent } = await linked(t)
+  const second = await server.enrol('web2')
+  const other = await ScriptedAgent.link(server, second)
+  const taskId = await startTask(server, [identity.hostId, second.hostId])
+  await agent.execution(taskId)
+  await other.execution(taskId)
+  await agent.cut()
+  const returned = await ScriptedAgent.link(server, identity, { storeId: 'store-2' })
+  await returned.settled()
+  returned.complete(taskId, 5, { lastSequence: -1 })
+  await returned.released(taskId)
+  t.like((await task(server, taskId)).results[0], { status: 'LOST', exitCode: null })
+  t.like((await task(server, taskId)).results[0]?.lateResult, { status: 'FAILED', exitCode: 5 })
+  other.complete(taskId, 0, { lastSequence: -1 })
+  const ended = await finished(server, taskId)
+  t.is(ended.results[0]?.lateResult?.exitCode, 5)
+  await server.restart()
+  t.is((await task(server, taskId)).results[0]?.lateResult?.exitCode, 5)
+})
+
+test('P35 terminal frames for a session that is not open are answered with ERROR', async (t) => {
+  const { agent } = await linked(t)
+  agent.send('TERMINAL_OUTPUT', { sessionId: 's1', data: 'x' })
+  t.is((await agent.next('ERROR')).code, 404)
+})
+
+test('10,000 tiny frames at once are all dealt with, and others are served meanwhile', async (t) => {
+  const { server, identity, agent } = await linked(t)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  for (let n = 0; n < 10_000; n++) agent.output(taskId, n, 'x')
+  const asked = Date.now()
+  await server.data('GET', '/api/hosts')
+  t.true(Date.now() - asked < 3000)
+  agent.complete(taskId, 0, { lastSequence: 9999 })
+  const ended = await finished(server, taskId)
+  t.is(ended.results[0]?.stdoutBytes, 10_000)
+})

@@ -1,0 +1,196 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { entries, finished, running, startTask, task } from '../../helpers/tasks.ts'
+
+async function sent(t: ExecutionContext, options: { storeId?: string | null; task?: object } = {}) {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, {
+    storeId: options.storeId === undefined ? 'store-1' : options.storeId,
+  })
+  const taskId = await startTask(server, [identity.hostId], { ...options.task })
+  await agent.execution(taskId)
+  return { server, identity, agent, taskId }
+}
+
+test('P17 a link cut before the agent has named the execution: it is sent again to the same journal', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  await agent.cut()
+  const again = await ScriptedAgent.link(server, identity)
+  const execution = await again.execution(taskId)
+  t.truthy(execution.signature)
+  again.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('P17 a link cut after the agent has named the execution: it is not sent again, and goes on from what is stored', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  agent.output(taskId, 0, 'a')
+  await agent.acknowledged(taskId, 0)
+  await agent.cut()
+  const again = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: 1 }],
+  })
+  t.is((await again.next('SCRIPT_ACK')).sequence, 0)
+  again.output(taskId, 1, 'b')
+  again.complete(taskId, 0, { lastSequence: 1 })
+  await again.released(taskId)
+  t.false(again.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
+  t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'ab')
+})
+
+test('P17 another journal makes what was sent to the former one LOST, and nothing starts twice', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  await agent.cut()
+  const other = await ScriptedAgent.link(server, identity, { storeId: 'store-2' })
+  const [result] = (await finished(server, taskId)).results
+  t.is(result?.status, 'LOST')
+  t.false(result?.outputComplete)
+  t.regex(result?.error ?? '', /journal/)
+  await other.settled()
+  t.false(other.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
+})
+
+test('P17 an agent that no longer names what it had named: LOST', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  await agent.cut()
+  const named = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'QUEUED', lastSequence: -1 }],
+  })
+  await named.next('SCRIPT_ACK')
+  await named.cut()
+  await ScriptedAgent.link(server, identity)
+  const [result] = (await finished(server, taskId)).results
+  t.is(result?.status, 'LOST')
+  t.regex(result?.error ?? '', /no longer knows/)
+})
+
+test('P17 a seed-only agent is sent an execution once; its word over a second link still counts', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t, { storeId: null })
+  await agent.cut()
+  const again = await ScriptedAgent.link(server, identity, { storeId: null })
+  await again.settled()
+  t.false(again.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
+  again.complete(taskId, 0)
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('P26 a link cut after the end was sent and before its acknowledgement: one result, and the repeat is released', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  agent.output(taskId, 0, 'a')
+  agent.complete(taskId, 3, { lastSequence: 0 })
+  await finished(server, taskId)
+  await agent.cut()
+  const again = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'EXITED', lastSequence: 0 }],
+  })
+  await again.acknowledged(taskId, 0)
+  again.complete(taskId, 3, { lastSequence: 0 })
+  await again.released(taskId)
+  const [result] = (await task(server, taskId)).results
+  t.is(result?.exitCode, 3)
+  t.is(result?.lateResult, null)
+  t.is((await entries(server, taskId)).length, 1)
+})
+
+test('P12 a new link replaces the old one, whose frames are void; the task goes on', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  agent.output(taskId, 0, 'old;')
+  await agent.acknowledged(taskId, 0)
+  const newer = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: 0 }],
+  })
+  agent.output(taskId, 1, 'void;')
+  t.deepEqual(await agent.closed, { code: 4409, reason: 'replaced by a newer link' })
+  await newer.acknowledged(taskId, 0)
+  newer.output(taskId, 1, 'new;')
+  newer.complete(taskId, 0, { lastSequence: 1 })
+  await newer.released(taskId)
+  t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'old;new;')
+  t.true((await server.data('GET', `/api/hosts/${identity.hostId}`)).agent.connected)
+})
+
+test('P13 F12 three replacements within a minute: new links are refused, the one that holds the link keeps it', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const links = []
+  for (let n = 0; n < 4; n++) links.push(await ScriptedAgent.link(server, identity))
+  for (const link of links.slice(0, 3)) t.is((await link.closed).code, 4409)
+  await t.throwsAsync(ScriptedAgent.link(server, identity), { message: 'refused with 409' })
+  await links[3]?.settled()
+  const host = await server.data('GET', `/api/hosts/${identity.hostId}`)
+  t.is(host.status, 'WARNING')
+  t.regex(host.statusReason, /two agents/)
+  await links[3]?.cut()
+  const next = await ScriptedAgent.link(server, identity)
+  await next.settled()
+})
+
+test('P14 a link without a data frame or a ping of the agent is closed with 4408; that ends no task', async (t) => {
+  const server = await startTestServer(t, { wsIdleTimeout: 1 })
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  t.is((await agent.closed).code, 4408)
+  t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
+  const pinging = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],
+  })
+  for (let n = 0; n < 8; n++) {
+    await delay(200)
+    pinging.socket.ping()
+  }
+  pinging.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test("P15 a link is opened by the agent's own token only", async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const other = await server.enrol('web2')
+  const attempts: [string, string, number][] = [
+    [identity.agentId, 'rsm_agt_junk', 401],
+    [identity.agentId, server.token, 403],
+    [identity.agentId, other.token, 403],
+    ['nobody', identity.token, 403],
+    ['..%2fagent', identity.token, 403],
+  ]
+  for (const [agentId, token, status] of attempts)
+    await t.throwsAsync(ScriptedAgent.link(server, { ...identity, agentId, token }), {
+      message: `refused with ${status}`,
+    })
+})
+
+test('a link that is replaced while executions are being marked as sent gets every one of them exactly once', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  let link = await ScriptedAgent.link(server, identity, { maxExecutions: 100 })
+  const known = new Set<string>()
+  const tasks: string[] = []
+  // A third replacement would be taken for a second agent.
+  for (let round = 0; round < 2; round++) {
+    const starting = Array.from({ length: 8 }, () => startTask(server, [identity.hostId]))
+    const [next] = await Promise.all([
+      ScriptedAgent.link(server, identity, { maxExecutions: 100, hello: false }),
+      ...starting,
+    ])
+    await link.closed
+    for (const { type, payload } of link.heard) if (type === 'EXECUTE_SCRIPT') known.add(payload.taskId)
+    next.hello('store-1', {
+      maxExecutions: 100,
+      tasks: [...known].map((taskId) => ({ taskId, state: 'RUNNING' as const, lastSequence: -1 })),
+    })
+    tasks.push(...(await Promise.all(starting)))
+    link = next
+  }
+  for (const taskId of tasks) await running(server, taskId)
+  await link.settled()
+  for (const taskId of tasks) {
+    if (!known.has(taskId)) await link.execution(taskId)
+    link.complete(taskId, 0, { lastSequence: -1 })
+    t.is((await finished(server, taskId)).status, 'SUCCESS')
+  }
+})

@@ -1,0 +1,165 @@
+import test, { type ExecutionContext } from 'ava'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { entries, finished, startTask, task } from '../../helpers/tasks.ts'
+
+async function started(t: ExecutionContext, options: { seed?: boolean; task?: object } = {}) {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, options.seed ? { storeId: null } : {})
+  const taskId = await startTask(server, [identity.hostId], { ...options.task })
+  await agent.execution(taskId)
+  return { server, identity, agent, taskId }
+}
+
+test('P22 output that is sent twice is stored once, and acknowledged both times', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  agent.output(taskId, 0, 'a')
+  agent.output(taskId, 1, 'b', 'stderr')
+  await agent.acknowledged(taskId, 1)
+  agent.output(taskId, 0, 'a')
+  agent.output(taskId, 1, 'b', 'stderr')
+  await agent.acknowledged(taskId, 1)
+  agent.output(taskId, 2, 'c')
+  agent.complete(taskId, 0, { lastSequence: 2 })
+  const ended = await finished(server, taskId)
+  t.deepEqual(
+    (await entries(server, taskId)).map(({ sequence, data, stream }) => `${sequence}${data}${stream}`),
+    ['0astdout', '1bstderr', '2cstdout'],
+  )
+  t.is(ended.results[0]?.stdoutBytes, 2)
+  t.is(ended.results[0]?.stderrBytes, 1)
+  t.true(ended.results[0]?.outputComplete)
+})
+
+test('P21 nothing past a gap is stored or acknowledged; once it is filled, the rest goes on', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  agent.output(taskId, 0, 'a')
+  agent.output(taskId, 2, 'c')
+  agent.output(taskId, 3, 'd')
+  await agent.acknowledged(taskId, 0)
+  await agent.settled()
+  t.true(
+    agent.heard.every(
+      ({ type, payload }) => type !== 'SCRIPT_ACK' || Number('sequence' in payload && payload.sequence) <= 0,
+    ),
+  )
+  for (const [sequence, data] of ['b', 'c', 'd'].entries()) agent.output(taskId, sequence + 1, data)
+  agent.complete(taskId, 0, { lastSequence: 3 })
+  await agent.released(taskId)
+  t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abcd')
+})
+
+test('P25 an end that overtakes its output settles when all up to lastSequence is stored', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  agent.output(taskId, 0, 'a')
+  agent.complete(taskId, 4, { lastSequence: 2 })
+  await agent.acknowledged(taskId, 0)
+  await agent.settled()
+  t.is((await task(server, taskId)).status, 'RUNNING')
+  agent.output(taskId, 1, 'b')
+  agent.output(taskId, 2, 'c')
+  const ended = await finished(server, taskId)
+  t.is(ended.results[0]?.exitCode, 4)
+  await agent.released(taskId)
+  t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abc')
+})
+
+test('P23 a seed-only agent may leave out numbers, start anywhere and count in microseconds', async (t) => {
+  const { server, agent, taskId } = await started(t, { seed: true })
+  const base = 1_763_000_000_000_000
+  for (const [step, data] of ['x', 'y', 'y again', 'z'].entries())
+    agent.output(taskId, base + [0, 500, 500, Number.MAX_SAFE_INTEGER - base][step]!, data)
+  agent.complete(taskId)
+  const ended = await finished(server, taskId)
+  t.deepEqual(
+    (await entries(server, taskId)).map(({ sequence, data }) => [sequence, data]),
+    [
+      [base, 'x'],
+      [base + 500, 'y'],
+      [Number.MAX_SAFE_INTEGER, 'z'],
+    ],
+  )
+  t.true(ended.results[0]?.outputComplete)
+  t.false(agent.heard.some(({ type }) => type === 'SCRIPT_ACK'))
+})
+
+test('output of many hosts and streams keeps the order of each, and ids that ascend over the task', async (t) => {
+  const server = await startTestServer(t)
+  const identities = await Promise.all(['a', 'b', 'c'].map((name) => server.enrol(name)))
+  const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
+  const taskId = await startTask(
+    server,
+    identities.map(({ hostId }) => hostId),
+  )
+  await Promise.all(
+    agents.map(async (agent) => {
+      await agent.execution(taskId)
+      for (let n = 0; n < 100; n++) agent.output(taskId, n, `${n};`, n % 3 ? 'stdout' : 'stderr')
+      agent.complete(taskId, 0, { lastSequence: 99 })
+    }),
+  )
+  await finished(server, taskId)
+  const all = await entries(server, taskId)
+  t.is(all.length, 300)
+  t.true(all.every(({ id }, at) => at === 0 || id > (all[at - 1]?.id ?? 0)))
+  const whole = Array.from({ length: 100 }, (_, n) => `${n};`).join('')
+  for (const { hostId } of identities)
+    t.is(
+      all
+        .filter((entry) => entry.hostId === hostId)
+        .map(({ data }) => data)
+        .join(''),
+      whole,
+    )
+})
+
+test('output far past maxOutputBytes is cut, says truncated, and holds nobody up', async (t) => {
+  const { server, agent, taskId } = await started(t, { seed: true, task: { maxOutputBytes: 1024 } })
+  for (let n = 0; n < 20; n++) agent.output(taskId, n, 'x'.repeat(100_000))
+  agent.complete(taskId)
+  const ended = await finished(server, taskId)
+  t.true(ended.results[0]?.truncated)
+  t.is(ended.results[0]?.stdoutBytes, 2_000_000)
+  const kept = (await entries(server, taskId)).reduce((sum, { data }) => sum + data.length, 0)
+  t.true(kept > 1024 && kept < 400_000, `${kept} bytes are kept`)
+})
+
+test('output that is no UTF-8 is three times as long on the wire and is not cut for that', async (t) => {
+  const { server, agent, taskId } = await started(t, { task: { maxOutputBytes: 200_000 } })
+  for (let n = 0; n < 4; n++) agent.output(taskId, n, '\uFFFD'.repeat(50_000))
+  agent.complete(taskId, 0, { lastSequence: 3, stdoutBytes: 200_000, truncated: false })
+  const ended = await finished(server, taskId)
+  t.false(ended.results[0]?.truncated)
+  t.is((await entries(server, taskId)).map(({ data }) => data).join(''), '\uFFFD'.repeat(200_000))
+})
+
+test('a lying start and end are replaced by what the server saw, and no duration is negative', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  agent.complete(taskId, 0, {
+    lastSequence: -1,
+    duration: -5,
+    startedAt: '1970-01-01T00:00:00.000Z',
+    completedAt: 'tomorrow',
+  })
+  const [result] = (await finished(server, taskId)).results
+  t.is(result?.duration, 0)
+  t.true(Math.abs(Date.parse(result?.startedAt ?? '') - Date.now()) < 30_000)
+  t.true(Date.parse(result?.completedAt ?? '') >= Date.parse(result?.startedAt ?? ''))
+})
+
+for (const [exitCode, status, signal] of [
+  [0, 'SUCCESS', null],
+  [1, 'FAILED', null],
+  [126, 'FAILED', null],
+  [137, 'FAILED', 'SIGKILL'],
+  [-1, 'TIMEOUT', null],
+] as const)
+  test(`P24 exit code ${exitCode} is ${status}`, async (t) => {
+    const { server, agent, taskId } = await started(t)
+    agent.complete(taskId, exitCode, { lastSequence: -1 })
+    const [result] = (await finished(server, taskId)).results
+    t.is(result?.status, status)
+    t.is(result?.exitCode, exitCode)
+    t.is(result?.signal, signal)
+  })

@@ -1,0 +1,135 @@
+import test from 'ava'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { finished, running, startTask, task } from '../../helpers/tasks.ts'
+
+const beat = (server: Pick<TestServer, 'api'>, { agentId, token }: { agentId: string; token: string }) =>
+  server.api(
+    'POST',
+    '/api/agent/heartbeat',
+    { agentId, status: 'HEALTHY', uptime: 1 },
+    { authorization: `Bearer ${token}` },
+  )
+
+test('a host that was never heard is UNREACHABLE at once, and the result says why', async (t) => {
+  const server = await startTestServer(t)
+  const host = await server.data('POST', '/api/hosts', { hostname: 'silent', ip: '10.0.0.1' })
+  const ended = await finished(server, await startTask(server, [host.id]))
+  t.is(ended.results[0]?.status, 'UNREACHABLE')
+  t.is(ended.results[0]?.error, 'silent is OFFLINE: never heard')
+  t.is(ended.results[0]?.startedAt, null)
+  t.true((ended.duration ?? 9999) < 2000)
+})
+
+test('a host that heartbeats without a link is UNREACHABLE after queueSeconds, not before', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const taskId = await startTask(server, [identity.hostId], { queueSeconds: 1 })
+  const ended = await finished(server, taskId)
+  t.is(ended.results[0]?.status, 'UNREACHABLE')
+  t.true((ended.duration ?? 0) >= 1000 && (ended.duration ?? 0) < 2500)
+})
+
+test('a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const taskId = await startTask(server, [identity.hostId])
+  const ack = await beat(server, identity)
+  t.is(ack.body.data.pendingTasks, 1)
+  t.regex(ack.body.data.serverTime, /Z$/)
+  const config = await server.api('GET', `/api/agent/config?agentId=${identity.agentId}`, undefined, {
+    authorization: `Bearer ${identity.token}`,
+  })
+  t.deepEqual(config.body.data.pendingTasks, [{ taskId, type: 'EXECUTE_SCRIPT' }])
+  t.is(config.body.data.configVersion, ack.body.data.configVersion)
+  const agent = await ScriptedAgent.link(server, identity)
+  await agent.execution(taskId)
+  t.is((await beat(server, identity)).body.data.pendingTasks, 0)
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('a waiting host stays PENDING over a restart of the server and is served after it', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const taskId = await startTask(server, [identity.hostId])
+  await server.restart()
+  t.is((await task(server, taskId)).results[0]?.status, 'PENDING')
+  const agent = await ScriptedAgent.link(server, identity)
+  agent.serve()
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('a link that comes and goes before its HELLO gets nothing, and the task waits on', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const taskId = await startTask(server, [identity.hostId])
+  const silent = await ScriptedAgent.link(server, identity, { hello: false })
+  await silent.cut()
+  t.deepEqual(silent.heard, [])
+  const agent = await ScriptedAgent.link(server, identity)
+  agent.serve()
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('P18 an agent gets no more at once than its HELLO says; more wait PENDING, in order', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { maxExecutions: 2 })
+  const tasks: string[] = []
+  for (let n = 0; n < 4; n++) tasks.push(await startTask(server, [identity.hostId]))
+  const [first = '', second = '', third = '', fourth = ''] = tasks
+  await agent.execution(first)
+  await agent.execution(second)
+  await agent.settled()
+  t.is(agent.heard.filter(({ type }) => type === 'EXECUTE_SCRIPT').length, 2)
+  t.is((await task(server, third)).results[0]?.status, 'PENDING')
+  agent.complete(second, 0, { lastSequence: -1 })
+  await agent.execution(third)
+  t.is((await task(server, fourth)).results[0]?.status, 'PENDING')
+  agent.complete(first, 0, { lastSequence: -1 })
+  await agent.execution(fourth)
+  for (const taskId of [third, fourth]) agent.complete(taskId, 0, { lastSequence: -1 })
+  for (const taskId of tasks) t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('a revoked agent is offered nothing more, and its running work does not hang on the dead link', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  await agent.settled()
+  await server.data('DELETE', `/api/hosts/${identity.hostId}/agent`)
+  const taskId = await startTask(server, [identity.hostId], { queueSeconds: 0 })
+  t.is((await finished(server, taskId)).results[0]?.status, 'UNREACHABLE')
+  t.is((await agent.closed).code, 4401)
+  t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
+})
+
+test('deleting a host with running work is a 409; forced, its results become LOST', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  const taskId = await startTask(server, [identity.hostId])
+  await running(server, taskId)
+  t.is((await server.api('DELETE', `/api/hosts/${identity.hostId}`)).status, 409)
+  await server.data('DELETE', `/api/hosts/${identity.hostId}?force=true`)
+  const ended = await finished(server, taskId)
+  t.is(ended.results[0]?.status, 'LOST')
+  t.is(ended.results[0]?.hostname, 'web1')
+  t.is((await agent.closed).code, 4401)
+  await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /401/ })
+})
+
+test('300 hosts that are away end a task quickly', async (t) => {
+  const server = await startTestServer(t)
+  const ids: number[] = []
+  await Promise.all(
+    Array.from({ length: 300 }, async (_, n) => {
+      const host = await server.data('POST', '/api/hosts', { hostname: `h${n}`, ip: '10.0.0.1' })
+      ids.push(host.id)
+    }),
+  )
+  const ended = await finished(server, await startTask(server, ids))
+  t.is(ended.counts.UNREACHABLE, 300)
+  t.true((ended.duration ?? 99_999) < 5000, `took ${ended.duration} ms`)
+})

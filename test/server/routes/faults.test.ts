@@ -1,0 +1,246 @@
+import { request } from 'node:http'
+import test from 'ava'
+import { type Answer, startTestServer, type TestServer } from '../../helpers/server.ts'
+
+const host = { hostname: 'web1', ip: '10.0.0.1' }
+const named = (answer: Answer) => answer.body.errors?.map(({ field }) => field).sort()
+
+/** A request as written: `fetch` would tidy up the path. */
+function raw(server: TestServer, method: string, path: string, headers: Record<string, string> = {}) {
+  return new Promise<{ status: number; headers: Record<string, unknown>; body: string }>(
+    (resolve, reject) => {
+      const { port } = new URL(server.url)
+      const asked = request({ host: '127.0.0.1', port, method, path, headers }, (response) => {
+        let body = ''
+        response.on('data', (chunk: Buffer) => {
+          body += chunk.toString()
+        })
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body }),
+        )
+      })
+      asked.on('error', reject)
+      asked.end()
+    },
+  )
+}
+
+test('all faults of a body come at once, each field with its sentence', async (t) => {
+  const server = await startTestServer(t)
+  const answer = await server.api('POST', '/api/hosts', {
+    hostname: '   ',
+    ip: 'nowhere',
+    sshPort: 70_000,
+    authType: 'MAGIC',
+    tags: { ok: 1, 'b d': 'x' },
+    colour: 'red',
+  })
+  t.is(answer.status, 400)
+  t.is(answer.body.code, 400)
+  const faults = Object.fromEntries(answer.body.errors?.map(({ field, message }) => [field, message]) ?? [])
+  t.is(faults['hostname'], 'must not be blank')
+  t.is(faults['colour'], 'unknown field')
+  t.deepEqual(Object.keys(faults).sort(), [
+    'authType',
+    'colour',
+    'hostname',
+    'ip',
+    'sshPort',
+    'tags.b d',
+    'tags.ok',
+  ])
+  t.deepEqual((await server.api('POST', '/api/hosts', {})).body.errors, [
+    { field: 'hostname', message: 'must not be blank' },
+    { field: 'ip', message: 'must not be blank' },
+  ])
+  t.is((await server.data('GET', '/api/hosts')).totalElements, 0)
+})
+
+for (const [what, text] of [
+  ['malformed', '{"hostname":'],
+  ['an array', '[]'],
+  ['a string', '"x"'],
+  ['null', 'null'],
+  ['with __proto__', '{"hostname":"a","ip":"1.1.1.1","__proto__":{"role":"ADMIN"}}'],
+  ['with constructor.prototype', '{"hostname":"a","ip":"1.1.1.1","constructor":{"prototype":{"x":1}}}'],
+  ['nested 33 deep', `{"hostname":"a","ip":"1.1.1.1","tags":${'['.repeat(32)}${']'.repeat(32)}}`],
+  ['nested 100,000 deep', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
+  ['with a NUL in a name', '{"hostname":"a\\u0000b","ip":"1.1.1.1"}'],
+  ['with a lone surrogate', '{"hostname":"a\\ud800","ip":"1.1.1.1"}'],
+  ['with a number for a string', '{"hostname":7,"ip":"1.1.1.1"}'],
+  ['with a string for a number', '{"hostname":"a","ip":"1.1.1.1","sshPort":"22"}'],
+  ['with a huge number', '{"hostname":"a","ip":"1.1.1.1","sshPort":1e400}'],
+] as const)
+  test(`a body that is ${what} is a 400, and nothing is made`, async (t) => {
+    const server = await startTestServer(t)
+    const answer = await server.api('POST', '/api/hosts', text)
+    t.is(answer.status, 400)
+    t.is(answer.body.code, 400)
+    t.false(/at .*\.js|\/src\//.test(JSON.stringify(answer.body)))
+    t.is((await server.data('GET', '/api/hosts')).totalElements, 0)
+  })
+
+test('an id of a path that names nothing is 404, however it is written', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', host)
+  const ids = [
+    '0',
+    '-1',
+    '9007199254740992',
+    '1e0',
+    'abc',
+    '..%2f1',
+    '%00',
+    '1.0',
+    '01',
+    '+1',
+    ' 1',
+    '%31%20',
+    '1,2',
+  ]
+  for (const id of ids)
+    for (const noun of ['hosts', 'scripts', 'clusters', 'users', 'tasks']) {
+      const { status, body } = await server.api('GET', `/api/${noun}/${encodeURI(id)}`.replaceAll('%25', '%'))
+      t.is(status, 404, `${noun}/${id}`)
+      t.is(body.code, 404)
+    }
+  t.is((await server.api('GET', `/api/tasks/${'x'.repeat(3000)}`)).status, 404)
+  t.is((await server.api('GET', '/api/hosts/1')).status, 200)
+})
+
+test('a query is coerced, and refused where it is unknown, repeated or out of range', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', { ...host, tags: { env: 'prod', zone: 'a' } })
+  const bad: [string, string][] = [
+    ['page=-1', 'page'],
+    ['page=x', 'page'],
+    ['page=', 'page'],
+    ['page=1.5', 'page'],
+    ['size=0', 'size'],
+    ['size=501', 'size'],
+    ['page=1&page=2', 'page'],
+    ['status=DEAD', 'status'],
+    ['clusterId=0', 'clusterId'],
+    ['pgae=1', 'pgae'],
+    ['__proto__=1', '__proto__'],
+    ['tag=env', 'tag[0]'],
+    ['selector=nosuch', 'selector'],
+  ]
+  for (const [query, field] of bad) {
+    const answer = await server.api('GET', `/api/hosts?${query}`)
+    t.is(answer.status, 400, query)
+    t.deepEqual(named(answer), [field], query)
+  }
+  const found = async (query: string) => (await server.data('GET', `/api/hosts?${query}`)).totalElements
+  t.is(await found('tag=env:prod&tag=zone:a'), 1)
+  t.is(await found('tag=env:prod&tag=zone:b'), 0)
+  t.is(await found('tag=constructor:x'), 0)
+  t.is(await found('search=WEB'), 1)
+  t.is(await found('search=10.0'), 1)
+  t.is(await found('selector=web*'), 1)
+  t.is(await found('status=ONLINE'), 0)
+  t.is(await found('clusterId=77'), 0)
+})
+
+test('the checks come in the order 401, 403, 404 and 405, 413 and 415, 400, 409', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/hosts', host)
+  await server.data('POST', '/api/users', { username: 'viewer', password: 'long enough', role: 'VIEWER' })
+  const { token } = await server.data('POST', '/api/auth/login', {
+    username: 'viewer',
+    password: 'long enough',
+  })
+  const huge = `{"x":"${'x'.repeat(2 * 1024 * 1024)}"}`
+  const viewer = { authorization: `Bearer ${token}` }
+  t.is((await server.api('PATCH', '/api/hosts/9', huge, { authorization: 'x' })).status, 401)
+  t.is((await server.api('PATCH', '/api/hosts/9', huge, viewer)).status, 403)
+  t.is((await server.api('PATCH', '/api/hosts/9', huge)).status, 404)
+  t.is((await server.api('PUT', '/api/hosts/1', huge)).status, 405)
+  t.is((await server.api('PATCH', '/api/hosts/1', huge)).status, 413)
+  t.is((await server.api('PATCH', '/api/hosts/1', 'a=b', { 'content-type': 'text/plain' })).status, 415)
+  t.is((await server.api('POST', '/api/hosts', { ...host, x: 1 })).status, 400)
+  t.is((await server.api('POST', '/api/hosts', { ...host, hostname: 'WEB1' })).status, 409)
+})
+
+test('a wrong method is 405 with Allow; an unknown path is 404, and 401 to who is not known', async (t) => {
+  const server = await startTestServer(t)
+  const answer = await server.api('PUT', '/api/hosts')
+  t.is(answer.status, 405)
+  t.is(answer.headers.get('allow'), 'GET, POST')
+  t.is((await server.api('DELETE', '/api/agent/heartbeat')).headers.get('allow'), 'POST')
+  const unknown = await server.api('GET', '/api/nosuch?x=1')
+  t.is(unknown.status, 404)
+  t.is(unknown.body.message, 'No such path: /api/nosuch')
+  t.is((await server.api('GET', '/api/nosuch', undefined, { authorization: '' })).status, 401)
+  t.is((await server.api('GET', '/', undefined, { authorization: '' })).status, 401)
+})
+
+test('a body of 2 MiB is taken, one byte more is 413; script content is bounded in bytes', async (t) => {
+  const server = await startTestServer(t)
+  const body = (length: number) => {
+    const text = JSON.stringify({ name: 's', type: 'BASH', content: 'x', description: '' })
+    return text.replace('""', `"${' '.repeat(length - text.length)}"`)
+  }
+  t.is((await server.api('POST', '/api/scripts', body(2 * 1024 * 1024))).status, 400)
+  t.is((await server.api('POST', '/api/scripts', body(2 * 1024 * 1024 + 1))).status, 413)
+  const content = 'ü'.repeat(512 * 1024)
+  t.is((await server.api('POST', '/api/scripts', { name: 'fits', type: 'BASH', content })).status, 201)
+  const over = await server.api('POST', '/api/scripts', {
+    name: 'over',
+    type: 'BASH',
+    content: `${content}x`,
+  })
+  t.is(over.status, 400)
+  t.deepEqual(named(over), ['content'])
+})
+
+test('a body may be left out where nothing is required', async (t) => {
+  const server = await startTestServer(t)
+  t.is((await server.api('POST', '/api/enrollment-tokens')).status, 201)
+  const empty = { 'content-type': 'application/json' }
+  t.is((await server.api('POST', '/api/enrollment-tokens', '', empty)).status, 201)
+  const { id } = await server.data('POST', '/api/hosts', host)
+  t.is((await server.api('DELETE', `/api/hosts/${id}`, '', empty)).status, 200)
+  t.deepEqual(named(await server.api('POST', '/api/tasks')), ['target'])
+})
+
+test('every answer has X-Request-Id, the given one where it is well-formed, and nosniff', async (t) => {
+  const server = await startTestServer(t)
+  const authorization = `Bearer ${server.token}`
+  const given = await raw(server, 'GET', '/api/hosts', { authorization, 'x-request-id': 'ci-17.a_B' })
+  t.is(given.headers['x-request-id'], 'ci-17.a_B')
+  for (const path of [
+    '/api/hosts',
+    '/api/nosuch',
+    '/api/hosts/%zz',
+    '/api/hosts/../../etc/passwd',
+    '/%',
+    '//',
+    '/api/hosts/9',
+  ]) {
+    const answer = await raw(server, 'GET', path, { authorization, 'x-request-id': 'with space' })
+    t.regex(String(answer.headers['x-request-id']), /^[0-9a-f-]{36}$/, path)
+    t.is(answer.headers['x-content-type-options'], 'nosniff', path)
+    t.is(JSON.parse(answer.body).code, answer.status, path)
+    t.true(answer.status < 500)
+    t.is(answer.headers['server'], undefined)
+    t.is(answer.headers['x-powered-by'], undefined)
+  }
+})
+
+test('HEAD answers as GET without a body, and does not hang on a followed log', async (t) => {
+  const server = await startTestServer(t)
+  const authorization = `Bearer ${server.token}`
+  t.is((await raw(server, 'HEAD', '/api/hosts', { authorization })).status, 200)
+  t.is((await raw(server, 'HEAD', '/api/hosts', {})).status, 401)
+  t.is((await raw(server, 'HEAD', '/api/hosts/7', { authorization })).status, 404)
+  const { hostId } = await server.enrol('web1')
+  const { taskId } = await server.data('POST', '/api/tasks', {
+    script: { content: 'x' },
+    target: { hostIds: [hostId] },
+  })
+  const answer = await raw(server, 'HEAD', `/api/tasks/${taskId}/logs?follow=true`, { authorization })
+  t.is(answer.status, 200)
+  t.is(answer.headers['content-type'], 'text/event-stream; charset=utf-8')
+  t.is(answer.body, '')
+})

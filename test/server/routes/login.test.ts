@@ -1,0 +1,86 @@
+import { EventEmitter, once } from 'node:events'
+import test from 'ava'
+import { followEvents } from '../../helpers/follow.ts'
+import { adminLogin, startTestServer } from '../../helpers/server.ts'
+import { startTask } from '../../helpers/tasks.ts'
+
+test('ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
+  const server = await startTestServer(t)
+  const login = (password: string, headers: Record<string, string> = {}) =>
+    server.api('POST', '/api/auth/login', { username: 'ADMIN', password }, headers)
+  const guesses = await Promise.all(
+    Array.from({ length: 16 }, (_, n) => login(`guess ${n}`, { 'x-forwarded-for': `10.0.0.${n}` })),
+  )
+  t.is(guesses.filter(({ status }) => status === 401).length, 10)
+  t.is(guesses.filter(({ status }) => status === 429).length, 6)
+  const refused = await login(adminLogin.password)
+  t.is(refused.status, 429)
+  t.true(Number(refused.headers.get('retry-after')) > 200)
+  const other = await server.api('POST', '/api/auth/login', { username: 'someone', password: 'x' })
+  t.is(other.status, 401)
+})
+
+test('an unknown user and a wrong password give the same answer', async (t) => {
+  const server = await startTestServer(t)
+  const [unknown, wrong] = await Promise.all(
+    ['nobody', 'admin'].map((username) =>
+      server.api('POST', '/api/auth/login', { username, password: 'nope' }),
+    ),
+  )
+  t.is(unknown?.status, 401)
+  t.deepEqual(unknown?.body, wrong?.body)
+})
+
+test('many right logins at once all succeed', async (t) => {
+  const server = await startTestServer(t)
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => server.api('POST', '/api/auth/login', adminLogin)),
+  )
+  t.true(answers.every(({ status }) => status === 200))
+  const { data } = answers[0]?.body ?? { data: null }
+  t.deepEqual(Object.keys(data).sort(), ['expiresAt', 'token', 'user'])
+  t.like(data.user, { username: 'admin', role: 'ADMIN' })
+})
+
+test("one's own password is changed with the former one, and every session ends", async (t) => {
+  const server = await startTestServer(t)
+  const change = (currentPassword: string, newPassword: string) =>
+    server.api('POST', '/api/auth/password', { currentPassword, newPassword })
+  t.is((await change('wrong', 'a new password')).status, 403)
+  t.is((await change(adminLogin.password, 'short')).status, 400)
+  t.is((await change(adminLogin.password, 'a new password')).status, 200)
+  t.is((await server.api('GET', '/api/auth/me')).status, 401)
+  t.is((await server.api('POST', '/api/auth/login', adminLogin)).status, 401)
+  t.is(
+    (await server.api('POST', '/api/auth/login', { ...adminLogin, password: 'a new password' })).status,
+    200,
+  )
+})
+
+test('a followed log closes within a second when its token ends', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  const taskId = await startTask(server, [hostId])
+  const { id } = await server.data('POST', '/api/users', {
+    username: 'op',
+    password: 'long enough',
+    role: 'OPERATOR',
+  })
+  for (const end of ['logout', 'role', 'delete']) {
+    const { token } = await server.data('POST', '/api/auth/login', {
+      username: 'op',
+      password: 'long enough',
+    })
+    const headers = { authorization: `Bearer ${token}` }
+    const begun = new EventEmitter()
+    const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+    const following = followEvents(url, headers, () => !begun.emit('event'))
+    await once(begun, 'event')
+    const ended = Date.now()
+    if (end === 'logout') await server.api('POST', '/api/auth/logout', undefined, headers)
+    if (end === 'role') await server.data('PATCH', `/api/users/${id}`, { role: 'VIEWER' })
+    if (end === 'delete') await server.data('DELETE', `/api/users/${id}`)
+    await following
+    t.true(Date.now() - ended < 1000, end)
+  }
+})

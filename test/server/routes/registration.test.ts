@@ -1,0 +1,211 @@
+import test from 'ava'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+
+const register = (server: TestServer, token: string, agentId: string, hostname: string, more: object = {}) =>
+  server.api(
+    'POST',
+    '/api/agent/register',
+    { agentId, hostname, ...more },
+    { authorization: `Bearer ${token}` },
+  )
+const enrolment = async (server: TestServer, body: object = {}): Promise<string> =>
+  (await server.data('POST', '/api/enrollment-tokens', body)).token
+const beat = (server: TestServer, agentId: string, token: string) =>
+  server.api(
+    'POST',
+    '/api/agent/heartbeat',
+    { agentId, status: 'HEALTHY' },
+    { authorization: `Bearer ${token}` },
+  )
+
+test('P01 an enrolment token makes a host of the reported facts, with its tags and cluster', async (t) => {
+  const server = await startTestServer(t)
+  const cluster = await server.data('POST', '/api/clusters', { name: 'web' })
+  const token = await enrolment(server, { tags: { env: 'prod' }, clusterId: cluster.id })
+  const { status, body } = await register(server, token, 'a1', 'web1', {
+    ipAddresses: ['not an ip', '10.1.2.3', '::1'],
+    os: 'linux',
+    kernel: '6.1',
+    arch: 'arm64',
+    cpuCores: 4,
+    memoryMB: 8000,
+    diskGB: 20,
+    agentVersion: '1.2.3',
+    unknownField: 'ignored',
+  })
+  t.is(status, 200)
+  t.deepEqual(Object.keys(body.data).sort(), [
+    'heartbeatInterval',
+    'hostId',
+    'keyId',
+    'metricsInterval',
+    'serverKey',
+    'serverTime',
+    'token',
+  ])
+  t.regex(body.data.token, /^rsm_agt_[\w-]{43}$/)
+  const host = await server.data('GET', `/api/hosts/${body.data.hostId}`)
+  t.like(host, {
+    hostname: 'web1',
+    ip: '10.1.2.3',
+    sshPort: 22,
+    authType: 'NONE',
+    status: 'ONLINE',
+    statusReason: null,
+  })
+  t.deepEqual(host.tags, { env: 'prod' })
+  t.deepEqual(host.clusterIds, [cluster.id])
+  t.like(host.systemInfo, { os: 'linux', arch: 'arm64', cpuCores: 4 })
+  t.like(host.agent, { agentId: 'a1', agentVersion: '1.2.3', connected: false, status: 'HEALTHY' })
+  t.false(JSON.stringify(host).includes('rsm_agt_'))
+})
+
+test('P01 a token that is used up, deleted or unknown is 401', async (t) => {
+  const server = await startTestServer(t)
+  const token = await enrolment(server, { maxUses: 2 })
+  for (const name of ['a', 'b']) {
+    const { body } = await register(server, token, name, name)
+    t.is((await beat(server, name, body.data.token)).status, 200)
+  }
+  t.is((await register(server, token, 'c', 'c')).status, 401)
+  const deleted = await server.data('POST', '/api/enrollment-tokens', {})
+  await server.data('DELETE', `/api/enrollment-tokens/${deleted.id}`)
+  t.is((await register(server, deleted.token, 'c', 'c')).status, 401)
+  t.is((await register(server, `${deleted.token}x`, 'c', 'c')).status, 401)
+  t.is((await server.data('GET', '/api/hosts')).totalElements, 2)
+})
+
+test('P01 ten agents that race for a token of one use: one wins', async (t) => {
+  const server = await startTestServer(t)
+  const token = await enrolment(server)
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => register(server, token, `a${n}`, `h${n}`)),
+  )
+  t.is(answers.filter(({ status }) => status === 200).length, 1)
+  t.is(answers.filter(({ status }) => status === 401).length, 9)
+})
+
+test('P02 S03 an enrolment token alone takes over neither an agentId nor a hostname', async (t) => {
+  const server = await startTestServer(t)
+  const victim = await server.enrol('web1')
+  await beat(server, victim.agentId, victim.token)
+  await server.data('POST', '/api/hosts', { hostname: 'by-rest', ip: '10.0.0.1' })
+  const token = await enrolment(server, { maxUses: 10 })
+  const byAgent = await register(server, token, victim.agentId, 'elsewhere')
+  t.is(byAgent.status, 409)
+  t.regex(byAgent.body.message, /--replace web1/)
+  const byName = await register(server, token, 'evil', 'WEB1')
+  t.is(byName.status, 409)
+  t.regex(byName.body.message, /--hostname/)
+  t.is((await register(server, token, 'evil', 'by-rest')).status, 409)
+  t.is((await beat(server, victim.agentId, victim.token)).status, 200)
+  const [{ uses }] = (await server.data('GET', '/api/enrollment-tokens')).content.slice(-1)
+  t.is(uses, 0)
+})
+
+test('P02 another agent does not take over a host with its own token', async (t) => {
+  const server = await startTestServer(t)
+  const victim = await server.enrol('web1')
+  const evil = await server.enrol('web2')
+  t.is((await register(server, evil.token, victim.agentId, 'web1')).status, 409)
+  t.is((await register(server, evil.token, 'new-agent', 'web1')).status, 409)
+  t.is((await beat(server, victim.agentId, victim.token)).status, 200)
+})
+
+test('P03 when the reply was lost, the same token repeats the registration and takes no second use', async (t) => {
+  const server = await startTestServer(t)
+  const token = await enrolment(server)
+  const lost = (await register(server, token, 'a', 'web1')).body.data
+  const again = (await register(server, token, 'a', 'web1')).body.data
+  t.is(again.hostId, lost.hostId)
+  t.is((await beat(server, 'a', lost.token)).status, 401)
+  t.is((await beat(server, 'a', again.token)).status, 200)
+  t.not((await register(server, token, 'a', 'web1')).status, 200)
+  t.is((await beat(server, 'a', again.token)).status, 200)
+})
+
+test('P01 a token that is bound to a host replaces its agent, whose link and token end', async (t) => {
+  const server = await startTestServer(t)
+  const former = await server.enrol('web1')
+  const link = await ScriptedAgent.link(server, former)
+  const token = await enrolment(server, { hostId: former.hostId })
+  const { body } = await register(server, token, 'reinstalled', 'some-other-name')
+  t.is(body.data.hostId, former.hostId)
+  t.is((await link.closed).code, 4401)
+  t.is((await beat(server, former.agentId, former.token)).status, 401)
+  const host = await server.data('GET', `/api/hosts/${former.hostId}`)
+  t.is(host.hostname, 'web1')
+  t.is(host.agent.agentId, 'reinstalled')
+})
+
+test('P01 an ADMIN binds an agent to a host of this name without one', async (t) => {
+  const server = await startTestServer(t)
+  const created = await server.data('POST', '/api/hosts', {
+    hostname: 'web1',
+    ip: '10.0.0.9',
+    tags: { a: '1' },
+  })
+  const { body } = await register(server, server.token, 'a', 'web1', { ipAddresses: ['10.9.9.9'] })
+  t.is(body.data.hostId, created.id)
+  const host = await server.data('GET', `/api/hosts/${created.id}`)
+  t.is(host.ip, '10.0.0.9')
+  t.deepEqual(host.tags, { a: '1' })
+  t.is((await register(server, server.token, 'b', 'web1')).status, 409)
+  t.is((await register(server, server.token, 'a', 'web1')).status, 200)
+})
+
+test('P01 an agent renews its registration with its own token', async (t) => {
+  const server = await startTestServer(t)
+  const agent = await server.enrol('web1')
+  const { status, body } = await register(server, agent.token, agent.agentId, 'web1', { agentVersion: '2' })
+  t.is(status, 200)
+  t.is((await beat(server, agent.agentId, agent.token)).status, 401)
+  t.is((await beat(server, agent.agentId, body.data.token)).status, 200)
+})
+
+test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, and say why', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId, agentId, token } = await server.enrol('web1')
+  const headers = { authorization: `Bearer ${token}` }
+  const host = () => server.data('GET', `/api/hosts/${hostId}`)
+  const report = (usagePercent: number, at = new Date().toISOString()) =>
+    server.api(
+      'POST',
+      '/api/agent/metrics',
+      {
+        agentId,
+        timestamp: at,
+        cpu: { usagePercent: 1, loadAvg1m: 0, loadAvg5m: 0, loadAvg15m: 0 },
+        memory: { totalMB: 1, usedMB: 1, availableMB: 1, usagePercent: 10 },
+        disk: [{ mountPoint: '/var', totalGB: 1, usedGB: 1, usagePercent }],
+        network: { rxBytesPerSec: 0, txBytesPerSec: 0, connections: 0 },
+      },
+      headers,
+    )
+  await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'DEGRADED', uptime: 5 }, headers)
+  t.is((await host()).status, 'WARNING')
+  await beat(server, agentId, token)
+  t.is((await host()).status, 'ONLINE')
+  const ahead = new Date(Date.now() + 86_400_000).toISOString()
+  t.is((await report(93, ahead)).status, 200)
+  t.is((await host()).statusReason, 'disk /var 93 %')
+  await report(40)
+  await report(99, '2001-01-01T00:00:00.000Z')
+  t.like(await host(), { status: 'ONLINE', statusReason: null })
+  t.is((await host()).metrics.disk[0].usagePercent, 40)
+  t.is((await host()).metrics.agentId, undefined)
+  t.is((await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'FINE' }, headers)).status, 400)
+})
+
+test('a host without heartbeats is OFFLINE after three intervals, and ONLINE with the next', async (t) => {
+  const server = await startTestServer(t, { heartbeatInterval: 0.3 })
+  const { hostId, agentId, token } = await server.enrol('web1')
+  const host = () => server.data('GET', `/api/hosts/${hostId}`)
+  let seen = await host()
+  for (const until = Date.now() + 5000; seen.status !== 'OFFLINE' && Date.now() < until; ) seen = await host()
+  t.is(seen.status, 'OFFLINE')
+  t.regex(seen.statusReason, /^no heartbeat for \d+ s$/)
+  await beat(server, agentId, token)
+  t.is((await host()).status, 'ONLINE')
+})

@@ -1,0 +1,5 @@
+import test from 'ava'
+import { scriptsContract } from '../../contracts/scripts.ts'
+import { servicesOnStore } from '../../helpers/services.ts'
+
+scriptsContract(test, 'on the store,', servicesOnStore)
