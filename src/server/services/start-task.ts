@@ -5,7 +5,6 @@ import type { UserCaller } from '../caller.ts'
 import { opaqueId } from '../ids.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
-import { sha256 } from './scripts.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */
 export const idempotencyLife = 24 * 3600_000
@@ -101,7 +100,7 @@ export function createStart(context: Context, caller: UserCaller) {
   return async (task: NewTask, idempotency: { key: string; body: unknown } | null): Promise<TaskRecord> => {
     const record = taskRecord(opaqueId(clock.now()), task)
     const executions = await executionRecords(record.id, task.hostIds)
-    const bodyHash = idempotency && sha256(JSON.stringify(idempotency.body))
+    const bodyHash = idempotency && keys.digest(JSON.stringify(idempotency.body))
     const earlier = await store.transact(async (tx) => {
       if (idempotency && bodyHash) {
         const id = `${caller.id}/${idempotency.key}`
