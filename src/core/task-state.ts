@@ -1,54 +1,27 @@
 import type { Counts, ResultStatus, TaskStatus } from './protocol/http/tasks.ts'
 
-/** What can befall one host's part of a task. */
-export type ResultEvent =
-  | 'start'
-  | 'succeed'
-  | 'fail'
-  | 'time-out'
-  | 'cancel'
-  | 'skip'
-  | 'give-up-waiting'
-  | 'lose'
-
 type UnsettledStatus = 'PENDING' | 'RUNNING'
 export type FinalStatus = Exclude<ResultStatus, UnsettledStatus>
 
 /**
- * The one state machine of a result (contract §4). What is not listed changes nothing: final states never change. An
- * end may come while PENDING: the frame that said the script had started can be lost with an agent that knows only the
- * seed, or the agent may refuse to run it.
+ * The one state machine of a result (contract §4): what each status may become. Final states never change. An end may
+ * come while PENDING, as the agent may refuse to run it; RUNNING goes back to PENDING when the frame never left.
  */
-const transitions: Record<ResultStatus, Partial<Record<ResultEvent, ResultStatus>>> = {
-  PENDING: {
-    start: 'RUNNING',
-    succeed: 'SUCCESS',
-    fail: 'FAILED',
-    'time-out': 'TIMEOUT',
-    cancel: 'CANCELLED',
-    skip: 'SKIPPED',
-    'give-up-waiting': 'UNREACHABLE',
-    lose: 'LOST',
-  },
-  RUNNING: {
-    succeed: 'SUCCESS',
-    fail: 'FAILED',
-    'time-out': 'TIMEOUT',
-    cancel: 'CANCELLED',
-    lose: 'LOST',
-  },
-  SUCCESS: {},
-  FAILED: {},
-  TIMEOUT: {},
-  CANCELLED: {},
-  SKIPPED: {},
-  UNREACHABLE: {},
-  LOST: {},
+const transitions: Record<ResultStatus, readonly ResultStatus[]> = {
+  PENDING: ['RUNNING', 'SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREACHABLE', 'LOST'],
+  RUNNING: ['PENDING', 'SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'],
+  SUCCESS: [],
+  FAILED: [],
+  TIMEOUT: [],
+  CANCELLED: [],
+  SKIPPED: [],
+  UNREACHABLE: [],
+  LOST: [],
 }
 
-/** The status after `event`, or null where it changes nothing. */
-export function nextStatus(status: ResultStatus, event: ResultEvent): ResultStatus | null {
-  return transitions[status][event] ?? null
+/** Whether a result may go from one status to another; an unfinished one may stay what it is. */
+export function mayBecome(from: ResultStatus, to: ResultStatus): boolean {
+  return transitions[from].includes(to) || (from === to && !isFinal(from))
 }
 
 export function isFinal(status: ResultStatus): status is FinalStatus {

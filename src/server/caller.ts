@@ -9,6 +9,8 @@ export type Caller =
       role: Role
       tokenId: number
       tokenKind: 'session' | 'personal'
+      /** Milliseconds since the epoch: what hangs on the token closes then. */
+      expiresAt: number
     }
   | { type: 'agent'; hostId: number; agentId: string }
   | { type: 'enrollment'; id: number }

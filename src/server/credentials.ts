@@ -1,8 +1,9 @@
 import { RsmError } from '../core/errors.ts'
 import type { Caller } from './caller.ts'
 import { type Clock, isoTime } from './clock.ts'
+import { sha256 } from './digest.ts'
 import type { Store, Transaction } from './store/store.ts'
-import { hashToken, kindOfToken } from './tokens.ts'
+import { kindOfToken } from './tokens.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */
 const sessionIdle = 12 * 3600_000
@@ -43,6 +44,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
       role: token.kind === 'session' ? owner.role : token.role,
       tokenId: token.id,
       tokenKind: token.kind,
+      expiresAt: Date.parse(token.expiresAt),
     }
   }
 
@@ -70,11 +72,11 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     switch (kindOfToken(token)) {
       case 'session':
       case 'personal':
-        return user(hashToken(token))
+        return user(sha256(token))
       case 'agent':
-        return agent(hashToken(token))
+        return agent(sha256(token))
       case 'enrollment':
-        return enrollment(hashToken(token))
+        return enrollment(sha256(token))
       case null:
         return undefined
     }

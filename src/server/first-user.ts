@@ -1,8 +1,12 @@
 import { randomBytes } from 'node:crypto'
+import { RsmError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import { isoTime } from './clock.ts'
 import type { Passwords } from './passwords.ts'
 import type { Store } from './store/store.ts'
+
+/** Contract §2. */
+const shortestPassword = 8
 
 /**
  * No default password exists: the first start of an empty store makes user `admin` with the given password, or a
@@ -16,6 +20,8 @@ export async function createFirstUser(
 ): Promise<{ username: string; password: string; generated: boolean } | null> {
   const { total } = await store.page('users', { offset: 0, limit: 1, order: 'asc' })
   if (total > 0) return null
+  if (given !== undefined && given.length < shortestPassword)
+    throw new RsmError('usage', `RSM_ADMIN_PASSWORD must have at least ${shortestPassword} characters`)
   const password = given ?? randomBytes(15).toString('base64url')
   const passwordHash = await passwords.hash(password)
   const at = isoTime(clock.now())

@@ -78,13 +78,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const bus = createBus()
   const directory = await openDataDirectory(options.dataDir)
   const { path } = directory
+  const onFatal = (error: unknown) => {
+    log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
+    process.exit(1)
+  }
   const store = await openJsonStore({
     directory: join(path, 'store'),
     log: (level, message, fields) => log[level](fields ?? {}, message),
-    onFatal: (error) => {
-      log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
-      process.exit(1)
-    },
+    onFatal,
   })
   const keys = await loadKeys(join(path, 'keys'))
   const presence = await createPresence({
@@ -95,7 +96,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
   })
   const tasks = join(path, 'tasks')
-  const outputs = createFileOutputs(tasks, bus)
+  const outputs = createFileOutputs(tasks, bus, onFatal)
   const engine = createEngine({
     store,
     outputs,

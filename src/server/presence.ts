@@ -60,6 +60,22 @@ const saveDelay = 1000
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
 const stallFactor = 3
 
+function neverHeard(): Entry {
+  return {
+    heardAt: null,
+    heardSinceStart: false,
+    lastHeartbeatAt: null,
+    agentStatus: null,
+    uptime: null,
+    metrics: null,
+    metricsAt: Number.NEGATIVE_INFINITY,
+    connected: false,
+    duplicate: false,
+    status: 'OFFLINE',
+    reason: 'never heard',
+  }
+}
+
 export async function createPresence(options: PresenceOptions): Promise<Presence> {
   const { clock, bus, heartbeatInterval } = options
   const entries = new Map<number, Entry>()
@@ -70,19 +86,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   const entry = (hostId: number): Entry => {
     let found = entries.get(hostId)
     if (!found) {
-      found = {
-        heardAt: null,
-        heardSinceStart: false,
-        lastHeartbeatAt: null,
-        agentStatus: null,
-        uptime: null,
-        metrics: null,
-        metricsAt: Number.NEGATIVE_INFINITY,
-        connected: false,
-        duplicate: false,
-        status: 'OFFLINE',
-        reason: 'never heard',
-      }
+      found = neverHeard()
       entries.set(hostId, found)
     }
     return found
@@ -178,7 +182,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   return {
     async views(hostIds) {
       return hostIds.map((hostId) => {
-        const known = entry(hostId)
+        const known = entries.get(hostId) ?? neverHeard()
         return {
           status: known.status,
           statusReason: known.reason,
@@ -208,7 +212,9 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       judge(hostId, heard(hostId, 'HEALTHY'))
     },
     connected(hostId, connected) {
-      entry(hostId).connected = connected
+      // A link that closes because its host was deleted must not bring the host back.
+      const known = connected ? entry(hostId) : entries.get(hostId)
+      if (known) known.connected = connected
       bus.publish('host', hostId, { hostId })
     },
     duplicate(hostId, duplicate) {

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { sha256 } from './digest.ts'
 
 /** What each kind of bearer token begins with (contract §2). */
 export const tokenPrefixes = {
@@ -12,11 +13,7 @@ export type TokenKind = keyof typeof tokenPrefixes
 /** A fresh opaque token of 256 bits, and the SHA-256 that is all the store keeps of it. */
 export function newToken(kind: TokenKind): { token: string; tokenHash: string } {
   const token = tokenPrefixes[kind] + randomBytes(32).toString('base64url')
-  return { token, tokenHash: hashToken(token) }
-}
-
-export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
+  return { token, tokenHash: sha256(token) }
 }
 
 export function kindOfToken(token: string): TokenKind | null {

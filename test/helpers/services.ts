@@ -24,12 +24,13 @@ export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-services-'))
   const log = createLog('ERROR')
   const bus = createBus()
+  const onFatal = (error: unknown) => {
+    throw error
+  }
   const store = await openJsonStore({
     directory: join(directory, 'store'),
     log: () => undefined,
-    onFatal: (error) => {
-      throw error
-    },
+    onFatal,
   })
   const keys = await loadKeys(join(directory, 'keys'))
   const presence = await createPresence({
@@ -40,7 +41,7 @@ export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
     log,
   })
   const tasks = join(directory, 'tasks')
-  const outputs = createFileOutputs(tasks, bus)
+  const outputs = createFileOutputs(tasks, bus, onFatal)
   const archive = createArchive(tasks)
   const engine = createEngine({ store, outputs, archive, presence, bus, keys, clock, log })
   const passwords = createPasswords()
@@ -61,5 +62,6 @@ export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
     role: 'ADMIN',
     tokenId: 1,
     tokenKind: 'session',
+    expiresAt: Number.POSITIVE_INFINITY,
   })
 }

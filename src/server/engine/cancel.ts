@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
 import { type EngineState, ended } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
@@ -21,15 +22,12 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
   const run = state.runs.get(taskId)
   if (!run) throw finished(taskId)
   const at = isoTime(state.clock.now())
-  const task = await state.store.transact(async (tx) => {
+  const note = async (tx: Transaction) => {
     const current = await tx.get('tasks', taskId)
     if (current?.status !== 'RUNNING') throw finished(taskId)
-    const next = { ...current, cancelRequestedAt: current.cancelRequestedAt ?? at }
-    tx.put('tasks', next)
-    return next
-  })
-  run.task = { ...run.task, cancelRequestedAt: task.cancelRequestedAt }
-  const changed = await state.change(run, run.executions.keys(), (current) => {
+    tx.put('tasks', { ...current, cancelRequestedAt: current.cancelRequestedAt ?? at })
+  }
+  const decide = (current: ExecutionRecord) => {
     if (current.status === 'PENDING') return ended(current, 'CANCELLED', at, null)
     // A seed-only agent knows no cancel: what becomes of the script there can't be known.
     if (current.agentStoreId === null)
@@ -40,7 +38,10 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
         'cancelled, but this agent can not end scripts',
       )
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
-  })
+  }
+  // One step: were the request durable and not the rest, hosts would still start after a crash.
+  const changed = await state.change(run, run.executions.keys(), decide, note)
+  run.task = { ...run.task, cancelRequestedAt: run.task.cancelRequestedAt ?? at }
   sendCancels(state, changed)
   return run
 }

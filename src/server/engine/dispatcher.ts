@@ -164,13 +164,21 @@ export function createDispatcher(state: EngineState): Dispatcher {
     lane.waiting = lane.waiting.filter((entry) => !given.has(entry))
     const [view] = await state.presence.views([hostId])
     const at = isoTime(state.clock.now())
-    for (const { run, position } of given) {
+    const giveUpOn = async (entry: Waiting) => {
+      const { run, position } = entry
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
         const why = view?.statusReason ?? 'it heartbeats, but its agent did not connect in time'
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })
+      given.delete(entry)
+    }
+    try {
+      for (const entry of given) await giveUpOn(entry)
+    } finally {
+      // What a full disk kept from being written waits on.
+      lane.waiting.unshift(...given)
     }
   }
 

@@ -1,5 +1,4 @@
 import { RsmError } from '../../core/errors.ts'
-import { Plan } from '../../core/plan.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { emptyCounts, isFinal } from '../../core/task-state.ts'
@@ -43,11 +42,6 @@ export interface Engine {
   stop(): Promise<void>
 }
 
-function planOf(task: TaskRecord, executions: readonly ExecutionRecord[]): Plan {
-  const standings = executions.map(({ status, dueAt }) => ({ status, hadTurn: dueAt !== null }))
-  return new Plan(task, standings, task.pauseUntil === null ? null : Date.parse(task.pauseUntil))
-}
-
 export function createEngine(deps: EngineDependencies): Engine {
   const state = createState(deps, (run, final) => {
     strategy.step(run)
@@ -80,7 +74,7 @@ export function createEngine(deps: EngineDependencies): Engine {
   async function recoverTask(task: TaskRecord): Promise<void> {
     const found = await state.store.find('executions', 'taskId', task.id)
     const executions = found.toSorted((a, b) => a.position - b.position)
-    const run = new TaskRun(task, executions, planOf(task, executions))
+    const run = new TaskRun(task, executions)
     const now = state.clock.monotonic()
     run.graceUntil = now + returnGrace
     const stored = await state.outputs.progress(task.id)
@@ -106,7 +100,7 @@ export function createEngine(deps: EngineDependencies): Engine {
       for (const execution of executions) tx.put('executions', execution)
     },
     begin(task, executions) {
-      const run = new TaskRun(task, [...executions], planOf(task, executions))
+      const run = new TaskRun(task, [...executions])
       state.runs.set(task.id, run)
       strategy.step(run)
     },

@@ -71,7 +71,9 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     for (const { taskId, state: held, lastSequence } of link.hello?.tasks ?? []) {
       const running = state.runs.get(taskId)?.ofHost(link.hostId)
       if (running && !isFinal(running.status)) continue
-      const known = running !== undefined || (await state.store.get('tasks', taskId)) !== undefined
+      const task = await state.store.get('tasks', taskId)
+      const known = running !== undefined || task !== undefined
+      if (task?.cancelRequestedAt && held !== 'EXITED') link.send('CANCEL_SCRIPT', { taskId })
       if (!known && held === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
       else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence })
     }

@@ -57,7 +57,14 @@ export function createReceiver(state: EngineState): Receiver {
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }
 
-  async function store(link: AgentLink, run: TaskRun, live: Live, output: ScriptOutput): Promise<void> {
+  /** `bytes` have been counted already. */
+  async function store(
+    link: AgentLink,
+    run: TaskRun,
+    live: Live,
+    output: ScriptOutput,
+    bytes: number,
+  ): Promise<void> {
     try {
       await state.outputs.append(run.task.id, {
         hostId: link.hostId,
@@ -72,6 +79,9 @@ export function createReceiver(state: EngineState): Receiver {
     } catch (error) {
       // Not stored, so not acknowledged: the agent keeps it and sends it again over its next link.
       live.lastSequence = live.storedSequence
+      live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] -= bytes
+      // A seed-only agent sends nothing twice: what could not be stored is gone.
+      if (!link.hello) live.incomplete = true
       state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
       link.close(1013, 'the server can not store output just now')
     }
@@ -106,6 +116,14 @@ export function createReceiver(state: EngineState): Receiver {
     return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
   }
 
+  /** Whether less is stored than the script wrote: U+FFFD only ever makes it more, and a cut is marked as one. */
+  function misses(complete: ScriptComplete, live: Live): boolean {
+    if (live.incomplete) return true
+    if (complete.truncated === true || live.truncated) return false
+    const { stdoutBytes = 0, stderrBytes = 0 } = complete
+    return live.stdoutBytes < stdoutBytes || live.stderrBytes < stderrBytes
+  }
+
   function settle(complete: ScriptComplete, live: Live) {
     return (current: ExecutionRecord): ExecutionRecord => {
       const status = statusOf(complete, current)
@@ -117,8 +135,8 @@ export function createReceiver(state: EngineState): Receiver {
         signal: signalOf(complete),
         stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
         stderrBytes: complete.stderrBytes ?? live.stderrBytes,
-        truncated: complete.truncated ?? live.truncated,
-        outputComplete: status !== 'LOST',
+        truncated: complete.truncated === true || live.truncated,
+        outputComplete: status !== 'LOST' && !misses(complete, live),
         error: complete.error ?? null,
       }
     }
@@ -136,14 +154,16 @@ export function createReceiver(state: EngineState): Receiver {
     } as const
     if (run && run.counts.PENDING + run.counts.RUNNING > 0) {
       const execution = run.ofHost(link.hostId)
-      if (!execution || execution.lateResult || execution.status === 'SUCCESS') return
+      if (!execution || execution.lateResult || execution.exitCode !== null) return
       const kept = await state.store.transact(async (tx) => {
         // The task may have ended meanwhile, and its executions with it.
-        if (!(await tx.get('executions', execution.id))) return false
-        tx.put('executions', { ...execution, lateResult })
-        return true
+        const current = await tx.get('executions', execution.id)
+        if (!current) return null
+        const next = { ...current, lateResult }
+        tx.put('executions', next)
+        return next
       })
-      if (kept) return run.apply({ ...execution, lateResult })
+      if (kept) return run.apply(kept)
     }
     await run?.finished
     const archived = await state.archive.read(complete.taskId)
@@ -180,7 +200,7 @@ export function createReceiver(state: EngineState): Receiver {
       live.lastSequence = output.sequence
       live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
       // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
-      live.appended = store(link, run, live, live.truncated ? { ...output, data: '' } : output)
+      live.appended = store(link, run, live, live.truncated ? { ...output, data: '' } : output, bytes)
       return live.appended
     },
 
@@ -190,7 +210,8 @@ export function createReceiver(state: EngineState): Receiver {
       const run = state.runs.get(taskId)
       const execution = run?.ofHost(link.hostId)
       if (!run) {
-        if ((await notRunning(link, frameId, taskId)) === 'ended') await late(link, complete, undefined)
+        if ((await notRunning(link, frameId, taskId)) === 'refused') return
+        await late(link, complete, undefined)
         release()
         return
       }

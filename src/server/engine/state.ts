@@ -1,4 +1,4 @@
-import { isFinal } from '../../core/task-state.ts'
+import { isFinal, mayBecome } from '../../core/task-state.ts'
 import type { Bus } from '../bus.ts'
 import type { Clock } from '../clock.ts'
 import type { Keys } from '../keys.ts'
@@ -6,7 +6,7 @@ import type { Log } from '../log.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Presence } from '../presence.ts'
 import type { ExecutionRecord } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, Transaction } from '../store/store.ts'
 import type { AgentLink } from './agent-link.ts'
 import type { Archive } from './archive.ts'
 import type { TaskRun } from './task-run.ts'
@@ -54,6 +54,8 @@ export interface EngineState extends EngineDependencies {
     run: TaskRun,
     positions: Iterable<number>,
     decide: (current: ExecutionRecord) => ExecutionRecord | null,
+    /** What else belongs to this step, in the same transaction. */
+    also?: (tx: Transaction) => Promise<void>,
   ): Promise<ExecutionRecord[]>
 }
 
@@ -76,8 +78,9 @@ export function createState(
       }
       return lane
     },
-    async change(run, positions, decide) {
+    async change(run, positions, decide, also) {
       const changed = await deps.store.transact(async (tx) => {
+        await also?.(tx)
         const next: ExecutionRecord[] = []
         for (const position of positions) {
           const id = run.executions[position]?.id
@@ -85,6 +88,8 @@ export function createState(
           if (!current || isFinal(current.status)) continue
           const decided = decide(current)
           if (!decided) continue
+          if (!mayBecome(current.status, decided.status))
+            throw new Error(`a result can not go from ${current.status} to ${decided.status}`)
           tx.put('executions', decided)
           next.push(decided)
         }

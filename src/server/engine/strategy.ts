@@ -72,7 +72,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     }
     if (run.pauseTimer) clearTimeout(run.pauseTimer)
     run.pauseTimer = null
-    if (until === null) return
+    if (until === null || state.stopping) return
     const wait = Math.min(Math.max(0, until - state.clock.now()), longestTimer)
     run.pauseTimer = setTimeout(() => step(run), wait)
   }
@@ -83,6 +83,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
       .catch((error: unknown) => {
         if (state.stopping) return
         state.log.warn({ err: error, taskId: run.task.id }, 'a step of the task failed; trying again')
+        run.planAnew()
         setTimeout(() => step(run), retryAfter).unref()
       })
   }

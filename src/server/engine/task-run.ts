@@ -1,4 +1,4 @@
-import type { Plan } from '../../core/plan.ts'
+import { Plan } from '../../core/plan.ts'
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { emptyCounts } from '../../core/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
@@ -11,6 +11,8 @@ export interface Live {
   stdoutBytes: number
   stderrBytes: number
   truncated: boolean
+  /** Some of it could not be stored and will not come again. */
+  incomplete: boolean
   /** Monotonic milliseconds of the last word about it. */
   lastWord: number
   /** The last append under way. */
@@ -23,7 +25,7 @@ export interface Live {
 /** A running task: its record, its executions in the order of the plan, and what follows from them. */
 export class TaskRun {
   task: TaskRecord
-  readonly plan: Plan
+  plan: Plan
   readonly executions: ExecutionRecord[]
   readonly positions = new Map<number, number>()
   readonly counts: Counts = emptyCounts()
@@ -36,10 +38,10 @@ export class TaskRun {
   graceUntil = 0
   readonly #live = new Map<number, Live>()
 
-  constructor(task: TaskRecord, executions: ExecutionRecord[], plan: Plan) {
+  constructor(task: TaskRecord, executions: ExecutionRecord[]) {
     this.task = task
-    this.plan = plan
     this.executions = executions
+    this.plan = this.#planFromRecords()
     for (const [position, execution] of executions.entries()) {
       this.positions.set(execution.hostId, position)
       this.counts[execution.status]++
@@ -47,6 +49,17 @@ export class TaskRun {
     this.finished = new Promise((resolve) => {
       this.markFinished = resolve
     })
+  }
+
+  /** After a decision that could not be carried out: what is on disk decides anew. */
+  planAnew(): void {
+    this.plan = this.#planFromRecords()
+  }
+
+  #planFromRecords(): Plan {
+    const standings = this.executions.map(({ status, dueAt }) => ({ status, hadTurn: dueAt !== null }))
+    const { pauseUntil } = this.task
+    return new Plan(this.task, standings, pauseUntil === null ? null : Date.parse(pauseUntil))
   }
 
   ofHost(hostId: number): ExecutionRecord | undefined {
@@ -71,6 +84,7 @@ export class TaskRun {
         stdoutBytes: 0,
         stderrBytes: 0,
         truncated: false,
+        incomplete: false,
         lastWord: monotonic,
         appended: Promise.resolve(),
         acknowledging: false,

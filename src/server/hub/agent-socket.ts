@@ -129,6 +129,8 @@ export class AgentSocket implements AgentLink {
         { err: error, agentId: this.agentId, type: message.type },
         'a frame could not be handled',
       )
+      // The agent repeats over its next link what was not acknowledged; on this one it would wait for ever.
+      this.close(closeCodes.overloaded, 'the server can not take this just now')
     } finally {
       this.#count(-bytes)
     }

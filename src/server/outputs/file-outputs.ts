@@ -8,12 +8,15 @@ const openReaders = 64
 const closeGrace = 5000
 
 /** Outputs in files: `DIRECTORY/<taskId>/output.log`. */
-export function createFileOutputs(directory: string, bus: Bus): Outputs {
+export function createFileOutputs(directory: string, bus: Bus, onFatal: (error: unknown) => void): Outputs {
   const writing = new Map<string, Promise<TaskLog | null>>()
   const reading = new Map<string, Promise<TaskLog | null>>()
 
   const openLog = (taskId: string, create: boolean) =>
-    TaskLog.open(join(directory, taskId), create, () => bus.publish('output', taskId, { taskId }))
+    TaskLog.open(join(directory, taskId), create, {
+      written: () => bus.publish('output', taskId, { taskId }),
+      fatal: onFatal,
+    })
 
   function writer(taskId: string): Promise<TaskLog | null> {
     let log = writing.get(taskId)

@@ -17,6 +17,13 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
+export interface TaskLogEvents {
+  /** New entries can be read. */
+  written(): void
+  /** The disk can't be trusted any more: the caller ends the process. */
+  fatal(error: unknown): void
+}
+
 /** Opens without creating, unless told to. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
   const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
@@ -41,16 +48,16 @@ export class TaskLog {
   #records = 0
   #waiting: Waiting[] = []
   #flushing: Promise<void> | null = null
-  #written: () => void
+  readonly #events: TaskLogEvents
 
-  private constructor(log: FileHandle, index: FileHandle, written: () => void) {
+  private constructor(log: FileHandle, index: FileHandle, events: TaskLogEvents) {
     this.#log = log
     this.#index = index
-    this.#written = written
+    this.#events = events
   }
 
-  /** Null when there is no log and `create` is false. `written` is called when new entries can be read. */
-  static async open(directory: string, create: boolean, written: () => void): Promise<TaskLog | null> {
+  /** Null when there is no log and `create` is false. */
+  static async open(directory: string, create: boolean, events: TaskLogEvents): Promise<TaskLog | null> {
     if (create) await mkdir(directory, { recursive: true, mode: 0o700 })
     let files: [FileHandle, FileHandle]
     try {
@@ -59,7 +66,7 @@ export class TaskLog {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !create) return null
       throw error
     }
-    const opened = new TaskLog(...files, written)
+    const opened = new TaskLog(...files, events)
     await opened.#recover()
     if (create) {
       await syncDirectory(directory)
@@ -84,7 +91,7 @@ export class TaskLog {
       this.#waiting = []
       try {
         await this.#write(batch)
-        await this.#log.datasync()
+        await this.#sync()
         for (const { resolve } of batch) resolve()
       } catch (error) {
         // What came after it would leave a gap behind: its senders send it again, with what went before.
@@ -94,6 +101,16 @@ export class TaskLog {
       }
     }
     this.#flushing = null
+  }
+
+  /** After a failed fsync the page cache lies: a second try would prove nothing (reliability, facts). */
+  async #sync(): Promise<void> {
+    try {
+      await this.#log.datasync()
+    } catch (error) {
+      this.#events.fatal(error)
+      throw error
+    }
   }
 
   async #write(batch: Waiting[]): Promise<void> {
@@ -113,7 +130,7 @@ export class TaskLog {
     }
     this.#size = end
     this.#records += records.length
-    this.#written()
+    this.#events.written()
   }
 
   async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {

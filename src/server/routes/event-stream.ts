@@ -6,6 +6,8 @@ import type { FollowEvent } from '../services/follow.ts'
 
 /** A comment line so often keeps proxies from closing a silent stream (contract §5). */
 const commentInterval = 15_000
+/** `setTimeout` takes no more; a client whose stream ends resumes it. */
+const longestTimer = 2 ** 31 - 1
 
 function text({ event, id, data }: FollowEvent): string {
   return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
@@ -22,7 +24,8 @@ export async function sendEvents(
   source: (signal: AbortSignal) => AsyncGenerator<FollowEvent[]>,
 ): Promise<void> {
   const leave = new AbortController()
-  const { tokenId } = userOf(request)
+  const { tokenId, expiresAt } = userOf(request)
+  const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, expiresAt - Date.now()), longestTimer))
   const unsubscribe = [
     bus.subscribe('tokenEnded', tokenId, () => leave.abort()),
     bus.subscribe('stopping', null, () => leave.abort()),
@@ -31,6 +34,7 @@ export async function sendEvents(
   reply.hijack()
   raw.on('close', () => leave.abort())
   raw.on('error', () => leave.abort())
+  if (raw.destroyed) leave.abort()
   raw.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
@@ -54,6 +58,7 @@ export async function sendEvents(
     if (!leave.signal.aborted) throw error
   } finally {
     clearInterval(comments)
+    clearTimeout(expiry)
     for (const end of unsubscribe) end()
     raw.end()
   }

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream'
 import { LogQuery, ResultsQuery, TaskCreate, TaskQuery } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
+import { sha256 } from '../digest.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/follow.ts'
 import { plainLog } from '../services/logs.ts'
-import { sha256 } from '../services/scripts.ts'
 import { sendEvents } from './event-stream.ts'
 import { idempotencyKeyOf } from './idempotency-key.ts'
 import { taskIdOf } from './path.ts'
@@ -41,7 +41,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       config: { allow: read, exists },
       schema: { summary: 'Read a task and its results', querystring: ResultsQuery },
     },
-    (request) => services(userOf(request)).tasks.get(taskIdOf(request), pageAsked(request)),
+    (request) => services(userOf(request)).tasks.get(taskIdOf(request), request.query),
   )
   app.get(
     '/api/tasks/:taskId/script',
@@ -82,11 +82,6 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
     { config: { allow: execute, exists }, schema: { summary: 'Cancel a task' } },
     (request) => services(userOf(request)).tasks.cancel(taskIdOf(request)),
   )
-}
-
-/** `page` and `size` narrow the results; without either all come (contract §3). */
-function pageAsked(request: { url: string; query: { page?: number; size?: number } }) {
-  return /[?&](page|size)=/.test(request.url) ? request.query : undefined
 }
 
 /** A generator whose first value was taken early, so that its faults are still an answer and not a broken stream. */

@@ -9,10 +9,10 @@ import type {
 } from '../../core/protocol/http/agent.ts'
 import type { Caller } from '../caller.ts'
 import { isoTime } from '../clock.ts'
+import { sha256 } from '../digest.ts'
 import { newToken } from '../tokens.ts'
 import type { Context } from './context.ts'
 import { register } from './registration.ts'
-import { sha256 } from './scripts.ts'
 
 export interface AgentSettings {
   heartbeatInterval: number

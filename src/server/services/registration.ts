@@ -36,7 +36,7 @@ function repeatsLostReply(host: HostRecord, enrollment: EnrollmentRecord | null)
 /** The host that an already known agentId may bind to; throws where it would be a take-over (reliability S03). */
 function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): HostRecord {
   if (caller.type === 'user' || repeatsLostReply(host, enrollment)) return host
-  if (caller.type === 'agent' && caller.agentId === input.agentId) return host
+  if (caller.type === 'agent') return host
   if (enrollment?.hostId === host.id) return host
   throw conflict(
     `Agent ${input.agentId} is already registered as host ${host.hostname}; give this agent its own --agent-id, ` +
@@ -86,7 +86,14 @@ export function register(
   tokenHash: string,
 ): Promise<Registered> {
   return context.store.transact(async (tx) => {
+    if (caller.type === 'agent' && caller.agentId !== input.agentId)
+      throw new RsmError('forbidden', `This token is not the one of agent ${input.agentId}`)
     const found = caller.type === 'enrollment' ? await tx.get('enrollments', caller.id) : undefined
+    if (caller.type === 'enrollment' && !found)
+      throw new RsmError(
+        'unauthenticated',
+        'This enrolment token was deleted; make a new one: rsm hosts join',
+      )
     const attempt: Attempt = { tx, caller, input, enrollment: found ?? null }
     const host = await boundHost(attempt)
     takeUse(attempt, host)

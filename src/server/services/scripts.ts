@@ -1,16 +1,12 @@
-import { createHash } from 'node:crypto'
 import { invalid } from '../../core/errors.ts'
 import { maxScriptBytes, type Script, type ScriptQuery } from '../../core/protocol/http/scripts.ts'
 import type { ScriptService } from '../../core/services.ts'
 import type { UserCaller } from '../caller.ts'
+import { sha256 } from '../digest.ts'
 import type { ScriptRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
-
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
-}
 
 /** The schema counts characters; the limit is in bytes (contract §1). */
 export function checkContent(content: string | undefined, field: string): void {

@@ -4,6 +4,7 @@ import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import type { UserCaller } from '../caller.ts'
 import { opaqueId } from '../ids.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
 import type { Context } from './context.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */
@@ -24,7 +25,13 @@ export interface NewTask {
   options: ExecutionOptions
 }
 
-/** Makes a task durable and sets it going; the same idempotency key answers the first task. */
+/** A request that is to run once, however often it is sent (contract §4). */
+export interface Idempotency {
+  key: string
+  body: unknown
+}
+
+/** Makes tasks durable and sets them going; the same idempotency key answers the first task. */
 export function createStart(context: Context, caller: UserCaller) {
   const { store, engine, keys, clock } = context
 
@@ -97,33 +104,50 @@ export function createStart(context: Context, caller: UserCaller) {
     }))
   }
 
-  return async (task: NewTask, idempotency: { key: string; body: unknown } | null): Promise<TaskRecord> => {
+  const recordId = ({ key }: Idempotency) => `${caller.id}/${key}`
+  const hashOf = ({ body }: Idempotency) => keys.digest(JSON.stringify(body))
+
+  /** The task of an earlier request with this key, or null; with another body it is a `conflict`. */
+  async function firstTask(
+    reads: Pick<Transaction, 'get'>,
+    idempotency: Idempotency,
+  ): Promise<string | null> {
+    const known = await reads.get('idempotency', recordId(idempotency))
+    if (!known || clock.now() - Date.parse(known.createdAt) >= idempotencyLife) return null
+    if (known.bodyHash !== hashOf(idempotency))
+      throw new RsmError('conflict', 'This Idempotency-Key was used for another request; take a new one')
+    return known.taskId
+  }
+
+  async function recordOf(taskId: string): Promise<TaskRecord> {
+    const first = await store.get('tasks', taskId)
+    if (!first) throw new RsmError('gone', `Task ${taskId} of this Idempotency-Key is gone`)
+    return first
+  }
+
+  /** What an earlier request with this key started, whatever has become of its hosts since. */
+  async function replay(idempotency: Idempotency): Promise<TaskRecord | null> {
+    const earlier = await firstTask(store, idempotency)
+    return earlier === null ? null : recordOf(earlier)
+  }
+
+  async function start(task: NewTask, idempotency: Idempotency | null): Promise<TaskRecord> {
     const record = taskRecord(opaqueId(clock.now()), task)
     const executions = await executionRecords(record.id, task.hostIds)
-    const bodyHash = idempotency && keys.digest(JSON.stringify(idempotency.body))
     const earlier = await store.transact(async (tx) => {
-      if (idempotency && bodyHash) {
-        const id = `${caller.id}/${idempotency.key}`
-        const known = await tx.get('idempotency', id)
-        if (known && clock.now() - Date.parse(known.createdAt) < idempotencyLife) {
-          if (known.bodyHash !== bodyHash)
-            throw new RsmError(
-              'conflict',
-              'This Idempotency-Key was used for another request; take a new one',
-            )
-          return known.taskId
-        }
-        tx.put('idempotency', { id, bodyHash, taskId: record.id, createdAt: record.createdAt })
+      if (idempotency) {
+        const known = await firstTask(tx, idempotency)
+        if (known !== null) return known
+        const { id: taskId, createdAt } = record
+        tx.put('idempotency', { id: recordId(idempotency), bodyHash: hashOf(idempotency), taskId, createdAt })
       }
       engine.put(tx, record, executions)
       return null
     })
-    if (earlier === null) {
-      engine.begin(record, executions)
-      return record
-    }
-    const first = await store.get('tasks', earlier)
-    if (!first) throw new RsmError('gone', `Task ${earlier} of this Idempotency-Key is gone`)
-    return first
+    if (earlier !== null) return recordOf(earlier)
+    engine.begin(record, executions)
+    return record
   }
+
+  return { start, replay }
 }

@@ -11,7 +11,7 @@ import { type Context, notFound } from './context.ts'
 import { readLogs } from './logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 import { checkContent } from './scripts.ts'
-import { createStart, type NewTask } from './start-task.ts'
+import { createStart, type Idempotency, type NewTask } from './start-task.ts'
 
 const defaultTimeout = 300
 
@@ -26,7 +26,7 @@ interface ScriptToRun {
 
 export function createTasks(context: Context, caller: UserCaller): TaskService {
   const { store, engine, fleet } = context
-  const start = createStart(context, caller)
+  const { start, replay } = createStart(context, caller)
 
   async function storedScript(scriptId: number, field: string): Promise<ScriptToRun | FieldFault> {
     const script = await store.get('scripts', scriptId)
@@ -66,8 +66,10 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
     target: Target,
     targetField: string,
     options: ExecutionOptions,
-    idempotency: { key: string; body: unknown } | null,
+    idempotency: Idempotency | null,
   ): Promise<Started | Task> {
+    const earlier = idempotency && (await replay(idempotency))
+    if (earlier) return answer(earlier, options)
     const faults = [
       ...paramFaults('params', options.params ?? {}),
       ...paramFaults('secretParams', options.secretParams ?? {}),
@@ -87,7 +89,10 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
     }
     const timeout = options.timeout ?? script.timeout ?? defaultTimeout
     const task: NewTask = { ...script, timeout, clusterId, hostIds, options }
-    const record = await start(task, idempotency)
+    return answer(await start(task, idempotency), options)
+  }
+
+  async function answer(record: TaskRecord, options: ExecutionOptions): Promise<Started | Task> {
     if (options.async !== false)
       return { taskId: record.id, status: engine.summary(record).status, hostCount: record.hostCount }
     await engine.finished(record.id)
@@ -176,7 +181,7 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 
-function keyed(key: string | undefined, body: unknown): { key: string; body: unknown } | null {
+function keyed(key: string | undefined, body: unknown): Idempotency | null {
   if (key === undefined) return null
   if (!keyPattern.test(key))
     throw new RsmError('invalid', 'The header Idempotency-Key has to be 1 to 255 visible ASCII characters')

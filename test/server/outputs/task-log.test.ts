@@ -19,7 +19,7 @@ async function temporary(t: ExecutionContext) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const open = (): Outputs => {
-    const outputs = createFileOutputs(directory, createBus())
+    const outputs = createFileOutputs(directory, createBus(), (error) => t.fail(String(error)))
     t.teardown(() => outputs.close())
     return outputs
   }

@@ -34,11 +34,9 @@ export const Hostname = Type.String({
   format: 'not-blank',
 })
 
-export const Tags = Type.Record(
-  Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$' }),
-  Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }),
-  { additionalProperties: false },
-)
+export const TagKey = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$' })
+export const TagValue = Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' })
+export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false })
 
 /** Query of every list: `page` from 0, `size` 1 to 500 (contract §1). */
 export const paging = {

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Closed, Hostname, Id, Line, Nullable, paging, Tags, Time } from './common.ts'
+import { Closed, Hostname, Id, Line, Nullable, paging, TagKey, Tags, TagValue, Time } from './common.ts'
 
 export const hostStatuses = ['ONLINE', 'OFFLINE', 'WARNING'] as const
 export const HostStatus = Type.Enum([...hostStatuses])
@@ -31,15 +31,7 @@ export const HostPatch = Closed({
   username: Type.Optional(Nullable(Line(64))),
   password: Type.Optional(Nullable(Secret)),
   privateKey: Type.Optional(Nullable(Secret)),
-  tags: Type.Optional(
-    Nullable(
-      Type.Record(
-        Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$' }),
-        Nullable(Type.String({ maxLength: 256 })),
-        { additionalProperties: false },
-      ),
-    ),
-  ),
+  tags: Type.Optional(Nullable(Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }))),
 })
 export type HostPatch = Static<typeof HostPatch>
 

@@ -158,7 +158,11 @@ export const TaskQuery = Closed({
 })
 export type TaskQuery = Static<typeof TaskQuery>
 
-export const ResultsQuery = Closed(paging)
+/** Without either, all results come (contract §3). */
+export const ResultsQuery = Closed({
+  page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000 })),
+  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+})
 
 export const streams = ['stdout', 'stderr'] as const
 export const Stream = Type.Enum([...streams])
