@@ -2,11 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
+import { RsmError } from '../../src/core/errors.ts'
 import type { Services } from '../../src/core/services.ts'
 import { createBus } from '../../src/server/bus.ts'
 import { systemClock as clock } from '../../src/server/clock.ts'
 import { createArchive } from '../../src/server/engine/archive.ts'
-import { createEngine } from '../../src/server/engine/engine.ts'
+import { createEngine, type Engine } from '../../src/server/engine/engine.ts'
 import { createFirstUser } from '../../src/server/first-user.ts'
 import { loadKeys } from '../../src/server/keys.ts'
 import { createLog } from '../../src/server/log.ts'
@@ -17,21 +18,40 @@ import { createContext } from '../../src/server/services/context.ts'
 import { createFleet } from '../../src/server/services/fleet.ts'
 import { createServices } from '../../src/server/services/services.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
+import type { Store } from '../../src/server/store/store.ts'
 import { adminPassword } from './server.ts'
+
+/** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
+export interface Insides {
+  services: Services
+  engine: Engine
+  /** Whether the store refuses writes, as it does on a full disk. */
+  refuse(refuses: boolean): void
+}
 
 /** The server's own services on a real store, without HTTP, for its first user. */
 export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
+  return (await startInsides(t)).services
+}
+
+export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-services-'))
   const log = createLog('ERROR')
   const bus = createBus()
   const onFatal = (error: unknown) => {
     throw error
   }
-  const store = await openJsonStore({
+  const disk = await openJsonStore({
     directory: join(directory, 'store'),
     log: () => undefined,
     onFatal,
   })
+  let refuses = false
+  const store: Store = {
+    ...storeMethods(disk),
+    transact: (work) =>
+      refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : disk.transact(work),
+  }
   const keys = await loadKeys(join(directory, 'keys'))
   const presence = await createPresence({
     path: join(directory, 'presence.json'),
@@ -55,7 +75,7 @@ export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
     await store.close()
     await rm(directory, { recursive: true, force: true })
   })
-  return createServices(context)({
+  const services = createServices(context)({
     type: 'user',
     id: 1,
     username: 'admin',
@@ -64,4 +84,21 @@ export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
     tokenKind: 'session',
     expiresAt: Number.POSITIVE_INFINITY,
   })
+  const refuse = (now: boolean) => {
+    refuses = now
+  }
+  return { services, engine, refuse }
+}
+
+function storeMethods(disk: Store): Store {
+  return {
+    storeId: disk.storeId,
+    readOnlyReason: null,
+    get: (noun, id) => disk.get(noun, id),
+    find: (noun, index, key) => disk.find(noun, index, key),
+    page: (noun, query) => disk.page(noun, query),
+    all: (noun) => disk.all(noun),
+    transact: (work) => disk.transact(work),
+    close: () => disk.close(),
+  }
 }
