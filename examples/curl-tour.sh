@@ -30,7 +30,7 @@ call POST /api/hosts '{"hostname":" ","ip":"192.0.2.11"}' | jq -c '{code, errors
 
 say 'hosts that are ONLINE'
 call GET '/api/hosts?status=ONLINE' | jq -c '.data.content[] | {id, hostname, status}'
-hosts=$(call GET '/api/hosts?status=ONLINE&size=500' | jq -c '[.data.content[].id]')
+hosts=$(call GET '/api/hosts?size=500' | jq -c '[.data.content[] | select(.agent.connected) | .id]')
 [ "$hosts" != '[]' ] || hosts=$(call GET "/api/hosts?search=tour-$run" | jq -c '[.data.content[].id]')
 
 say 'create a script'
@@ -58,3 +58,8 @@ call GET "/api/tasks/$task/logs?size=3" | jq -c '.data.entries[] | {id, hostname
 say 'run it on the cluster, one host at a time'
 call POST "/api/clusters/$cluster/execute" '{"scriptId":'"$script"',"params":{"GREETING":"again"},"strategy":"SEQUENTIAL","async":false}' |
   jq -c '{status: .data.status, counts: (.data.counts | with_entries(select(.value > 0)))}'
+
+say 'tidy up'
+for path in $(call GET "/api/hosts?search=tour-$run" | jq -r '.data.content[] | "/api/hosts/\(.id)"') "/api/clusters/$cluster" "/api/scripts/$script"; do
+  call DELETE "$path" | jq -c '{code, data}'
+done

@@ -1,7 +1,11 @@
 import { spawn } from 'node:child_process'
 import { type FileHandle, open } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import { isDiskFull } from './durable.ts'
+
+const attempts = 5
+const retryMilliseconds = 100
 
 /** What the holder of a lock writes into the lock file, for the message to the one who comes second. */
 interface Holder {
@@ -17,7 +21,7 @@ interface Holder {
 export async function lockFile(path: string, what: string): Promise<FileHandle> {
   const handle = await open(path, 'a+', 0o600)
   try {
-    if (!(await flock(handle.fd))) {
+    if (!(await flockSoon(handle.fd))) {
       const holder = parseHolder(await readAll(handle))
       const by = holder === null ? 'another process' : `pid ${holder.pid} since ${holder.since}`
       throw new RsmError('conflict', `${what} is in use by ${by}`, {
@@ -29,6 +33,18 @@ export async function lockFile(path: string, what: string): Promise<FileHandle> 
   } catch (error) {
     await handle.close()
     throw error
+  }
+}
+
+/**
+ * A process that forked just before the former holder let go has its descriptors, and with them the lock, until it
+ * execs: what is held for longer than that is held in earnest.
+ */
+async function flockSoon(descriptor: number): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    if (await flock(descriptor)) return true
+    if (attempt === attempts) return false
+    await setTimeout(retryMilliseconds)
   }
 }
 

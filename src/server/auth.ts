@@ -60,8 +60,10 @@ function permits(allow: Allow, caller: Caller): boolean {
   }
 }
 
-const unauthenticated = () =>
-  new RsmError('unauthenticated', 'Log in first: this needs the header "Authorization: Bearer TOKEN"')
+const unauthenticated = (given?: string) =>
+  given === undefined
+    ? new RsmError('unauthenticated', 'Log in first: this needs the header "Authorization: Bearer TOKEN"')
+    : new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
 
 /** Root hook: 401, then 403, then 404 of the path's id, all before the body is read. */
 export function guard(store: Store, credentials: Credentials) {
@@ -72,7 +74,7 @@ export function guard(store: Store, credentials: Credentials) {
     const caller = token === undefined ? undefined : await credentials(token)
     if (!caller) {
       reply.header('www-authenticate', 'Bearer')
-      throw unauthenticated()
+      throw unauthenticated(token)
     }
     request.caller = caller
     // A path that does not exist has no `allow`; whoever is known may hear that it is a 404.

@@ -11,6 +11,11 @@ const silence = 10 * 60_000
 /** … or for so long when it has no timeout. */
 const silenceWithoutTimeout = 24 * 3600_000
 
+const awayText = {
+  sent: 'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes',
+  waiting: 'its agent is not connected; waiting for it, then UNREACHABLE',
+} as const
+
 /** Reconciles what was sent with what agents say they have. */
 export interface Links {
   /** A link is up and, for an agent of ours, has said HELLO. */
@@ -79,6 +84,20 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     }
   }
 
+  /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
+  function tellWhoIsAway(): void {
+    for (const run of state.runs.values())
+      for (const [position, execution] of run.executions.entries()) {
+        if (isFinal(execution.status)) continue
+        const isDue = execution.dueAt !== null && state.lane(execution.hostId).link === null
+        const text = isDue ? awayText[execution.status === 'RUNNING' ? 'sent' : 'waiting'] : null
+        const isNews = run.note(position, text)
+        const result = isNews ? run.result(position) : undefined
+        if (result)
+          state.bus.publish('task', run.task.id, { taskId: run.task.id, change: { kind: 'host', result } })
+      }
+  }
+
   return {
     async linked(link) {
       const lane = state.lane(link.hostId)
@@ -98,6 +117,7 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     },
 
     async sweep() {
+      tellWhoIsAway()
       const now = state.clock.monotonic()
       for (const run of state.runs.values()) {
         const { timeout } = run.task

@@ -1,6 +1,6 @@
 import { Plan } from '../../core/plan.ts'
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { emptyCounts } from '../../core/task-state.ts'
+import { emptyCounts, isFinal } from '../../core/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */
@@ -37,6 +37,8 @@ export class TaskRun {
   /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
   graceUntil = 0
   readonly #live = new Map<number, Live>()
+  /** Why a host that has not ended says nothing just now; shown as its `error` until it does. */
+  readonly #notes = new Map<number, string>()
 
   constructor(task: TaskRecord, executions: ExecutionRecord[]) {
     this.task = task
@@ -95,14 +97,23 @@ export class TaskRun {
     return live
   }
 
+  /** Sets or clears (null) what is said of a host that has not ended; answers whether that is news. */
+  note(position: number, text: string | null): boolean {
+    if ((this.#notes.get(position) ?? null) === text) return false
+    if (text === null) this.#notes.delete(position)
+    else this.#notes.set(position, text)
+    return true
+  }
+
   result(position: number): TaskResult | undefined {
     const execution = this.executions[position]
     const live = this.#live.get(position)
     if (!execution) return undefined
-    const running = execution.status === 'RUNNING' && live
-    return running
-      ? { ...resultOf(execution), stdoutBytes: live.stdoutBytes, stderrBytes: live.stderrBytes }
-      : resultOf(execution)
+    const result = resultOf(execution)
+    if (isFinal(execution.status)) return result
+    const error = this.#notes.get(position) ?? null
+    const bytes = live ? { stdoutBytes: live.stdoutBytes, stderrBytes: live.stderrBytes } : {}
+    return { ...result, ...bytes, error }
   }
 
   results(): TaskResult[] {

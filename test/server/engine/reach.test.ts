@@ -1,4 +1,5 @@
 import test from 'ava'
+import { followEvents } from '../../helpers/follow.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { finished, running, startTask, task } from '../../helpers/tasks.ts'
@@ -132,4 +133,25 @@ test('300 hosts that are away end a task quickly', async (t) => {
   const ended = await finished(server, await startTask(server, ids))
   t.is(ended.counts.UNREACHABLE, 300)
   t.true((ended.duration ?? 99_999) < 5000, `took ${ended.duration} ms`)
+})
+
+test('whoever follows a task hears that a host has lost its link, and no more of it once the link is back', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId: 'journal' })
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  agent.cut()
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  const heard = await followEvents(url, headers, ({ event, data }) => event === 'host' && data.error !== null)
+  t.like(heard.at(-1)?.data, { hostname: 'web1', status: 'RUNNING' })
+  t.regex(heard.at(-1)?.data.error, /no link/)
+  const back = await ScriptedAgent.link(server, identity, {
+    storeId: 'journal',
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],
+  })
+  back.complete(taskId, 0, { lastSequence: -1 })
+  const end = await finished(server, taskId)
+  t.like(end.results[0], { status: 'SUCCESS', error: null })
 })
