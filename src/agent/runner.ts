@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
 import { removeCgroup } from './containment.ts'
-import { Execution, notRun } from './execution.ts'
+import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
 import { launch, prepare, refusal } from './launch.ts'
@@ -71,7 +71,9 @@ export class Runner {
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
     const record = journal.records.get(taskId)
-    if (record?.acknowledgedAt && record.complete) return this.#events.answer(record.complete)
+    // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
+    const known = record && knownEnd(record, this.#now())
+    if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
     if (distrust !== null) {
       log('ERROR', 'refused an execution', { taskId, reason: distrust })

@@ -1,9 +1,10 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { ownAccount } from '../../src/agent/account.ts'
 import { systemClock } from '../../src/agent/clock.ts'
 import { findContainment } from '../../src/agent/containment.ts'
+import type { Entry } from '../../src/agent/execution-record.ts'
 import { Journal } from '../../src/agent/journal.ts'
 import { thisMachine } from '../../src/agent/machine.ts'
 import { Runner } from '../../src/agent/runner.ts'
@@ -23,6 +24,21 @@ class HeldJournal extends Journal {
   letGo(): void {
     this.#isHeld = false
     for (const { resolve } of this.held) resolve()
+  }
+}
+
+/** A journal on a disk that is full whenever one of these lines comes. */
+class FullJournal extends Journal {
+  readonly refused: readonly Entry['e'][]
+
+  constructor(path: string, refused: readonly Entry['e'][]) {
+    super(path, Date.now)
+    this.refused = refused
+  }
+
+  override append(entry: Entry): void {
+    if (this.refused.includes(entry.e)) throw new Error('ENOSPC: no space left on device, write')
+    super.append(entry)
   }
 }
 
@@ -105,4 +121,28 @@ for (const [title, place] of [
     const complete = await end
     t.is(complete.exitCode, 3)
     t.is(complete.error, null)
+  })
+
+const refusals: [Entry['e'][], string, number][] = [
+  [[], 'SUCCESS', 0],
+  [['acknowledged'], 'SUCCESS', 0],
+  [['ended'], 'LOST', 255],
+  [['ended', 'acknowledged'], 'LOST', 255],
+  [['spawned', 'ended', 'acknowledged'], 'LOST', 255],
+]
+for (const [refused, status, exitCode] of refusals)
+  test(`what has run never starts again, though the disk refused [${refused.join(', ')}]: ${status}`, async (t) => {
+    const base = await temporaryDirectory(t)
+    const journal = new FullJournal(join(base, 'journal'), refused)
+    const { runner, answers, ended } = runnerOn(t, join(base, 'executions'), journal)
+    const again = request('once', `echo started >> ${base}/starts`)
+    await runner.execute(again)
+    t.is((await ended('once')).status, 'SUCCESS')
+    runner.release('once')
+    await runner.execute(again)
+    t.false(runner.executions.has('once'))
+    t.is(answers.length, 1)
+    t.is(answers[0]?.status, status as 'LOST')
+    t.is(answers[0]?.exitCode, exitCode)
+    t.is(readFileSync(`${base}/starts`, 'utf8'), 'started\n')
   })
