@@ -52,7 +52,8 @@ export interface AgentOptions {
   allowUnsigned: boolean
   caFile?: string | undefined
   tlsFingerprint?: string | undefined
-  logLevel: LogLevel
+  /** Left out: the server's, and INFO until it is known. */
+  logLevel?: LogLevel | undefined
   log?: Log | undefined
   clock?: Clock | undefined
   random?: (() => number) | undefined
@@ -81,7 +82,7 @@ export interface RunningAgent {
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const clock = options.clock ?? systemClock
   const random = options.random ?? Math.random
-  let level = options.logLevel
+  let level = options.logLevel ?? 'INFO'
   const log = leveled(options.log ?? stderrLog, () => level)
   const connection = openConnection({
     url: options.url,
@@ -226,7 +227,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         if (wasAway) link.retryNow()
       },
       configured(config) {
-        level = config.logLevel
+        level = options.logLevel ?? config.logLevel
         if (config.pendingTasks.length > 0) link.open()
       },
       async revoked() {

@@ -55,6 +55,7 @@ export class FakeServer {
   intervals = { heartbeatInterval: 30, metricsInterval: 60 }
   pendingTasks: AgentConfig['pendingTasks'] = []
   configVersion = 1
+  logLevel: AgentConfig['logLevel'] = 'INFO'
   intercept: ((path: string, body: unknown) => Reply | 'drop' | undefined) | undefined
   socket: WebSocket | null = null
   #ids = 0
@@ -239,8 +240,8 @@ export class FakeServer {
     if (path === '/api/agent/heartbeat') this.heartbeats.push(body as HeartbeatRequest)
     else if (path === '/api/agent/metrics') this.metrics.push(body as MetricsRequest)
     else if (path === '/api/agent/config') {
-      const { configVersion, pendingTasks } = this
-      return { status: 200, data: { ...this.intervals, logLevel: 'INFO', configVersion, pendingTasks } }
+      const { configVersion, pendingTasks, logLevel } = this
+      return { status: 200, data: { ...this.intervals, logLevel, configVersion, pendingTasks } }
     } else return { status: 404, message: 'no such path' }
     return { status: 200, data: ack }
   }
