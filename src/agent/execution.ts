@@ -1,5 +1,5 @@
 import type { ExecutionState, ScriptComplete } from '../core/protocol/messages.ts'
-import type { Started } from './execution-record.ts'
+import type { ExecutionRecord, Started } from './execution-record.ts'
 import { Output } from './output.ts'
 import type { Run } from './run.ts'
 
@@ -24,6 +24,19 @@ export function notRun(
     stderrBytes: 0,
     truncated: false,
   }
+}
+
+/**
+ * What is left to say of an execution that has had its one start and was let go: its end, or LOST where a full disk
+ * kept that out of the journal. Null for one that has not begun.
+ */
+export function knownEnd(record: ExecutionRecord, at: string): ScriptComplete | null {
+  const { taskId, started, complete, acknowledgedAt } = record
+  if (complete) return complete
+  if (!started && acknowledgedAt === undefined) return null
+  const error = 'it has run before, and how it ended is not in the journal of the agent'
+  const lost = notRun(taskId, at, { exitCode: 255, error })
+  return { ...lost, status: 'LOST', startedAt: started?.startedAt ?? at }
 }
 
 /** An execution that the server has not yet acknowledged as complete. */

@@ -21,7 +21,7 @@ import { register } from './registration.ts'
 import { Runner } from './runner.ts'
 import { serverApi } from './server-api.ts'
 import { Uplink } from './uplink.ts'
-import { verifier } from './verify.ts'
+import { type Verify, verifier } from './verify.ts'
 
 /** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
 const helloPatience = 10_000
@@ -52,7 +52,8 @@ export interface AgentOptions {
   allowUnsigned: boolean
   caFile?: string | undefined
   tlsFingerprint?: string | undefined
-  logLevel: LogLevel
+  /** Left out: the server's, and INFO until it is known. */
+  logLevel?: LogLevel | undefined
   log?: Log | undefined
   clock?: Clock | undefined
   random?: (() => number) | undefined
@@ -81,7 +82,7 @@ export interface RunningAgent {
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const clock = options.clock ?? systemClock
   const random = options.random ?? Math.random
-  let level = options.logLevel
+  let level = options.logLevel ?? 'INFO'
   const log = leveled(options.log ?? stderrLog, () => level)
   const connection = openConnection({
     url: options.url,
@@ -103,6 +104,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
     let registration: Registration
+    let verify: Verify
     const api = serverApi(connection, () => registration.token, serverTime)
 
     const known = await readIdentity(directory.path)
@@ -115,6 +117,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         },
       )
     const agentId = known?.agentId ?? options.agentId ?? newAgentId()
+    const trust = ({ serverKey, keyId }: Registration) => {
+      const { allowUnsigned } = options
+      verify = verifier({ agentId, serverKey, keyId, allowUnsigned, serverNow: () => serverTime.now() })
+    }
     const registerAnew = async () => {
       if (options.enrollToken === undefined)
         throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
@@ -122,11 +128,13 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         })
       const { enrollToken, hostname } = options
       registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      trust(registration)
       await writeIdentity(directory.path, { agentId, registration })
       log('INFO', 'registered', { agentId, hostId: registration.hostId })
       return registration
     }
     if (!known) await writeIdentity(directory.path, { agentId, registration: null })
+    if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
@@ -146,14 +154,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       allowRunAs: options.allowRunAs,
       maxExecutions: options.maxExecutions,
       log,
-      verify: (type, payload) =>
-        verifier({
-          agentId,
-          serverKey: registration.serverKey,
-          keyId: registration.keyId,
-          allowUnsigned: options.allowUnsigned,
-          serverNow: () => serverTime.now(),
-        })(type, payload),
+      verify: (type, payload) => verify(type, payload),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}
@@ -226,7 +227,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         if (wasAway) link.retryNow()
       },
       configured(config) {
-        level = config.logLevel
+        level = options.logLevel ?? config.logLevel
         if (config.pendingTasks.length > 0) link.open()
       },
       async revoked() {

@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
 import { removeCgroup } from './containment.ts'
-import { Execution, notRun } from './execution.ts'
+import { Execution, knownEnd, notRun } from './execution.ts'
+import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
 import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { type ProcessId, startTimeOf } from './machine.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
-import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
+import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
@@ -21,7 +22,7 @@ const mostEarlyCancels = 10_000
 export class Runner {
   readonly executions: Map<string, Execution> = new Map()
   readonly #options: RunnerOptions
-  readonly #queue: { execution: Execution; request: ExecuteScript }[] = []
+  readonly #queue: ExecutionQueue
   readonly #spools: SpoolWatch
   readonly #leftovers: Leftovers
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
@@ -35,6 +36,7 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
+    this.#queue = new ExecutionQueue(options.journal)
     this.#leftovers = new Leftovers(options.clock, options.log)
     this.#spools = new SpoolWatch(options.clock, (execution) => this.#events.changed(execution))
   }
@@ -69,7 +71,9 @@ export class Runner {
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
     const record = journal.records.get(taskId)
-    if (record?.acknowledgedAt && record.complete) return this.#events.answer(record.complete)
+    // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
+    const known = record && knownEnd(record, this.#now())
+    if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
     if (distrust !== null) {
       log('ERROR', 'refused an execution', { taskId, reason: distrust })
@@ -86,12 +90,7 @@ export class Runner {
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
-      this.#queue.push({ execution, request })
-      await keepRequest(execution.directory, request)
-      if (execution.state !== 'QUEUED' || execution.isDurable) return
-      journal.append({ e: 'received', taskId })
-      await journal.sync()
-      execution.isDurable = true
+      await this.#queue.add(execution, request)
     } catch (error) {
       this.#fail(execution, error)
     }
@@ -105,7 +104,7 @@ export class Runner {
     if (execution) {
       execution.isCancelled = true
       execution.run?.end('CANCELLED')
-      if (this.#queue.some((waiting) => waiting.execution === execution))
+      if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
       this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
@@ -258,8 +257,7 @@ export class Runner {
     if (cgroup && !removeCgroup(cgroup)) this.#inhabited.add(cgroup)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
-    const place = this.#queue.findIndex((waiting) => waiting.execution === execution)
-    if (place >= 0) this.#queue.splice(place, 1)
+    this.#queue.remove(execution)
     execution.isDurable = true
     execution.ended(complete)
     this.#note({ e: 'ended', taskId, complete })
@@ -272,20 +270,16 @@ export class Runner {
 
   #startNext(): void {
     while (!this.#isDraining && !this.#isStopped && this.#running < this.#options.maxExecutions) {
-      const next = this.#queue.shift()
+      const next = this.#queue.next()
       if (!next) return
       this.#start(next.execution, next.request).catch((error: unknown) => this.#fail(next.execution, error))
     }
   }
 
   async #requeue(execution: Execution): Promise<void> {
-    const request = await keptRequest(execution.directory)
-    if (request) this.#queue.push({ execution, request })
-    else
-      this.#end(
-        execution,
-        notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' }),
-      )
+    if (await this.#queue.restore(execution)) return
+    const error = 'its script was lost from the disk'
+    this.#end(execution, notRun(execution.taskId, this.#now(), { error }))
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {

@@ -5,7 +5,7 @@ import { clustersOver } from './clusters.ts'
 import { enrollmentsOver } from './enrollments.ts'
 import { hostsOver } from './hosts.ts'
 import { scriptsOver } from './scripts.ts'
-import { tasksOver } from './tasks.ts'
+import { type ClientTaskService, tasksOver } from './tasks.ts'
 import { type Endpoint, openTransport } from './transport.ts'
 import { usersOver } from './users.ts'
 
@@ -13,6 +13,7 @@ import { usersOver } from './users.ts'
 export interface Client extends Services {
   readonly api: Api
   readonly auth: AuthService
+  readonly tasks: ClientTaskService
 }
 
 /** A client of one server; nothing is sent before its first call. */

@@ -1,3 +1,4 @@
+import type { TaskCreate } from '../core/protocol/http/tasks.ts'
 import type { TaskService } from '../core/services.ts'
 import type { Api } from './api.ts'
 
@@ -6,12 +7,18 @@ function keyed(key: string | undefined) {
   return key === undefined ? {} : { headers: { 'idempotency-key': key }, repeatable: true }
 }
 
-export function tasksOver(api: Api): TaskService {
+export interface ClientTaskService extends TaskService {
+  /** An abort of `signal` gives up the wait for the answer; the task may have started. */
+  create(input: TaskCreate, idempotencyKey?: string, signal?: AbortSignal): ReturnType<TaskService['create']>
+}
+
+export function tasksOver(api: Api): ClientTaskService {
   const path = (taskId: string) => `/api/tasks/${encodeURIComponent(taskId)}`
   return {
     list: (query) => api.call('GET', '/api/tasks', { query }),
     get: (taskId, query = {}) => api.call('GET', path(taskId), { query }),
-    create: (body, key) => api.call('POST', '/api/tasks', { body, ...keyed(key) }),
+    create: (body, key, signal) =>
+      api.call('POST', '/api/tasks', { body, ...keyed(key), ...(signal === undefined ? {} : { signal }) }),
     executeScript: (id, body, key) => api.call('POST', `/api/scripts/${id}/execute`, { body, ...keyed(key) }),
     executeCluster: (id, body, key) =>
       api.call('POST', `/api/clusters/${id}/execute`, { body, ...keyed(key) }),

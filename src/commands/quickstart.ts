@@ -115,10 +115,7 @@ export default class Quickstart extends TaskCommand {
       drain: false,
       allowUnsigned: false,
       logLevel: 'ERROR',
-      // The server raises an agent's level to its own; here only what went wrong is worth a line.
-      log: (level, message) => {
-        if (level === 'ERROR') this.notice(message)
-      },
+      log: (_level, message) => this.notice(message),
       signal,
     })
     undo.push(() => agent.stop())

@@ -26,7 +26,8 @@ import type { User, UserCreate, UserPatch } from './protocol/http/users.ts'
  * The services of rsm, each declared once: the server implements them on the store, the client implements them over
  * HTTP, and one suite in test/contracts runs against both. Every method rejects with an RsmError: `not_found` for an
  * unknown id, `invalid` with all field faults, `conflict` for a name that is taken, `forbidden` for a caller whose
- * role has not the right.
+ * role has not the right. An unknown name inside a body is `invalid` on the server (contract §1: 400); where that is all
+ * that is wrong with the body, the client makes it `not_found`, for the exit code (contract §9: 5).
  */
 export interface HostService {
   list(query: HostQuery): Promise<Page<Host>>

@@ -12,6 +12,16 @@ interface Failure {
   readonly hint: string | null
 }
 
+/** `interrupted`, with the exit code of what did it: 130 after a Ctrl-C, 143 after SIGTERM, 124 at the deadline (contract §9). */
+export class Halted extends RsmError {
+  readonly exit: number
+
+  constructor(exit: number, message: string, details?: ConstructorParameters<typeof RsmError>[2]) {
+    super('interrupted', message, details)
+    this.exit = exit
+  }
+}
+
 /** A mistake in the words typed, as oclif's parser reports it; told by their shape, so that oclif is not loaded here. */
 interface ParseError extends Error {
   readonly oclif: unknown
@@ -60,7 +70,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   const cause = isParseError(error) ? usageOf(error, id, flags) : error
   if (cause instanceof RsmError)
     return {
-      exit: exitCode(cause),
+      exit: cause instanceof Halted ? cause.exit : exitCode(cause),
       code: cause.code,
       message: cause.message,
       errors: cause.fields,

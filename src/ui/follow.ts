@@ -2,14 +2,15 @@ import type { Client } from '../client/client.ts'
 import { type TaskEvent, watchTask } from '../client/watch.ts'
 import { RsmError } from '../core/errors.ts'
 import type { LogQuery, Task } from '../core/protocol/http/tasks.ts'
+import { Halted } from './failure.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask, timedOutExit } from './outcome.ts'
 import type { OutputFormat } from './output/format.ts'
 
 interface FollowOptions {
   readonly client: Client
-  /** Starts the task; a signal that comes meanwhile is remembered. */
-  readonly start: () => Promise<{ taskId: string; hostCount: number }>
+  /** Starts the task; a Ctrl-C that comes meanwhile is remembered, and `signal` aborts when it is not waited for any more. */
+  readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount: number }>
   readonly formats: (hostCount: number) => readonly OutputFormat[]
   readonly query?: LogQuery
   /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
@@ -18,6 +19,12 @@ interface FollowOptions {
   readonly notice: (text: string) => void
   /** Whether somebody can be asked about a Ctrl-C. */
   readonly terminal: boolean
+}
+
+/** What ended the following before the task had ended. */
+interface Halt {
+  readonly exit: number
+  readonly cancel: boolean
 }
 
 /** How long a cancelled task may take to end before it is left to itself, in milliseconds. */
@@ -41,14 +48,16 @@ async function cancel(client: Client, taskId: string): Promise<void> {
 }
 
 /** Rejects when nobody waits for the start any more. */
-function aborted(signal: AbortSignal): Promise<never> {
+function aborted(signal: AbortSignal, error: () => Error): Promise<never> {
   return new Promise((_, reject) => {
-    const interrupted = () =>
-      reject(
-        new RsmError('interrupted', 'interrupted before the server had answered; the task may have started'),
-      )
-    signal.addEventListener('abort', interrupted, { once: true })
+    signal.addEventListener('abort', () => reject(error()), { once: true })
   })
+}
+
+function haltedBy(why: Halt | undefined, what: string, hint: string, cause?: unknown): Halted {
+  const { exit } = why ?? { exit: 130 }
+  const reason = exit === timedOutExit ? 'the deadline has passed' : 'interrupted'
+  return new Halted(exit, `${reason}${what}`, { hint, cause })
 }
 
 /** Starts a task, shows it to its end, and answers with its exit code; signals and the deadline as in contract §9. */
@@ -56,7 +65,7 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   const { client } = options
   const halt = new AbortController()
   let taskId: string | undefined
-  const halted: { by?: { exit: number; cancel: boolean } } = {}
+  const halted: { by?: Halt } = {}
   let waiting: NodeJS.Timeout | undefined
 
   const stop = (exit: number, cancelling: boolean) => {
@@ -83,7 +92,13 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
       : setTimeout(() => stop(timedOutExit, true), options.deadline * 1000)
 
   try {
-    const started = await Promise.race([options.start(), aborted(halt.signal)])
+    const unanswered = () =>
+      haltedBy(
+        halted.by,
+        ' before the server had answered; the task may have started',
+        'rsm tasks list --status RUNNING',
+      )
+    const started = await Promise.race([options.start(halt.signal), aborted(halt.signal, unanswered)])
     taskId = started.taskId
     const formats = options.formats(started.hostCount)
     // By a signal that came while the task was being started.
@@ -100,10 +115,8 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     const why = halted.by
     const task = await finalTask(client, taskId, end ?? {}).catch((error: unknown) => {
       if (why === undefined) throw error
-      throw new RsmError('interrupted', `interrupted; how task ${started.taskId} stands is not known`, {
-        hint: `rsm tasks show ${started.taskId}`,
-        cause: error,
-      })
+      const { taskId: id } = started
+      throw haltedBy(why, `; how task ${id} stands is not known`, `rsm tasks show ${id}`, error)
     })
     for (const format of formats) await format.end(task)
     if (why === undefined) return { task, exit: exitOfTask(task) }

@@ -60,10 +60,12 @@ export abstract class RunCommand extends TaskCommand {
     }
     const what = 'scriptId' in runnable ? { scriptId: runnable.scriptId } : { script: runnable.script }
     const key = flags['idempotency-key'] ?? randomUUID()
-    const start = () =>
-      client.tasks.create({ ...what, target, ...options, async: true }, key).catch((error: unknown) => {
-        return this.#explain(client, error)
-      })
+    const start = (signal?: AbortSignal) =>
+      client.tasks
+        .create({ ...what, target, ...options, async: true }, key, signal)
+        .catch((error: unknown) => {
+          return this.#explain(client, error)
+        })
     if (flags.detach) {
       const started = await start()
       this.print(started.taskId)

@@ -36,7 +36,7 @@ export abstract class TaskCommand extends BaseCommand {
   /** Follows what `start` starts; sets the exit code; answers the task. */
   protected async follow(
     client: Client,
-    start: () => Promise<{ taskId: string; hostCount: number }>,
+    start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount: number }>,
     show: ShowOptions,
     deadline?: number,
   ): Promise<Task> {

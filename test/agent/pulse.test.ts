@@ -170,3 +170,29 @@ test('a revoked token is tried again only every five minutes', async (t) => {
   t.true(delays.includes(300_000))
   t.true(messages.some((message) => /not valid any more/.test(message)))
 })
+
+for (const [own, set, heard] of [
+  ['DEBUG', 'ERROR', true],
+  ['ERROR', 'DEBUG', false],
+  [undefined, 'DEBUG', true],
+  [undefined, 'ERROR', false],
+] as const)
+  test(`an agent told to log ${own ?? 'no level'} ${heard ? 'logs' : 'drops'} WARN where its server sets ${set}`, async (t) => {
+    const messages: string[] = []
+    const server = await FakeServer.start()
+    server.logLevel = set
+    server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+    const options = agentOptions(server, await temporaryDirectory(t))
+    const log = (_level: string, message: string) => messages.push(message)
+    const agent = await startAgent({ ...options, logLevel: own, log })
+    t.teardown(async () => {
+      await agent.stop()
+      await server.close()
+    })
+    // The second heartbeat comes after the configuration that the first one called for.
+    await server.until(() => server.heartbeats.length >= 2 && agent.linked(), 'it is configured')
+    server.send('ERROR', { code: 400, message: 'to be logged', refId: null })
+    server.execute(agent.agentId, { taskId: 'after' })
+    await server.completed('after')
+    t.is(messages.includes('the server refused a message'), heard)
+  })

@@ -1,7 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { linkedAgent } from '../helpers/agent.ts'
+import { startAgent } from '../../src/agent/main.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
+import { FakeServer } from '../helpers/fake-server.ts'
 
 test('unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
@@ -47,6 +49,37 @@ test('expiry is judged by the server’s clock, however wrong the host’s own i
   await server.linked(2)
   server.execute(agent.agentId, { taskId: 'skewed', script: 'echo ran' })
   t.is((await server.completed('skewed')).status, 'SUCCESS')
+})
+
+test('an agent that registers anew goes by the key that it learns then, and not by the old one', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  const agent = await startAgent(agentOptions(server, dataDir))
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  await server.linked()
+  server.execute(agent.agentId, { taskId: 'before', script: 'echo ran' })
+  t.is((await server.completed('before')).status, 'SUCCESS')
+  const old = server.request(agent.agentId, { taskId: 'old', script: `touch ${dataDir}/ran` })
+  server.changeKey('k2')
+  let isRevoked = true
+  server.intercept = (path) => {
+    if (path !== '/api/agent/heartbeat' || !isRevoked) return undefined
+    isRevoked = false
+    return { status: 401, message: 'revoked' }
+  }
+  await server.until(() => server.registrations === 2, 'it registers anew')
+  const beats = server.heartbeats.length
+  await server.until(() => server.heartbeats.length > beats, 'it is registered')
+  server.execute(agent.agentId, { taskId: 'after', script: 'echo ran' })
+  t.is((await server.completed('after')).error, null)
+  server.of('old')
+  server.send('EXECUTE_SCRIPT', old)
+  t.regex((await server.completed('old')).error ?? '', /key k1, not by k2/)
+  t.throws(() => statSync(join(dataDir, 'ran')))
 })
 
 test('with allowUnsigned a server that does not sign is served', async (t) => {

@@ -198,6 +198,28 @@ for (const [signal, exit] of [
     t.is(cancels(server), 1)
   })
 
+for (const [halt, exit, said] of [
+  ['SIGINT', 130, /^rsm: interrupted before the server had answered/],
+  ['SIGTERM', 143, /^rsm: interrupted before the server had answered/],
+  ['--deadline', 124, /^rsm: the deadline has passed before the server had answered/],
+] as const)
+  test(`${halt} before the server has answered exits ${exit}`, async (t) => {
+    let asked = () => {}
+    const posting = new Promise<void>((resolve) => {
+      asked = resolve
+    })
+    const server = await startFakeServer(t, { 'POST /api/tasks': () => asked() })
+    const deadline = halt === '--deadline' ? ['--deadline', '1s'] : []
+    const { child, done } = startRsm(['exec', ...deadline, '-w', 'web1', 'x'], envFor(t, server))
+    await posting
+    if (halt !== '--deadline') child.kill(halt)
+    const began = performance.now()
+    const ran = await done
+    t.true(performance.now() - began < 20_000)
+    t.is(ran.exit, exit)
+    t.regex(ran.stderr, said)
+  })
+
 test('SIGHUP cancels nothing', async (t) => {
   const server = await endless(t)
   const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))

@@ -29,13 +29,18 @@ interface Reply {
 
 const maxPatience = 30_000
 
+function newKey(keyId: string): { keyId: string; privateKey: KeyObject; serverKey: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const serverKey = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64')
+  return { keyId, privateKey, serverKey }
+}
+
 /** The agent's half of a server: registers, counts heartbeats, stores output and acknowledges it, signs what it sends. */
 export class FakeServer {
   readonly #events = new EventEmitter()
   readonly #http: http.Server
   readonly #wss: WebSocketServer
-  readonly privateKey: KeyObject
-  readonly serverKey: string
+  #key = newKey('k1')
   readonly heard: Map<string, Heard> = new Map()
   readonly hellos: AgentHello[] = []
   readonly heartbeats: HeartbeatRequest[] = []
@@ -50,14 +55,12 @@ export class FakeServer {
   intervals = { heartbeatInterval: 30, metricsInterval: 60 }
   pendingTasks: AgentConfig['pendingTasks'] = []
   configVersion = 1
+  logLevel: AgentConfig['logLevel'] = 'INFO'
   intercept: ((path: string, body: unknown) => Reply | 'drop' | undefined) | undefined
   socket: WebSocket | null = null
   #ids = 0
 
   private constructor() {
-    const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-    this.privateKey = privateKey
-    this.serverKey = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64')
     this.#events.setMaxListeners(100)
     this.#http = http.createServer((request, response) => this.#answer(request, response))
     this.#wss = new WebSocketServer({ server: this.#http, handleProtocols: () => 'rsm.1' })
@@ -144,14 +147,19 @@ export class FakeServer {
       scriptType: 'BASH' as const,
       maxOutputBytes: 64 * 1024 * 1024,
       expiry: new Date(Date.now() + this.clockSkew + validFor).toISOString(),
-      keyId: 'k1',
+      keyId: this.#key.keyId,
       signature: '',
       ...request,
     }
-    payload.signature = sign(null, signedBytes('EXECUTE_SCRIPT', agentId, payload), this.privateKey).toString(
+    payload.signature = sign(null, signedBytes('EXECUTE_SCRIPT', agentId, payload), this.#key.privateKey).toString(
       'base64',
     )
     return payload
+  }
+
+  /** Signs with another key from now on; an agent learns it when it registers anew. */
+  changeKey(keyId: string): void {
+    this.#key = newKey(keyId)
   }
 
   send(type: string, payload: object): void {
@@ -223,17 +231,17 @@ export class FakeServer {
     const serverTime = new Date(Date.now() + this.clockSkew).toISOString()
     const ack = { serverTime, configVersion: this.configVersion, pendingTasks: this.pendingTasks.length }
     if (path === '/api/agent/register') {
-      const { serverKey, intervals } = this
+      const { serverKey, keyId } = this.#key
       return {
         status: 200,
-        data: { hostId: 7, token: 'rsm_agt_test', ...intervals, serverKey, keyId: 'k1', serverTime },
+        data: { hostId: 7, token: 'rsm_agt_test', ...this.intervals, serverKey, keyId, serverTime },
       }
     }
     if (path === '/api/agent/heartbeat') this.heartbeats.push(body as HeartbeatRequest)
     else if (path === '/api/agent/metrics') this.metrics.push(body as MetricsRequest)
     else if (path === '/api/agent/config') {
-      const { configVersion, pendingTasks } = this
-      return { status: 200, data: { ...this.intervals, logLevel: 'INFO', configVersion, pendingTasks } }
+      const { configVersion, pendingTasks, logLevel } = this
+      return { status: 200, data: { ...this.intervals, logLevel, configVersion, pendingTasks } }
     } else return { status: 404, message: 'no such path' }
     return { status: 200, data: ack }
   }

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { boolean, integer, string } from '@oclif/core/flags'
+import type { LogLevel } from '../../agent/log.ts'
 import { normalUrl } from '../../client/contexts.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { defaultDataDirectory } from '../../ui/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
-
-type LogLevel = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR'
 
 function readToken(path: string): string {
   try {
@@ -75,10 +74,9 @@ export default class AgentRun extends BaseCommand {
     }),
     'log-level': string({
       env: 'RSM_AGENT_LOG_LEVEL',
-      default: 'INFO',
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
       parse: async (text) => text.toUpperCase(),
-      description: 'what is logged on stderr',
+      description: 'what is logged on stderr, if not what the server sets',
     }),
   }
 
@@ -105,7 +103,7 @@ export default class AgentRun extends BaseCommand {
         allowUnsigned: flags['allow-unsigned'],
         caFile: flags['ca-file'] ?? process.env['RSM_CA_FILE'],
         tlsFingerprint: flags['tls-fingerprint'],
-        logLevel: flags['log-level'] as LogLevel,
+        logLevel: flags['log-level'] as LogLevel | undefined,
         signal: stop,
       })
       const { agentId, hostId } = agent

@@ -1,0 +1,148 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { ownAccount } from '../../src/agent/account.ts'
+import { systemClock } from '../../src/agent/clock.ts'
+import { findContainment } from '../../src/agent/containment.ts'
+import type { Entry } from '../../src/agent/execution-record.ts'
+import { Journal } from '../../src/agent/journal.ts'
+import { thisMachine } from '../../src/agent/machine.ts'
+import { Runner } from '../../src/agent/runner.ts'
+import type { ExecuteScript, ScriptComplete } from '../../src/core/protocol/messages.ts'
+import { temporaryDirectory } from '../helpers/agent.ts'
+
+/** A journal whose syncs end when the test says so. */
+class HeldJournal extends Journal {
+  readonly held: { resolve: () => void; reject: (error: Error) => void }[] = []
+  #isHeld = true
+
+  override sync(): Promise<void> {
+    if (!this.#isHeld) return super.sync()
+    return new Promise((resolve, reject) => this.held.push({ resolve, reject }))
+  }
+
+  letGo(): void {
+    this.#isHeld = false
+    for (const { resolve } of this.held) resolve()
+  }
+}
+
+/** A journal on a disk that is full whenever one of these lines comes. */
+class FullJournal extends Journal {
+  readonly refused: readonly Entry['e'][]
+
+  constructor(path: string, refused: readonly Entry['e'][]) {
+    super(path, Date.now)
+    this.refused = refused
+  }
+
+  override append(entry: Entry): void {
+    if (this.refused.includes(entry.e)) throw new Error('ENOSPC: no space left on device, write')
+    super.append(entry)
+  }
+}
+
+function request(taskId: string, script = 'true'): ExecuteScript {
+  const unsigned = { expiry: '', signature: '', keyId: '' }
+  return {
+    taskId,
+    script,
+    timeout: 60,
+    params: {},
+    scriptType: 'BASH',
+    maxOutputBytes: 1_000_000,
+    ...unsigned,
+  }
+}
+
+/** A runner of one script at a time, without a link; `ended` settles when the execution has. */
+function runnerOn(t: ExecutionContext, directory: string, journal: Journal) {
+  mkdirSync(directory, { recursive: true })
+  const own = ownAccount()
+  const answers: ScriptComplete[] = []
+  const waiting = new Map<string, (complete: ScriptComplete) => void>()
+  const runner = new Runner({
+    directory,
+    journal,
+    clock: systemClock,
+    machine: thisMachine,
+    containment: findContainment(journal.storeId),
+    own,
+    runAs: own.name,
+    allowRunAs: [],
+    maxExecutions: 1,
+    verify: () => null,
+    log: () => {},
+  })
+  runner.subscribe({
+    changed: ({ taskId, complete }) => complete && waiting.get(taskId)?.(complete),
+    answer: (complete) => answers.push(complete),
+  })
+  t.teardown(async () => {
+    await runner.stop()
+    journal.close()
+  })
+  const ended = (taskId: string) =>
+    new Promise<ScriptComplete>((resolve) => {
+      const complete = runner.executions.get(taskId)?.complete
+      if (complete) resolve(complete)
+      else waiting.set(taskId, resolve)
+    })
+  return { runner, answers, ended }
+}
+
+/** So deep that `request.json` fits into the longest path (4095 bytes) and the temporary name beside it does not. */
+function deep(base: string, taskId: string): string {
+  const length = 4095 - `/${taskId}/request.json`.length - 4
+  let path = base
+  while (length - path.length > 250) path = join(path, 'd'.repeat(200))
+  return join(path, 'd'.repeat(length - path.length - 1))
+}
+
+for (const [title, place] of [
+  ['is written', (base: string) => join(base, 'executions')],
+  ['fails', (base: string) => deep(base, 'second')],
+] as const)
+  test(`an execution whose turn comes while its copy ${title} runs, and leaves no copy`, async (t) => {
+    const base = await temporaryDirectory(t)
+    const journal = new HeldJournal(join(base, 'journal'), Date.now)
+    const directory = place(base)
+    const { runner, ended } = runnerOn(t, directory, journal)
+    t.teardown(() => journal.letGo())
+    void runner.execute(request('first'))
+    const kept = runner.execute(request('second', 'exit 3'))
+    journal.held[0]?.reject(new Error('the disk is broken'))
+    await kept
+    t.is(runner.executions.get('first')?.complete?.status, 'FAILED')
+    t.is(runner.executions.get('second')?.state, 'RUNNING')
+    t.false(existsSync(join(directory, 'second', 'request.json')))
+    const end = ended('second')
+    journal.letGo()
+    const complete = await end
+    t.is(complete.exitCode, 3)
+    t.is(complete.error, null)
+  })
+
+const refusals: [Entry['e'][], string, number][] = [
+  [[], 'SUCCESS', 0],
+  [['acknowledged'], 'SUCCESS', 0],
+  [['ended'], 'LOST', 255],
+  [['ended', 'acknowledged'], 'LOST', 255],
+  [['spawned', 'ended', 'acknowledged'], 'LOST', 255],
+]
+for (const [refused, status, exitCode] of refusals)
+  test(`what has run never starts again, though the disk refused [${refused.join(', ')}]: ${status}`, async (t) => {
+    const base = await temporaryDirectory(t)
+    const journal = new FullJournal(join(base, 'journal'), refused)
+    const { runner, answers, ended } = runnerOn(t, join(base, 'executions'), journal)
+    const again = request('once', `echo started >> ${base}/starts`)
+    await runner.execute(again)
+    t.is((await ended('once')).status, 'SUCCESS')
+    runner.release('once')
+    await runner.execute(again)
+    t.false(runner.executions.has('once'))
+    t.is(answers.length, 1)
+    t.is(answers[0]?.status, status as 'LOST')
+    t.is(answers[0]?.exitCode, exitCode)
+    t.is(readFileSync(`${base}/starts`, 'utf8'), 'started\n')
+  })
