@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { type TaskEvent, watchTask } from '../client/watch.ts'
 import { RsmError } from '../core/errors.ts'
-import type { LogQuery, Task } from '../core/protocol/http/tasks.ts'
+import type { LogQuery, Task, TaskResult } from '../core/protocol/http/tasks.ts'
 import { Halted } from './failure.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask, timedOutExit } from './outcome.ts'
@@ -107,6 +107,9 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     try {
       for await (const event of follow(client, taskId, options, halt.signal)) {
         for (const format of formats) await format.event(event)
+        // A host that has not ended and says why it is silent: nobody should wait without knowing for what.
+        if (event.type === 'host' && isSilent(event.result))
+          options.notice(`${event.result.hostname}: ${event.result.error}`)
         if (event.type === 'end') end = event.task
       }
     } catch (error) {
@@ -131,6 +134,10 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     clearTimeout(deadline)
     interruption.stop()
   }
+}
+
+function isSilent({ status, error }: TaskResult): boolean {
+  return (status === 'PENDING' || status === 'RUNNING') && error !== null
 }
 
 function follow(

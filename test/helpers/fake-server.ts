@@ -151,9 +151,11 @@ export class FakeServer {
       signature: '',
       ...request,
     }
-    payload.signature = sign(null, signedBytes('EXECUTE_SCRIPT', agentId, payload), this.#key.privateKey).toString(
-      'base64',
-    )
+    payload.signature = sign(
+      null,
+      signedBytes('EXECUTE_SCRIPT', agentId, payload),
+      this.#key.privateKey,
+    ).toString('base64')
     return payload
   }
 

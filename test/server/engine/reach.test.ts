@@ -141,7 +141,7 @@ test('whoever follows a task hears that a host has lost its link, and no more of
   const agent = await ScriptedAgent.link(server, identity, { storeId: 'journal' })
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
-  agent.cut()
+  await agent.cut()
   const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
   const headers = { authorization: `Bearer ${server.token}` }
   const heard = await followEvents(url, headers, ({ event, data }) => event === 'host' && data.error !== null)
