@@ -67,3 +67,8 @@ export async function firstAfter(file: FileHandle, count: number, after: number)
   }
   return low
 }
+
+/** Where an entry begins in the log; -1 without one. */
+export function startOf(record: IndexRecord | undefined): number {
+  return record ? record.end - record.length : -1
+}

@@ -2,12 +2,20 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory } from '../../disk/durable.ts'
-import { encodeRecord, firstAfter, type IndexRecord, readRecords, recordBytes } from './index-file.ts'
+import {
+  encodeRecord,
+  firstAfter,
+  type IndexRecord,
+  readRecords,
+  recordBytes,
+  startOf,
+} from './index-file.ts'
 import type { NewEntry, Progress, ReadQuery, StoredEntry } from './outputs.ts'
+import { recoverLog } from './recovery.ts'
+import { writeAll } from './write-all.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 1024 * 1024
-const recoveryChunk = 1024 * 1024
 
 interface Waiting {
   line: Buffer
@@ -67,7 +75,9 @@ export class TaskLog {
       throw error
     }
     const opened = new TaskLog(...files, events)
-    await opened.#recover()
+    const { size, records } = await recoverLog(...files)
+    opened.#size = size
+    opened.#records = records
     if (create) {
       await syncDirectory(directory)
       await syncDirectory(dirname(directory))
@@ -217,68 +227,6 @@ export class TaskLog {
     }
     return entries
   }
-
-  /** Takes what the index says as far as the log bears it out, reads the rest anew, cuts a torn tail. */
-  async #recover(): Promise<void> {
-    const { size } = await this.#log.stat()
-    const { size: indexSize } = await this.#index.stat()
-    const last = await this.#followIndex(size)
-    if (last && (await this.#isEntry(last, size))) this.#size = last.end
-    else this.#records = 0
-    await this.#indexFrom(this.#size, size)
-    if (this.#size < size) await this.#log.truncate(this.#size)
-    if (this.#records * recordBytes < indexSize) await this.#index.truncate(this.#records * recordBytes)
-  }
-
-  /**
-   * Counts the records that follow each other without a gap; answers the last. The index is not fsynced, so that a loss
-   * of power may leave zeros in its middle though its end is there.
-   */
-  async #followIndex(size: number): Promise<IndexRecord | null> {
-    let last: IndexRecord | null = null
-    for (;;) {
-      const records = await readRecords(this.#index, this.#records)
-      for (const record of records) {
-        if (startOf(record) !== (last?.end ?? 0) || record.length < 2 || record.end > size) return last
-        last = record
-        this.#records++
-      }
-      if (records.length === 0) return last
-    }
-  }
-
-  async #isEntry(record: IndexRecord, size: number): Promise<boolean> {
-    if (record.end > size || record.length < 2 || record.length > record.end) return false
-    const buffer = Buffer.alloc(record.length)
-    await this.#log.read(buffer, 0, record.length, startOf(record))
-    return parseEntry(buffer) !== null
-  }
-
-  async #indexFrom(start: number, size: number): Promise<void> {
-    let rest: Buffer = Buffer.alloc(0)
-    for (let at = start; at < size; ) {
-      const buffer = Buffer.alloc(Math.min(recoveryChunk, size - at))
-      const { bytesRead } = await this.#log.read(buffer, 0, buffer.length, at)
-      if (bytesRead === 0) return
-      at += bytesRead
-      rest = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
-      const records: Buffer[] = []
-      for (let newline = rest.indexOf(10); newline >= 0; newline = rest.indexOf(10)) {
-        const entry = parseEntry(rest.subarray(0, newline + 1))
-        if (!entry) return
-        this.#size += newline + 1
-        const bytes = Buffer.byteLength(entry.data)
-        records.push(encodeRecord({ ...entry, end: this.#size, length: newline + 1, bytes }))
-        rest = rest.subarray(newline + 1)
-      }
-      await writeAll(this.#index, Buffer.concat(records), this.#records * recordBytes)
-      this.#records += records.length
-    }
-  }
-}
-
-function startOf(record: IndexRecord | undefined): number {
-  return record ? record.end - record.length : -1
 }
 
 function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {
@@ -286,21 +234,4 @@ function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'
     (query.hostId === undefined || record.hostId === query.hostId) &&
     (query.stream === undefined || record.stream === query.stream)
   )
-}
-
-function parseEntry(line: Buffer): NewEntry | null {
-  if (line.at(-1) !== 10) return null
-  try {
-    const entry = JSON.parse(line.toString('utf8')) as Partial<NewEntry> | null
-    return typeof entry?.data === 'string' && typeof entry.hostId === 'number' ? (entry as NewEntry) : null
-  } catch {
-    return null
-  }
-}
-
-async function writeAll(file: FileHandle, buffer: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < buffer.length; ) {
-    const { bytesWritten } = await file.write(buffer, done, buffer.length - done, position + done)
-    done += bytesWritten
-  }
 }
