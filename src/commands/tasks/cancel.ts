@@ -13,7 +13,11 @@ export default class TasksCancel extends BaseCommand {
     this.globals = flags
     const client = await this.client()
     const task = await client.tasks.cancel(args.task)
-    this.print(`cancelled ${task.taskId} (${task.status})`)
+    if (task.status === 'RUNNING') {
+      this.print(`${task.taskId} is being cancelled`)
+      this.hint(`next: rsm tasks wait ${task.taskId}`)
+    } else if (task.status === 'CANCELLED') this.print(`cancelled ${task.taskId}`)
+    else this.print(`${task.taskId} has ended: ${task.status}`)
     return task
   }
 }

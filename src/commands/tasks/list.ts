@@ -46,7 +46,7 @@ export default class TasksList extends BaseCommand {
           { heading: 'TASK', value: (task) => task.taskId },
           { heading: 'STATUS', value: (task) => task.status },
           { heading: 'HOSTS', value: countsOf },
-          { heading: 'SCRIPT', value: (task) => task.scriptName ?? '-' },
+          { heading: 'SCRIPT', value: (task) => task.scriptName ?? '(ad hoc)' },
           { heading: 'BY', value: (task) => task.createdBy },
           { heading: 'CREATED', value: (task) => showTime(task.createdAt, flags.utc) },
           { heading: 'TOOK', value: (task) => showDuration(task.duration) },

@@ -1,9 +1,32 @@
 import { string } from '@oclif/core/args'
+import { readTaskScript, type TaskScript } from '../../client/task-script.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
+import { sanitize } from '../../ui/sanitize.ts'
+import { isUtf8 } from '../../ui/terminal.ts'
 import { showDuration, showTime } from '../../ui/time.ts'
 
+/** Lines of the script that are shown; its head is enough to know it again. */
+const shownLines = 20
+
+function nameOf({ scriptName, scriptVersion, type }: TaskScript): string {
+  const version = scriptVersion === null ? '' : ` version ${scriptVersion}`
+  return `${scriptName ?? 'ad hoc'}${version} (${type})`
+}
+
+function headOf(content: string): string {
+  const lines = sanitize(content).trimEnd().split('\n')
+  const more = lines.length - shownLines
+  const cut = more > 0 ? [`${isUtf8() ? '…' : '...'} ${more} more line${more === 1 ? '' : 's'}`] : []
+  return [...lines.slice(0, shownLines), ...cut].map((line) => `  ${line}`).join('\n')
+}
+
+function paramsOf(params: TaskScript['params']): string | null {
+  const pairs = Object.entries(params).map(([name, value]) => `${name}=${value}`)
+  return pairs.length === 0 ? null : pairs.join(', ')
+}
+
 export default class TasksShow extends BaseCommand {
-  static override summary = 'Show a task and how it went on each host'
+  static override summary = 'Show a task, what it ran and how it went on each host'
   static override examples = ['$ rsm tasks show TASK']
   static override args = {
     task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
@@ -15,12 +38,14 @@ export default class TasksShow extends BaseCommand {
     const client = await this.client()
     const task = await client.tasks.get(args.task)
     if (this.globals.json) return task
+    const script = await readTaskScript(client.api, task.taskId)
     const { renderFields, renderTable } = await import('../../ui/table.ts')
     this.print(
       renderFields({
         task: task.taskId,
         status: task.status,
-        script: task.scriptName === null ? task.type : `${task.scriptName} (${task.type})`,
+        script: nameOf(script),
+        params: paramsOf(script.params),
         strategy: task.strategy,
         by: task.createdBy,
         created: showTime(task.createdAt, flags.utc),
@@ -28,6 +53,7 @@ export default class TasksShow extends BaseCommand {
         took: showDuration(task.duration),
       }),
     )
+    this.print(`\n${headOf(script.content)}`)
     const table = renderTable(task.results, [
       { heading: 'HOST', value: (result) => result.hostname },
       { heading: 'STATUS', value: (result) => result.status },

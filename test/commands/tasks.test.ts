@@ -1,0 +1,63 @@
+import test, { type ExecutionContext } from 'ava'
+import { pageOf, resultOf, startFakeServer, taskOf } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+
+type Routes = Parameters<typeof startFakeServer>[1]
+
+async function run(t: ExecutionContext, argv: readonly string[], routes: Routes) {
+  const server = await startFakeServer(t, routes)
+  return runRsm(argv, cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' }))
+}
+
+const task = taskOf([resultOf('web1')])
+const ranAs = (content: string, more: object = {}) => ({
+  'GET /api/tasks/task-1': () => task,
+  'GET /api/tasks/task-1/script': () => ({
+    taskId: 'task-1',
+    scriptId: null,
+    scriptVersion: null,
+    scriptName: null,
+    type: 'BASH',
+    content,
+    sha256: '',
+    params: {},
+    ...more,
+  }),
+})
+
+test('tasks show says what ran: name, params and text, without control sequences', async (t) => {
+  const script = { scriptName: 'deploy', scriptVersion: 3, params: { VERSION: '1.2', LEVEL: 'full' } }
+  const ran = await run(t, ['tasks', 'show', 'task-1'], ranAs('echo one\n\u001b[31mecho two\n', script))
+  t.is(ran.exit, 0, ran.stderr)
+  t.regex(ran.stdout, /^script +deploy version 3 \(BASH\)$/m)
+  t.regex(ran.stdout, /^params +VERSION=1\.2, LEVEL=full$/m)
+  t.regex(ran.stdout, /\n\n {2}echo one\n {2}echo two\n\nHOST /)
+})
+
+test('of a long text tasks show prints the first 20 lines, and how many follow', async (t) => {
+  const text = Array.from({ length: 23 }, (_, at) => `echo ${at + 1}`).join('\n')
+  const ran = await run(t, ['tasks', 'show', 'task-1'], ranAs(text))
+  t.regex(ran.stdout, /^script +ad hoc \(BASH\)$/m)
+  t.regex(ran.stdout, / {2}echo 20\n {2}… 3 more lines\n\nHOST /)
+})
+
+test('tasks show --json is the task alone', async (t) => {
+  const ran = await run(t, ['tasks', 'show', 'task-1', '--json'], ranAs('x'))
+  t.deepEqual(JSON.parse(ran.stdout), task)
+})
+
+test('tasks list tells a task without a stored script', async (t) => {
+  const ran = await run(t, ['tasks', 'list'], { 'GET /api/tasks': () => pageOf([task]) })
+  t.regex(ran.stdout, /\n.* \(ad hoc\) /)
+})
+
+for (const [status, said] of [
+  ['RUNNING', 'task-1 is being cancelled\n'],
+  ['CANCELLED', 'cancelled task-1\n'],
+  ['FAILED', 'task-1 has ended: FAILED\n'],
+] as const)
+  test(`tasks cancel, answered ${status}: ${said.trim()}`, async (t) => {
+    const routes = { 'POST /api/tasks/task-1/cancel': () => ({ ...task, status }) }
+    const ran = await run(t, ['tasks', 'cancel', 'task-1'], routes)
+    t.is(ran.stdout, said, ran.stderr)
+  })
