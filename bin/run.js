@@ -13,8 +13,12 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
     setFlagsFromString('--optimize-for-size')
     setFlagsFromString('--max-semi-space-size=1')
   }
+  // Node's own choice is a directory of /tmp; and what quickstart tries has to leave nothing behind.
+  const { HOME, XDG_CACHE_HOME } = process.env
+  const caches = XDG_CACHE_HOME || (HOME && `${HOME}/.cache`)
+  const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   const { default: nodeModule } = await import('node:module')
-  nodeModule.enableCompileCache?.()
+  if (cacheDirectory !== undefined) nodeModule.enableCompileCache?.(cacheDirectory)
   const { main } = await import('../dist/src/cli.js')
   await main(argv)
 }
