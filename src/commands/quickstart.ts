@@ -8,6 +8,7 @@ import { Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import { stateDirectory } from '../ui/directories.ts'
+import { ownCommand } from '../ui/own-command.ts'
 import { quickstartPassword } from '../ui/quickstart-password.ts'
 import { withSpinner } from '../ui/spinner.ts'
 import { TaskCommand } from '../ui/task-command.ts'
@@ -146,15 +147,16 @@ export default class Quickstart extends TaskCommand {
       Object.values(known).every((context) => context.url === url) || known['quickstart'] !== undefined
     if (free) contexts.save('quickstart', { url, username: 'admin' }, token, Object.keys(known).length <= 1)
     const choose = free ? (Object.keys(known).length <= 1 ? '' : ' --context quickstart') : ` --url ${url}`
+    const rsm = ownCommand()
     this.print(`
 It is up. In another terminal:
 
-  rsm hosts list${choose}
-  rsm exec${choose} -w ${hostname} -- df -h /
-  rsm hosts join${choose}        (another host)
-${free ? '' : `\nFirst log in: rsm login ${url} --username admin\n`}
+  ${rsm} hosts list${choose}
+  ${rsm} exec${choose} -w ${hostname} -- df -h /
+  ${rsm} hosts join${choose}        (another host)
+${free ? '' : `\nFirst log in: ${rsm} login ${url} --username admin\n`}
 The password of user admin is in ${passwordFile}
-Ctrl-C stops it; the next rsm quickstart goes on where it stood.`)
+Ctrl-C stops it; the next ${rsm} quickstart goes on where it stood.`)
   }
 }
 
