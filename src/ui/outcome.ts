@@ -37,26 +37,44 @@ export function exitOfTask(task: Task): number {
   return task.status === 'SUCCESS' && task.results.every((result) => result.status === 'SUCCESS') ? 0 : 1
 }
 
-/** Why a host did not succeed, in the same words for all whom the same befell. */
-function reasonOf(result: TaskResult): string {
+/** Whether the result itself says what became of its host (`web1 is OFFLINE: never heard`). */
+export function tellsHostState({ error, hostname }: TaskResult): boolean {
+  return error?.startsWith(`${hostname} is `) === true
+}
+
+/** Why a host did not succeed; `timeout` in seconds. */
+function reasonOf(result: TaskResult, timeout: number): string {
   const error = result.error === null ? '' : `: ${sanitizeLine(result.error)}`
   const partial = result.outputComplete ? '' : ' (output incomplete)'
+  if (result.status === 'TIMEOUT' && timeout > 0) return `TIMEOUT after ${timeout} s${error}${partial}`
   if (result.status !== 'FAILED') return `${result.status}${error}${partial}`
   const how = result.signal === null ? '' : ` (${result.signal})`
   return `FAILED, exit ${result.exitCode ?? 'unknown'}${how}${error}${partial}`
 }
 
+/** The same words for all whom the same befell: `web1 is OFFLINE` and `web2 is OFFLINE` are one reason. */
+function withoutOwnName(result: TaskResult): TaskResult {
+  if (!tellsHostState(result) || result.error === null) return result
+  return { ...result, error: result.error.slice(`${result.hostname} is `.length) }
+}
+
 /** Who failed and why, folded by reason, most hosts first; a line each. */
 export function failureLines(task: Task): string[] {
-  const reasons = new Map<string, string[]>()
+  const reasons = new Map<string, TaskResult[]>()
   for (const result of task.results) {
     if (result.status === 'SUCCESS') continue
-    const reason = reasonOf(result)
-    reasons.set(reason, [...(reasons.get(reason) ?? []), result.hostname])
+    const reason = reasonOf(withoutOwnName(result), task.timeout)
+    const alike = reasons.get(reason)
+    if (alike === undefined) reasons.set(reason, [result])
+    else alike.push(result)
   }
   return [...reasons]
     .sort(([, a], [, b]) => b.length - a.length)
-    .map(([reason, hostnames]) => `${sanitizeLine(foldNodeset(hostnames))}: ${reason}`)
+    .map(([shared, alike]) => {
+      const [only] = alike
+      const reason = only !== undefined && alike.length === 1 ? reasonOf(only, task.timeout) : shared
+      return `${sanitizeLine(foldNodeset(alike.map((result) => result.hostname)))}: ${reason}`
+    })
 }
 
 /** `3 hosts: 2 SUCCESS, 1 FAILED in 1.2 s (task 01J…)`. */

@@ -3,7 +3,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Task } from '../core/protocol/http/tasks.ts'
 import { BaseCommand } from './base-command.ts'
 import { runAndFollow } from './follow.ts'
-import { failureLines, summaryLine } from './outcome.ts'
+import { failureLines, summaryLine, tellsHostState } from './outcome.ts'
 import type { OutputFormat } from './output/format.ts'
 import { GroupedOutput } from './output/grouped.ts'
 import { LiveOutput } from './output/live.ts'
@@ -56,7 +56,12 @@ export abstract class TaskCommand extends BaseCommand {
   async #summarise(client: Client, task: Task): Promise<void> {
     for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
     const unreachable = task.results.filter((result) => result.status === 'UNREACHABLE')
-    for (const { hostId, hostname } of unreachable.slice(0, explainedHosts)) {
+    for (const result of unreachable.slice(0, explainedHosts)) {
+      const { hostId, hostname } = result
+      if (tellsHostState(result)) {
+        process.stderr.write(`     rsm hosts doctor ${hostname}\n`)
+        continue
+      }
       const host = await client.hosts.get(hostId).catch((error: unknown) => {
         if (error instanceof RsmError) return undefined
         throw error

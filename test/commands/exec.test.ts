@@ -119,6 +119,17 @@ test('a host that is away is named with its reason and its doctor', async (t) =>
   t.regex(ran.stderr, /web1 is OFFLINE: never heard\n +rsm hosts doctor web1/)
 })
 
+test('an OFFLINE host whose result says so is told once, with its doctor', async (t) => {
+  const error = 'web1 is OFFLINE: never heard'
+  const away = resultOf('web1', { status: 'UNREACHABLE', exitCode: null, error })
+  const server = await startFakeServer(t, taskRoutes(taskOf([away]), []))
+  const ran = await runRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  t.regex(
+    ran.stderr,
+    /^rsm: web1: UNREACHABLE: web1 is OFFLINE: never heard\n {5}rsm hosts doctor web1\nrsm: 1 host/,
+  )
+})
+
 test('--json prints the final task and no output of hosts', async (t) => {
   const task = taskOf([resultOf('web1')])
   const server = await startFakeServer(t, taskRoutes(task, [entryOf('web1', 'x\n')]))

@@ -28,6 +28,20 @@ test('several hosts: 0 when all succeeded, else 1 whatever their codes, 130 when
   t.is(exitOfTask(taskOf([good, cancelled], { status: 'CANCELLED' })), 130)
 })
 
+test('a timeout says after how long', (t) => {
+  const task = taskOf([resultOf('web1', { status: 'TIMEOUT', exitCode: -1 })], { timeout: 2 })
+  t.deepEqual(failureLines(task), ['web1: TIMEOUT after 2 s'])
+})
+
+test('hosts that are away for the same reason are folded, though each reason names its host', (t) => {
+  const away = (name: string) =>
+    resultOf(name, { status: 'UNREACHABLE', exitCode: null, error: `${name} is OFFLINE: never heard` })
+  t.deepEqual(failureLines(taskOf([away('web1'), away('web2')])), [
+    'web[1-2]: UNREACHABLE: OFFLINE: never heard',
+  ])
+  t.deepEqual(failureLines(taskOf([away('web1')])), ['web1: UNREACHABLE: web1 is OFFLINE: never heard'])
+})
+
 test('failures are folded by reason, most hosts first', (t) => {
   const failed = (name: string) => resultOf(name, { status: 'FAILED', exitCode: 3 })
   const away = resultOf('db1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
