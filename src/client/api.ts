@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
-import { isUnknownName } from '../core/nearest.ts'
 import { isLost, type Send } from './transport.ts'
+import { areUnknownNames, foldUnknownNames } from './unknown-names.ts'
 
 type Query = Record<string, string | number | boolean | readonly string[] | undefined>
 
@@ -164,10 +164,10 @@ export class Api {
       })
     }
     const faults = envelope.errors ?? []
-    const unknown = faults.length > 0 && faults.every((fault) => isUnknownName(fault.message))
+    const unknown = areUnknownNames(faults)
     // A name that does not exist is "not found" for who typed it (contract §8: exit 5), though a 400 on the wire.
     const code = status === 400 && unknown ? 'not_found' : codeOfStatus(status)
-    const message = unknown ? faults.map((fault) => fault.message).join('; ') : envelope.message
+    const message = unknown ? foldUnknownNames(faults) : envelope.message
     return new RsmError(code, message, {
       fields: faults,
       ...(status === 401 && this.#token !== undefined
