@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
+import { readSecretFile } from './named-file.ts'
 
 /** A server that the user knows by a name. */
 export interface Context {
@@ -56,17 +57,6 @@ export function normalUrl(text: string): string {
   if (url.username !== '' || url.password !== '')
     throw new RsmError('usage', "a server's URL holds no password", { hint: 'log in: rsm login URL' })
   return (url.origin + url.pathname).replace(/\/+$/, '')
-}
-
-function readSecret(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    throw new RsmError(
-      'usage',
-      `cannot read the token file ${path}: ${(error as NodeJS.ErrnoException).code ?? ''}`,
-    )
-  }
 }
 
 /** Contexts and tokens on disk: a directory of mode 0700 with two files of mode 0600. */
@@ -149,7 +139,7 @@ export class Contexts {
     const token =
       tokenFile === undefined
         ? (fromEnv('RSM_TOKEN') ?? (stored?.url === url ? stored.token : undefined))
-        : readSecret(tokenFile)
+        : readSecretFile(tokenFile, choice.tokenFile === undefined ? 'RSM_TOKEN_FILE' : '--token-file')
     const caFile =
       choice.caFile ??
       fromEnv('RSM_CA_FILE') ??

@@ -1,19 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
 import { normalUrl } from '../../client/contexts.ts'
-import { RsmError } from '../../core/errors.ts'
+import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { defaultDataDirectory } from '../../ui/directories.ts'
+import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
-
-function readToken(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim()
-  } catch (error) {
-    throw new RsmError('usage', `cannot read the enrolment token: ${(error as Error).message}`)
-  }
-}
 
 export default class AgentRun extends BaseCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
@@ -39,7 +30,7 @@ export default class AgentRun extends BaseCommand {
     'data-dir': string({
       env: 'RSM_AGENT_DATA_DIR',
       helpValue: 'DIR',
-      description: 'where identity, journal and output are kept',
+      description: `where identity, journal and output are kept; ${dataDirectoryHelp('agent')}`,
     }),
     'run-as': string({
       env: 'RSM_AGENT_RUN_AS',
@@ -87,12 +78,16 @@ export default class AgentRun extends BaseCommand {
     process.title = 'rsm agent run'
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']
+    const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']
+    // Read once more by the agent, which would not know how it was named.
+    if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
     const { startAgent } = await import('../../agent/main.ts')
     try {
       const agent = await startAgent({
         url: normalUrl(flags.url),
         dataDir: flags['data-dir'] ?? defaultDataDirectory('agent'),
-        enrollToken: tokenFile === undefined ? flags['enroll-token'] : readToken(tokenFile),
+        enrollToken:
+          tokenFile === undefined ? flags['enroll-token'] : readSecretFile(tokenFile, '--enroll-token-file'),
         agentId: flags['agent-id'],
         hostname: flags.hostname,
         runAs: flags['run-as'],
@@ -101,7 +96,7 @@ export default class AgentRun extends BaseCommand {
         onDemand: flags['on-demand'],
         drain: flags.drain,
         allowUnsigned: flags['allow-unsigned'],
-        caFile: flags['ca-file'] ?? process.env['RSM_CA_FILE'],
+        caFile,
         tlsFingerprint: flags['tls-fingerprint'],
         logLevel: flags['log-level'] as LogLevel | undefined,
         signal: stop,

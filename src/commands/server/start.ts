@@ -1,7 +1,7 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../server/log.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { defaultDataDirectory } from '../../ui/directories.ts'
+import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
 
 export default class ServerStart extends BaseCommand {
@@ -16,7 +16,11 @@ export default class ServerStart extends BaseCommand {
       max: 65535,
       description: 'port, 0 = any free one',
     }),
-    'data-dir': string({ env: 'RSM_DATA_DIR', helpValue: 'DIR', description: 'where everything is kept' }),
+    'data-dir': string({
+      env: 'RSM_DATA_DIR',
+      helpValue: 'DIR',
+      description: `where everything is kept; ${dataDirectoryHelp('server')}`,
+    }),
     'heartbeat-interval': integer({
       env: 'RSM_HEARTBEAT_INTERVAL',
       default: 30,
