@@ -20,6 +20,26 @@ const cases: [string[], number, RegExp][] = [
     2,
     /cannot read \.\/missing\.sh: there is no such file/,
   ],
+  [
+    ['agent', 'run', '--url', 'http://127.0.0.1:1', '--enroll-token-file', 'nofile'],
+    2,
+    /^rsm: cannot read nofile \(--enroll-token-file\): there is no such file\n$/,
+  ],
+  [
+    ['agent', 'run', '--url', 'http://127.0.0.1:1', '--ca-file', 'nofile'],
+    2,
+    /^rsm: cannot read nofile \(--ca-file\): there is no such file\n$/,
+  ],
+  [
+    ['hosts', 'list', '--url', 'http://127.0.0.1:1', '--token-file', 'nofile'],
+    2,
+    /^rsm: cannot read nofile \(--token-file\): there is no such file\n$/,
+  ],
+  [
+    ['hosts', 'add', 'web1', '--ip', '192.0.2.1', '--private-key', 'nofile'],
+    2,
+    /^rsm: cannot read nofile \(--private-key\): there is no such file\n$/,
+  ],
   [['exec', '-w', '-', '-'], 2, /no host names|both/],
   [['exec', '-w', 'a', '--secret-param', 'TOKEN=x', 'ls'], 2, /arguments are seen by all/],
   [['hosts', 'show'], 2, /missing HOST/],
@@ -64,6 +84,41 @@ test('an unknown host is exit 5 and names the nearest', async (t) => {
   t.is(ran.exit, 5)
   t.is(ran.stderr, 'rsm: no such host: wbe1 (did you mean web1?)\n')
 })
+
+test('more unknown names than the server lists are exit 5 too, under one heading', async (t) => {
+  const messages = ['no such host: web4', 'no such host: web5', 'and 2 more that do not exist']
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': (_seen, response) =>
+      envelope(response, 400, { errors: messages.map((message) => ({ field: 'selector', message })) }),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const ran = await runRsm(['hosts', 'list', '-w', 'web[4-7]'], env)
+  t.is(ran.exit, 5)
+  t.is(ran.stderr, 'rsm: no such host: web4, web5; and 2 more that do not exist\n')
+})
+
+const taken: [string[], string, string, RegExp][] = [
+  [['clusters', 'add', 'web'], '/api/clusters', 'cluster web', /rsm clusters edit web/],
+  [['scripts', 'add', 'web', '-'], '/api/scripts', 'script web', /rsm scripts show web/],
+  [['hosts', 'add', 'web', '--ip', '192.0.2.1'], '/api/hosts', 'host web', /rsm hosts show web/],
+  [
+    ['users', 'add', 'web', '--role', 'VIEWER', '--password-stdin'],
+    '/api/users',
+    'user web',
+    /rsm users list/,
+  ],
+]
+for (const [argv, path, what, hint] of taken)
+  test(`rsm ${argv.join(' ')}, of a name that is taken: exit 6, and how to see what has it`, async (t) => {
+    const server = await startFakeServer(t, {
+      [`POST ${path}`]: (_seen, response) => envelope(response, 409, {}),
+    })
+    const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+    const ran = await runRsm(argv, env, 'echo hello')
+    t.is(ran.exit, 6, ran.stderr)
+    t.true(ran.stderr.startsWith(`rsm: a ${what} exists already\n`), ran.stderr)
+    t.regex(ran.stderr, hint)
+  })
 
 test('an empty fleet says how to join a host', async (t) => {
   const server = await startFakeServer(t, { 'GET /api/hosts': () => pageOf([]) })

@@ -2,6 +2,7 @@ import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { memberFlags, readMembers } from '../../ui/member-flags.ts'
+import { refusingTaken } from '../../ui/name-taken.ts'
 
 export default class ClustersAdd extends BaseCommand {
   static override summary = 'Make a cluster of hosts'
@@ -23,7 +24,11 @@ export default class ClustersAdd extends BaseCommand {
     const client = await this.client()
     const description = flags.description === undefined ? {} : { description: flags.description }
     const members = await readMembers(client, flags)
-    const cluster = await client.clusters.create({ name: args.name, ...description, ...members })
+    const cluster = await refusingTaken(
+      `cluster ${args.name}`,
+      `rsm clusters edit ${args.name}`,
+      client.clusters.create({ name: args.name, ...description, ...members }),
+    )
     this.print(`added ${cluster.name} (id ${cluster.id}, ${cluster.hostCount} hosts)`)
     return cluster
   }

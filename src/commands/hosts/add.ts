@@ -1,19 +1,11 @@
-import { readFileSync } from 'node:fs'
 import { string as word } from '@oclif/core/args'
 import { boolean, integer, string } from '@oclif/core/flags'
-import { RsmError } from '../../core/errors.ts'
+import { readNamedFile } from '../../client/named-file.ts'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
+import { refusingTaken } from '../../ui/name-taken.ts'
 import { stdinReader } from '../../ui/stdin.ts'
 import { parsePairs } from '../../ui/values.ts'
-
-function readKey(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new RsmError('usage', `cannot read the private key: ${(error as Error).message}`)
-  }
-}
 
 export default class HostsAdd extends BaseCommand {
   static override summary =
@@ -50,13 +42,17 @@ export default class HostsAdd extends BaseCommand {
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
     if (flags['private-key'] !== undefined) {
       input.authType = 'PRIVATE_KEY'
-      input.privateKey = readKey(flags['private-key'])
+      input.privateKey = readNamedFile(flags['private-key'], '--private-key')
     } else if (flags['password-stdin']) {
       input.authType = 'PASSWORD'
       input.password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
     }
     const client = await this.client()
-    const host = await client.hosts.create(input)
+    const host = await refusingTaken(
+      `host ${args.hostname}`,
+      `rsm hosts show ${args.hostname}`,
+      client.hosts.create(input),
+    )
     this.print(`added ${host.hostname} (id ${host.id})`)
     this.hint(`next: rsm hosts join --replace ${host.hostname}`)
     return host

@@ -2,6 +2,7 @@ import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
+import { refusingTaken } from '../../ui/name-taken.ts'
 import { readScriptFile, scriptType, scriptTypeNames } from '../../ui/script-file.ts'
 import { stdinReader } from '../../ui/stdin.ts'
 import { parseDuration } from '../../ui/values.ts'
@@ -34,7 +35,11 @@ export default class ScriptsAdd extends BaseCommand {
     if (flags.tag !== undefined) input.tags = flags.tag
     if (flags.category !== undefined) input.category = flags.category
     const client = await this.client()
-    const script = await client.scripts.create(input)
+    const script = await refusingTaken(
+      `script ${args.name}`,
+      `rsm scripts show ${args.name}`,
+      client.scripts.create(input),
+    )
     this.print(`stored ${script.name} (id ${script.id}, ${script.type})`)
     this.hint(`next: rsm scripts run ${script.name} -w HOST`)
     return script

@@ -2,6 +2,7 @@ import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
+import { refusingTaken } from '../../ui/name-taken.ts'
 import { readNewPassword } from '../../ui/password.ts'
 
 export default class UsersAdd extends BaseCommand {
@@ -31,7 +32,7 @@ export default class UsersAdd extends BaseCommand {
     const password = await readNewPassword(flags['password-stdin'])
     const input: UserCreate = { username: args.username, password, role: flags.role as UserCreate['role'] }
     if (flags.email !== undefined) input.email = flags.email
-    const user = await client.users.create(input)
+    const user = await refusingTaken(`user ${args.username}`, 'rsm users list', client.users.create(input))
     this.print(`added ${user.username} (${user.role})`)
     return user
   }
