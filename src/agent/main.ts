@@ -35,7 +35,8 @@ export interface AgentOptions {
   url: string
   dataDir: string
   /** Needed once, for the registration. */
-  enrollToken?: string | undefined
+  /** A function is asked when the agent has to register, and only then: the file it reads may be gone by now. */
+  enrollToken?: string | (() => string) | undefined
   /** Generated and kept where it is not given. */
   agentId?: string | undefined
   hostname?: string | undefined
@@ -126,7 +127,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
           hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
         })
-      const { enrollToken, hostname } = options
+      const { hostname } = options
+      const enrollToken =
+        typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
       registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
       trust(registration)
       await writeIdentity(directory.path, { agentId, registration })
@@ -232,7 +235,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
       async revoked() {
         log('ERROR', 'the token of this agent is not valid any more', {
-          hint: 'enrol the host anew: `rsm hosts join`, then restart the agent with the new --enroll-token',
+          hint: 'enrol the host anew: `rsm hosts join --replace HOST`, then restart the agent with that token',
         })
         if (!mayEnrol) return false
         mayEnrol = false

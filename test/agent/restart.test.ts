@@ -88,7 +88,10 @@ test('F09 host rebooted in mid-script: LOST, and the result says so', async (t) 
   await server.linked()
   server.execute(agentId, {
     taskId: 'boot',
-    script: counted(dataDir, `echo up; while [ -d ${dataDir} ] && [ ! -e ${dataDir}/go ]; do sleep 0.05; done`),
+    script: counted(
+      dataDir,
+      `echo up; while [ -d ${dataDir} ] && [ ! -e ${dataDir}/go ]; do sleep 0.05; done`,
+    ),
   })
   await server.until(() => server.text('boot') === 'up\n', 'it runs')
   await kill(first, 'SIGKILL')

@@ -21,6 +21,7 @@ function run(env: Record<string, string>, words: readonly string[], input = '') 
 /** The real binary, as someone would type it: a server and three agents, each a process of its own. */
 interface RealFleet {
   directory: string
+  url: () => string
   rsm: (...words: string[]) => Run
   killServer: () => Promise<void>
   startServer: () => Promise<void>
@@ -39,6 +40,7 @@ async function startRealFleet(t: ExecutionContext): Promise<RealFleet> {
   let port = '0'
   const fleet: RealFleet = {
     directory,
+    url: () => `http://127.0.0.1:${port}`,
     rsm: (...words) => run(env, words),
     async startServer() {
       server = run(env, [
@@ -184,3 +186,20 @@ test.serial(
     t.regex(String(ended.stderr), /exit 4/)
   },
 )
+
+test.serial('an agent that has enrolled starts again without its token file', async (t) => {
+  const { rsm, directory, url } = await startRealFleet(t)
+  const dataDir = join(directory, 'web4')
+  const token = join(directory, 'token4')
+  const made = JSON.parse(String((await rsm('hosts', 'join', '--json')).stdout)) as { token: string }
+  await writeFile(token, made.token)
+  const words = ['agent', 'run', '--url', url(), '--data-dir', dataDir, '--hostname', 'web4']
+  for (const round of ['enrolling', 'enrolled']) {
+    const agent = rsm(...words, '--enroll-token-file', token)
+    const [line] = (await once(createInterface({ input: agent.stdout }), 'line')) as [string]
+    t.regex(line, /is host 4/, round)
+    agent.kill('SIGTERM')
+    await agent
+    await rm(token, { force: true })
+  }
+})

@@ -87,7 +87,9 @@ export default class AgentRun extends BaseCommand {
         url: normalUrl(flags.url),
         dataDir: flags['data-dir'] ?? defaultDataDirectory('agent'),
         enrollToken:
-          tokenFile === undefined ? flags['enroll-token'] : readSecretFile(tokenFile, '--enroll-token-file'),
+          tokenFile === undefined
+            ? flags['enroll-token']
+            : () => readSecretFile(tokenFile, '--enroll-token-file'),
         agentId: flags['agent-id'],
         hostname: flags.hostname,
         runAs: flags['run-as'],
