@@ -8,7 +8,7 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
 } else {
   if (argv[0] === 'agent') {
-    // An agent runs on every host for years and does little: 5 MB less there is worth a slower compiler.
+    // An agent runs on every host for years and does little: 2 MB less there is worth a slower compiler.
     const { setFlagsFromString } = await import('node:v8')
     setFlagsFromString('--optimize-for-size')
     setFlagsFromString('--max-semi-space-size=1')

@@ -18,7 +18,7 @@ export function agentVersion(): string {
   return version
 }
 
-/** What systeminformation finds out; in a process of its own, as its 20 MB would stay with the agent for ever. */
+/** What systeminformation finds out; in a process of its own, as its 12 MB would stay with the agent for ever. */
 async function looked(): Promise<Partial<SystemInfo>> {
   const program = fileURLToPath(new URL('facts-process.js', import.meta.url))
   try {

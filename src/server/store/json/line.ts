@@ -6,7 +6,7 @@ const checkLength = 16
 const bodyStart = prefix.length + checkLength + 2
 const newline = 10
 
-/** The first 64 bits of SHA-256: as fast as any here with the processor's help, and no accident passes it. */
+/** The first 64 bits of SHA-256: as fast as others here with the processor's help, and no accident passes it. */
 function checksum(body: string | Uint8Array): string {
   return hash('sha256', body, 'hex').slice(0, checkLength)
 }

@@ -20,7 +20,7 @@ export interface JsonStoreOptions {
    * error is thrown where nothing catches it.
    */
   onFatal?: (error: unknown) => void
-  /** Least size of the journal, in bytes, at which it is compacted; 32 MiB by default: replaying that takes a fraction of a second. */
+  /** Least size of the journal, in bytes, at which it is compacted; 32 MiB by default: replaying that takes about half a second. */
   compactAfterBytes?: number
   /** How often a full disk is looked at again; 1000 ms by default. */
   probeMilliseconds?: number
