@@ -6,6 +6,7 @@ import { enrollmentsOver } from './enrollments.ts'
 import { hostsOver } from './hosts.ts'
 import { scriptsOver } from './scripts.ts'
 import { type ClientTaskService, tasksOver } from './tasks.ts'
+import { tokensOver } from './tokens.ts'
 import { type Endpoint, openTransport } from './transport.ts'
 import { usersOver } from './users.ts'
 
@@ -26,6 +27,7 @@ export async function openClient(endpoint: Endpoint & { token?: string | undefin
     scripts: scriptsOver(api),
     clusters: clustersOver(api),
     users: usersOver(api),
+    tokens: tokensOver(api),
     enrollments: enrollmentsOver(api),
     tasks: tasksOver(api),
   }

@@ -7,6 +7,7 @@ export function hostsOver(api: Api): HostService {
     get: (id) => api.call('GET', `/api/hosts/${id}`),
     create: (body) => api.call('POST', '/api/hosts', { body }),
     update: (id, body) => api.call('PATCH', `/api/hosts/${id}`, { body }),
+    revokeAgent: (id) => api.call('DELETE', `/api/hosts/${id}/agent`),
     remove: (id, options = {}) =>
       api.call('DELETE', `/api/hosts/${id}`, { query: options.force === true ? { force: true } : {} }),
   }

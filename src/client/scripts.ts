@@ -7,6 +7,8 @@ export function scriptsOver(api: Api): ScriptService {
     get: (id) => api.call('GET', `/api/scripts/${id}`),
     create: (body) => api.call('POST', '/api/scripts', { body }),
     update: (id, body) => api.call('PATCH', `/api/scripts/${id}`, { body }),
+    versions: (id, query) => api.call('GET', `/api/scripts/${id}/versions`, { query }),
+    version: (id, version) => api.call('GET', `/api/scripts/${id}/versions/${version}`),
     remove: (id) => api.call('DELETE', `/api/scripts/${id}`),
   }
 }

@@ -23,6 +23,8 @@ export function tasksOver(api: Api): ClientTaskService {
     executeCluster: (id, body, key) =>
       api.call('POST', `/api/clusters/${id}/execute`, { body, ...keyed(key) }),
     cancel: (taskId) => api.call('POST', `${path(taskId)}/cancel`),
+    retry: (taskId, body, key) => api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key) }),
+    script: (taskId) => api.call('GET', `${path(taskId)}/script`),
     logs: (taskId, query) => api.call('GET', `${path(taskId)}/logs`, { query }),
   }
 }

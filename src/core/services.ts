@@ -1,4 +1,4 @@
-import type { Cluster, ClusterCreate, ClusterPatch } from './protocol/http/clusters.ts'
+import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
 import type { Page, PageQuery } from './protocol/http/common.ts'
 import type {
   Enrollment,
@@ -9,18 +9,29 @@ import type {
   HostPatch,
   HostQuery,
 } from './protocol/http/hosts.ts'
-import type { Script, ScriptCreate, ScriptPatch, ScriptQuery } from './protocol/http/scripts.ts'
+import type {
+  Script,
+  ScriptCreate,
+  ScriptPatch,
+  ScriptQuery,
+  ScriptVersion,
+  ScriptVersionSummary,
+} from './protocol/http/scripts.ts'
 import type {
   ClusterExecute,
   LogPage,
   LogQuery,
   ScriptExecute,
+  Started,
   Task,
   TaskCreate,
   TaskQuery,
+  TaskRetry,
+  TaskScript,
   TaskSummary,
 } from './protocol/http/tasks.ts'
-import type { User, UserCreate, UserPatch } from './protocol/http/users.ts'
+import type { Token, TokenCreate, TokenCreated } from './protocol/http/tokens.ts'
+import type { User, UserCreate, UserPatch, UserQuery } from './protocol/http/users.ts'
 
 /**
  * The services of rsm, each declared once: the server implements them on the store, the client implements them over
@@ -34,6 +45,8 @@ export interface HostService {
   get(id: number): Promise<Host>
   create(input: HostCreate): Promise<Host>
   update(id: number, patch: HostPatch): Promise<Host>
+  /** Revokes the agent token; its link closes at once (contract §3). `not_found` for a host without one. */
+  revokeAgent(id: number): Promise<{ id: number }>
   /** `conflict` while it runs something, unless `force`: then its results become LOST (contract §3). */
   remove(id: number, options?: { force?: boolean }): Promise<{ id: number }>
 }
@@ -42,12 +55,17 @@ export interface ScriptService {
   list(query: ScriptQuery): Promise<Page<Script>>
   get(id: number): Promise<Script>
   create(input: ScriptCreate): Promise<Script>
+  /** Every change makes a new version; one that changes nothing makes none. */
   update(id: number, patch: ScriptPatch): Promise<Script>
+  /** All versions, ascending, the present one last. */
+  versions(id: number, query: PageQuery): Promise<Page<ScriptVersionSummary>>
+  /** `not_found` for a version that there never was. */
+  version(id: number, version: number): Promise<ScriptVersion>
   remove(id: number): Promise<{ id: number }>
 }
 
 export interface ClusterService {
-  list(query: PageQuery): Promise<Page<Cluster>>
+  list(query: ClusterQuery): Promise<Page<Cluster>>
   get(id: number): Promise<Cluster>
   create(input: ClusterCreate): Promise<Cluster>
   update(id: number, patch: ClusterPatch): Promise<Cluster>
@@ -55,7 +73,7 @@ export interface ClusterService {
 }
 
 export interface UserService {
-  list(query: PageQuery): Promise<Page<User>>
+  list(query: UserQuery): Promise<Page<User>>
   get(id: number): Promise<User>
   create(input: UserCreate): Promise<User>
   /** The last enabled ADMIN can be neither demoted nor disabled: `conflict`. */
@@ -69,11 +87,12 @@ export interface EnrollmentService {
   remove(id: number): Promise<{ id: number }>
 }
 
-/** What an execution answers; with `async: false` the whole final task. */
-export interface Started {
-  taskId: string
-  status: Task['status']
-  hostCount: number
+/** The caller's own personal access tokens. */
+export interface TokenService {
+  list(query: PageQuery): Promise<Page<Token>>
+  /** `forbidden` for a role above the caller's. */
+  create(input: TokenCreate): Promise<TokenCreated>
+  remove(id: number): Promise<{ id: number }>
 }
 
 export interface TaskService {
@@ -86,6 +105,12 @@ export interface TaskService {
   executeCluster(clusterId: number, input: ClusterExecute, idempotencyKey?: string): Promise<Started | Task>
   /** A finished task: `conflict`. */
   cancel(taskId: string): Promise<Task>
+  /**
+   * A new task, with the same text, params and options, on the hosts that did not succeed. A task that runs or whose
+   * hosts all succeeded: `conflict`. Its secret params have to be given again: `invalid` names those that are missing.
+   */
+  retry(taskId: string, input: TaskRetry, idempotencyKey?: string): Promise<Started | Task>
+  script(taskId: string): Promise<TaskScript>
   logs(taskId: string, query: LogQuery): Promise<LogPage>
 }
 
@@ -94,6 +119,7 @@ export interface Services {
   scripts: ScriptService
   clusters: ClusterService
   users: UserService
+  tokens: TokenService
   enrollments: EnrollmentService
   tasks: TaskService
 }

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
-import Fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type FastifyError,
+  type FastifyReply,
+  type FastifyRequest,
+  type preHandlerHookHandler,
+} from 'fastify'
 import { httpStatus, invalid, RsmError } from '../core/errors.ts'
 import { guard } from './auth.ts'
 import type { Credentials } from './credentials.ts'
@@ -102,6 +107,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     const known = routes.get(route.url) ?? new Set<string>()
     routes.set(route.url, known)
     for (const method of [route.method].flat()) known.add(method)
+    if (route.config.operation?.created) route.preHandler = answerCreated
   })
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('x-request-id', reply.request.id)
@@ -144,6 +150,12 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   register(app)
   answerOtherMethods(app, new Map(routes))
   return app
+}
+
+/** What creates a record answers 201 (contract §1). */
+const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
+  reply.code(201)
+  done()
 }
 
 function newApp() {

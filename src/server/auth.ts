@@ -19,29 +19,28 @@ export interface Allow {
   anyCaller?: true
 }
 
+/** Nouns that a path can name, and how a message calls one of them. */
+export const pathNouns = {
+  hosts: 'host',
+  scripts: 'script',
+  clusters: 'cluster',
+  users: 'user',
+  tokens: 'token',
+  enrollments: 'enrollment token',
+  tasks: 'task',
+} as const
+/** The noun that `:id` or `:taskId` of a path names: 404 before the body is looked at (contract §1). */
+export type PathNoun = keyof typeof pathNouns
+
 declare module 'fastify' {
-  interface FastifySchema {
-    /** What the operation does, for the API's own documentation. */
-    summary?: string
-  }
   interface FastifyContextConfig {
     allow?: Allow
-    /** The noun that `:id` or `:taskId` of the path names: 404 before the body is looked at (contract §1). */
-    exists?: 'hosts' | 'scripts' | 'clusters' | 'users' | 'enrollments' | 'tasks'
+    exists?: PathNoun
   }
   interface FastifyRequest {
     caller: Caller | undefined
   }
 }
-
-const singular = {
-  hosts: 'host',
-  scripts: 'script',
-  clusters: 'cluster',
-  users: 'user',
-  enrollments: 'enrollment token',
-  tasks: 'task',
-} as const
 
 /** The bearer token of an Authorization header, or undefined. */
 export function bearer(header: string | undefined): string | undefined {
@@ -84,15 +83,14 @@ export function guard(store: Store, credentials: Credentials) {
     const { id, taskId } = request.params as { id?: string; taskId?: string }
     const named = id ?? taskId ?? ''
     if (!(await has(store, exists, named)))
-      throw new RsmError('not_found', `There is no ${singular[exists]} ${named}`)
+      throw new RsmError('not_found', `There is no ${pathNouns[exists]} ${named}`)
   }
 }
 
-async function has(store: Store, noun: NonNullable<ExistsNoun>, named: string): Promise<boolean> {
+async function has(store: Store, noun: PathNoun, named: string): Promise<boolean> {
   if (noun === 'tasks') return (await store.get('tasks', named)) !== undefined
   return /^[1-9]\d{0,15}$/.test(named) && (await store.get(noun, Number(named))) !== undefined
 }
-type ExistsNoun = FastifyRequest['routeOptions']['config']['exists']
 
 /** The user who calls; only for routes that allow none but users. */
 export function userOf(request: FastifyRequest): UserCaller {

@@ -17,6 +17,7 @@ import { createFileOutputs } from './outputs/file-outputs.ts'
 import { createPasswords } from './passwords.ts'
 import { createPresence } from './presence.ts'
 import { registerRoutes } from './routes/routes.ts'
+import { createScriptVersions } from './script-versions.ts'
 import { createAgents } from './services/agents.ts'
 import { createContext } from './services/context.ts'
 import { createFleet } from './services/fleet.ts'
@@ -116,6 +117,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     engine,
     outputs,
     bus,
+    versions: createScriptVersions(join(path, 'scripts')),
     keys,
     passwords,
     clock,

@@ -14,6 +14,7 @@ import { createLog } from '../../src/server/log.ts'
 import { createFileOutputs } from '../../src/server/outputs/file-outputs.ts'
 import { createPasswords } from '../../src/server/passwords.ts'
 import { createPresence } from '../../src/server/presence.ts'
+import { createScriptVersions } from '../../src/server/script-versions.ts'
 import { createContext } from '../../src/server/services/context.ts'
 import { createFleet } from '../../src/server/services/fleet.ts'
 import { createServices } from '../../src/server/services/services.ts'
@@ -67,7 +68,9 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
   const fleet = createFleet(store, presence)
-  const context = createContext({ store, fleet, presence, engine, outputs, bus, keys, passwords, clock })
+  const versions = createScriptVersions(join(directory, 'scripts'))
+  const parts = { store, fleet, presence, engine, outputs, bus, versions, keys, passwords, clock }
+  const context = createContext(parts)
   t.teardown(async () => {
     await engine.stop()
     await outputs.close()

@@ -79,6 +79,7 @@ export function task(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
     runAs: null,
     maxOutputBytes: 64 * 1024 * 1024,
     clusterId: null,
+    retryOf: null,
     createdBy: 'admin',
     createdById: 1,
     createdAt: at,

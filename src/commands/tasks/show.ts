@@ -1,5 +1,5 @@
 import { string } from '@oclif/core/args'
-import { readTaskScript, type TaskScript } from '../../client/task-script.ts'
+import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { sanitize } from '../../ui/sanitize.ts'
 import { isUtf8 } from '../../ui/terminal.ts'
@@ -38,7 +38,7 @@ export default class TasksShow extends BaseCommand {
     const client = await this.client()
     const task = await client.tasks.get(args.task)
     if (this.globals.json) return task
-    const script = await readTaskScript(client.api, task.taskId)
+    const script = await client.tasks.script(task.taskId)
     const { renderFields, renderTable } = await import('../../ui/table.ts')
     this.print(
       renderFields({

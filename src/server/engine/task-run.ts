@@ -158,6 +158,7 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     params: task.params,
     timeout: task.timeout,
     clusterId: task.clusterId,
+    retryOf: task.retryOf ?? null,
     createdBy: task.createdBy,
     createdAt: task.createdAt,
     startedAt: task.startedAt,

@@ -1,14 +1,21 @@
 import type { FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import {
+  AgentAck,
+  AgentConfig,
   AgentConfigQuery,
   HeartbeatRequest,
   MetricsRequest,
   RegisterRequest,
+  RegisterResult,
 } from '../../core/protocol/http/agent.ts'
 import type { AppInstance } from '../app.ts'
 import type { Caller } from '../caller.ts'
+import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
+
+const allow = { agent: true } as const
+const tag = 'agents' as const
 
 function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new RsmError('unauthenticated', 'This needs a token')
@@ -16,31 +23,54 @@ function callerOf(request: FastifyRequest): Caller {
 }
 
 export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): void {
-  const allow = { agent: true } as const
   app.post(
     '/api/agent/register',
-    {
-      config: { allow: { agent: true, enrollment: true, users: 'administer' } },
-      schema: { summary: 'Register an agent', body: RegisterRequest },
-    },
+    operation({
+      id: 'registerAgent',
+      tag,
+      summary: 'Register an agent: with an enrolment token, an ADMIN token, or its own',
+      allow: { agent: true, enrollment: true, users: 'administer' },
+      body: RegisterRequest,
+      answer: RegisterResult,
+      errors: ['conflict'],
+      audit: { action: 'agent.register', object: 'agent' },
+    }),
     (request) => agents.register(callerOf(request), request.body, request.ip),
   )
   app.post(
     '/api/agent/heartbeat',
-    { config: { allow }, schema: { summary: 'Say that an agent lives', body: HeartbeatRequest } },
+    operation({
+      id: 'sendHeartbeat',
+      tag,
+      summary: 'Say that an agent lives',
+      allow,
+      body: HeartbeatRequest,
+      answer: AgentAck,
+    }),
     (request, reply) => reply.send(agents.heartbeat(callerOf(request), request.body)),
   )
   app.post(
     '/api/agent/metrics',
-    { config: { allow }, schema: { summary: "Report a host's metrics", body: MetricsRequest } },
+    operation({
+      id: 'reportMetrics',
+      tag,
+      summary: "Report a host's metrics",
+      allow,
+      body: MetricsRequest,
+      answer: AgentAck,
+    }),
     (request, reply) => reply.send(agents.metrics(callerOf(request), request.body)),
   )
   app.get(
     '/api/agent/config',
-    {
-      config: { allow },
-      schema: { summary: 'Configuration and pending tasks', querystring: AgentConfigQuery },
-    },
+    operation({
+      id: 'getAgentConfig',
+      tag,
+      summary: 'Configuration and pending tasks of an agent',
+      allow,
+      query: AgentConfigQuery,
+      answer: AgentConfig,
+    }),
     (request, reply) => reply.send(agents.config(callerOf(request), request.query.agentId)),
   )
 }

@@ -1,9 +1,10 @@
-import { ClusterCreate, ClusterPatch } from '../../core/protocol/http/clusters.ts'
-import { PageQuery } from '../../core/protocol/http/common.ts'
-import { ClusterExecute } from '../../core/protocol/http/tasks.ts'
+import { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from '../../core/protocol/http/clusters.ts'
+import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
+import { ClusterExecute, ExecutionAnswer } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
-import { idempotencyKeyOf } from './idempotency-key.ts'
+import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
+import { operation } from './operation.ts'
 import { idOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'
 
@@ -11,42 +12,83 @@ const read = { users: 'read' } as const
 const change = { users: 'change' } as const
 const execute = { users: 'execute' } as const
 const exists = 'clusters' as const
+const tag = 'clusters' as const
 
 export function clusterRoutes(app: AppInstance, { services }: RouteDependencies): void {
   app.get(
     '/api/clusters',
-    { config: { allow: read }, schema: { summary: 'List clusters', querystring: PageQuery } },
+    operation({
+      id: 'listClusters',
+      tag,
+      summary: 'List clusters',
+      allow: read,
+      query: ClusterQuery,
+      answer: PageOf(Cluster),
+    }),
     (request) => services(userOf(request)).clusters.list(request.query),
   )
   app.post(
     '/api/clusters',
-    { config: { allow: change }, schema: { summary: 'Create a cluster', body: ClusterCreate } },
-    (request, reply) => {
-      reply.code(201)
-      return services(userOf(request)).clusters.create(request.body)
-    },
+    operation({
+      id: 'createCluster',
+      tag,
+      summary: 'Create a cluster, of named hosts or by a selector',
+      allow: change,
+      body: ClusterCreate,
+      answer: Cluster,
+      created: true,
+      errors: ['conflict'],
+      audit: { action: 'cluster.create', object: 'cluster' },
+    }),
+    (request) => services(userOf(request)).clusters.create(request.body),
   )
   app.get(
     '/api/clusters/:id',
-    { config: { allow: read, exists }, schema: { summary: 'Read a cluster' } },
+    operation({ id: 'getCluster', tag, summary: 'Read a cluster', allow: read, exists, answer: Cluster }),
     (request) => services(userOf(request)).clusters.get(idOf(request)),
   )
   app.patch(
     '/api/clusters/:id',
-    { config: { allow: change, exists }, schema: { summary: 'Change a cluster', body: ClusterPatch } },
+    operation({
+      id: 'updateCluster',
+      tag,
+      summary: 'Change a cluster',
+      allow: change,
+      exists,
+      body: ClusterPatch,
+      answer: Cluster,
+      errors: ['conflict'],
+      audit: { action: 'cluster.update', object: 'cluster' },
+    }),
     (request) => services(userOf(request)).clusters.update(idOf(request), request.body),
   )
   app.delete(
     '/api/clusters/:id',
-    { config: { allow: change, exists }, schema: { summary: 'Delete a cluster' } },
+    operation({
+      id: 'deleteCluster',
+      tag,
+      summary: 'Delete a cluster; its hosts stay',
+      allow: change,
+      exists,
+      answer: IdOnly,
+      audit: { action: 'cluster.delete', object: 'cluster' },
+    }),
     (request) => services(userOf(request)).clusters.remove(idOf(request)),
   )
   app.post(
     '/api/clusters/:id/execute',
-    {
-      config: { allow: execute, exists },
-      schema: { summary: 'Run a script on a cluster', body: ClusterExecute },
-    },
+    operation({
+      id: 'executeCluster',
+      tag,
+      summary: 'Run a stored script on the hosts of a cluster',
+      allow: execute,
+      exists,
+      body: ClusterExecute,
+      answer: ExecutionAnswer,
+      errors: ['conflict'],
+      headers: idempotencyHeader,
+      audit: { action: 'task.create', object: 'task' },
+    }),
     (request) =>
       services(userOf(request)).tasks.executeCluster(idOf(request), request.body, idempotencyKeyOf(request)),
   )

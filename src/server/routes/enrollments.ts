@@ -1,29 +1,52 @@
-import { PageQuery } from '../../core/protocol/http/common.ts'
-import { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
+import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import { Enrollment, EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
+import { operation } from './operation.ts'
 import { idOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { users: 'administer' } as const
+const tag = 'enrollment tokens' as const
 
 export function enrollmentRoutes(app: AppInstance, { services }: RouteDependencies): void {
   app.get(
     '/api/enrollment-tokens',
-    { config: { allow }, schema: { summary: 'List enrolment tokens', querystring: PageQuery } },
+    operation({
+      id: 'listEnrollmentTokens',
+      tag,
+      summary: 'List enrolment tokens',
+      allow,
+      query: PageQuery,
+      answer: PageOf(Enrollment),
+    }),
     (request) => services(userOf(request)).enrollments.list(request.query),
   )
   app.post(
     '/api/enrollment-tokens',
-    { config: { allow }, schema: { summary: 'Make an enrolment token', body: EnrollmentCreate } },
-    (request, reply) => {
-      reply.code(201)
-      return services(userOf(request)).enrollments.create(request.body)
-    },
+    operation({
+      id: 'createEnrollmentToken',
+      tag,
+      summary: 'Make an enrolment token; its text is shown this once',
+      allow,
+      body: EnrollmentCreate,
+      answer: EnrollmentCreated,
+      created: true,
+      audit: { action: 'enrollment.create', object: 'enrollment' },
+    }),
+    (request) => services(userOf(request)).enrollments.create(request.body),
   )
   app.delete(
     '/api/enrollment-tokens/:id',
-    { config: { allow, exists: 'enrollments' }, schema: { summary: 'Delete an enrolment token' } },
+    operation({
+      id: 'deleteEnrollmentToken',
+      tag,
+      summary: 'Delete an enrolment token; hosts that it enrolled stay',
+      allow,
+      exists: 'enrollments',
+      answer: IdOnly,
+      audit: { action: 'enrollment.delete', object: 'enrollment' },
+    }),
     (request) => services(userOf(request)).enrollments.remove(idOf(request)),
   )
 }

@@ -1,18 +1,28 @@
+import { Type } from 'typebox'
 import { RsmError } from '../../core/errors.ts'
 import type { AppInstance } from '../app.ts'
+import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
+
+const allow = { open: true } as const
+const tag = 'server' as const
+const Up = Type.Object({ status: Type.Literal('UP') })
 
 export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(
     '/api/health',
-    { config: { allow: { open: true } }, schema: { summary: 'Whether the server lives' } },
-    () => ({
-      status: 'UP',
-    }),
+    operation({ id: 'getHealth', tag, summary: 'Whether the server lives', allow, answer: Up }),
+    () => ({ status: 'UP' }),
   )
   app.get(
     '/api/ready',
-    { config: { allow: { open: true } }, schema: { summary: 'Whether it takes work' } },
+    operation({
+      id: 'getReady',
+      tag,
+      summary: 'Whether the server takes work: not while starting, draining, or when its disk refuses writes',
+      allow,
+      answer: Up,
+    }),
     () => {
       if (!deps.ready())
         throw new RsmError('unavailable', 'The server takes no work just now', { retryAfter: 5 })

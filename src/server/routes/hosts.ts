@@ -1,8 +1,9 @@
 import { Type } from 'typebox'
-import { Closed } from '../../core/protocol/http/common.ts'
-import { HostCreate, HostPatch, HostQuery } from '../../core/protocol/http/hosts.ts'
+import { Closed, IdOnly, PageOf } from '../../core/protocol/http/common.ts'
+import { Host, HostCreate, HostPatch, HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
+import { operation } from './operation.ts'
 import { idOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'
 
@@ -10,41 +11,84 @@ const read = { users: 'read' } as const
 const change = { users: 'change' } as const
 const administer = { users: 'administer' } as const
 const exists = 'hosts' as const
+const tag = 'hosts' as const
 const RemoveQuery = Closed({ force: Type.Optional(Type.Boolean()) })
 
 export function hostRoutes(app: AppInstance, { services }: RouteDependencies): void {
   app.get(
     '/api/hosts',
-    { config: { allow: read }, schema: { summary: 'List hosts', querystring: HostQuery } },
+    operation({
+      id: 'listHosts',
+      tag,
+      summary: 'List hosts',
+      allow: read,
+      query: HostQuery,
+      answer: PageOf(Host),
+    }),
     (request) => services(userOf(request)).hosts.list(request.query),
   )
   app.post(
     '/api/hosts',
-    { config: { allow: change }, schema: { summary: 'Create a host', body: HostCreate } },
-    (request, reply) => {
-      reply.code(201)
-      return services(userOf(request)).hosts.create(request.body)
-    },
+    operation({
+      id: 'createHost',
+      tag,
+      summary: 'Create a host',
+      allow: change,
+      body: HostCreate,
+      answer: Host,
+      created: true,
+      errors: ['conflict'],
+      audit: { action: 'host.create', object: 'host' },
+    }),
+    (request) => services(userOf(request)).hosts.create(request.body),
   )
   app.get(
     '/api/hosts/:id',
-    { config: { allow: read, exists }, schema: { summary: 'Read a host' } },
+    operation({ id: 'getHost', tag, summary: 'Read a host', allow: read, exists, answer: Host }),
     (request) => services(userOf(request)).hosts.get(idOf(request)),
   )
   app.patch(
     '/api/hosts/:id',
-    { config: { allow: change, exists }, schema: { summary: 'Change a host', body: HostPatch } },
+    operation({
+      id: 'updateHost',
+      tag,
+      summary: 'Change a host',
+      allow: change,
+      exists,
+      body: HostPatch,
+      answer: Host,
+      errors: ['conflict'],
+      audit: { action: 'host.update', object: 'host' },
+    }),
     (request) => services(userOf(request)).hosts.update(idOf(request), request.body),
   )
   app.delete(
     '/api/hosts/:id',
-    { config: { allow: change, exists }, schema: { summary: 'Delete a host', querystring: RemoveQuery } },
+    operation({
+      id: 'deleteHost',
+      tag,
+      summary: 'Delete a host',
+      allow: change,
+      exists,
+      query: RemoveQuery,
+      answer: IdOnly,
+      errors: ['conflict'],
+      audit: { action: 'host.delete', object: 'host' },
+    }),
     (request) =>
       services(userOf(request)).hosts.remove(idOf(request), { force: request.query.force ?? false }),
   )
   app.delete(
     '/api/hosts/:id/agent',
-    { config: { allow: administer, exists }, schema: { summary: "Revoke a host's agent token" } },
+    operation({
+      id: 'revokeAgent',
+      tag,
+      summary: "Revoke a host's agent token; its link closes at once",
+      allow: administer,
+      exists,
+      answer: IdOnly,
+      audit: { action: 'agent.revoke', object: 'host' },
+    }),
     (request) => services(userOf(request)).hosts.revokeAgent(idOf(request)),
   )
 }

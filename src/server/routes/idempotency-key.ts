@@ -1,5 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 
+/** For the API's own document. */
+export const idempotencyHeader = {
+  'Idempotency-Key':
+    'For 24 h the same key of the same user answers the first task and starts nothing; with another body it is 409.',
+} as const
+
 /** The header `Idempotency-Key` (contract §4), or undefined. Node joins repeated ones, which the service then refuses. */
 export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key']

@@ -1,32 +1,60 @@
-import { Type } from 'typebox'
-import { Closed } from '../../core/protocol/http/common.ts'
-import { LoginRequest } from '../../core/protocol/http/users.ts'
+import { Nothing } from '../../core/protocol/http/common.ts'
+import { LoginRequest, LoginResult, PasswordChange, User } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
+import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
-const PasswordChange = Closed({
-  currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),
-  newPassword: Type.String({ minLength: 8, maxLength: 1024 }),
-})
-const own = { config: { allow: { anyUser: true } } } as const
+const own = { anyUser: true } as const
+const tag = 'authentication' as const
 
 export function loginRoutes(app: AppInstance, { login }: RouteDependencies): void {
   app.post(
     '/api/auth/login',
-    { config: { allow: { open: true } }, schema: { summary: 'Log in', body: LoginRequest } },
+    operation({
+      id: 'login',
+      tag,
+      summary: 'Log in: a session token for a username and a password',
+      allow: { open: true },
+      body: LoginRequest,
+      answer: LoginResult,
+      errors: ['unauthenticated', 'too_many'],
+      audit: { action: 'user.login', object: 'user' },
+    }),
     (request) => login.login(request.body, request.ip),
   )
-  app.post('/api/auth/logout', { ...own, schema: { summary: 'End this session' } }, async (request) => {
-    await login.logout(userOf(request))
-    return {}
-  })
-  app.get('/api/auth/me', { ...own, schema: { summary: 'Who this token stands for' } }, (request) =>
-    login.me(userOf(request)),
+  app.post(
+    '/api/auth/logout',
+    operation({
+      id: 'logout',
+      tag,
+      summary: 'End the token that makes this call',
+      allow: own,
+      answer: Nothing,
+      audit: { action: 'user.logout', object: 'user' },
+    }),
+    async (request) => {
+      await login.logout(userOf(request))
+      return {}
+    },
+  )
+  app.get(
+    '/api/auth/me',
+    operation({ id: 'getMe', tag, summary: 'Whom this token stands for', allow: own, answer: User }),
+    (request) => login.me(userOf(request)),
   )
   app.post(
     '/api/auth/password',
-    { ...own, schema: { summary: "Change one's own password", body: PasswordChange } },
+    operation({
+      id: 'changePassword',
+      tag,
+      summary: "Change one's own password; all of one's sessions and tokens end",
+      allow: own,
+      body: PasswordChange,
+      answer: Nothing,
+      errors: ['too_many'],
+      audit: { action: 'user.password', object: 'user' },
+    }),
     async (request) => {
       await login.changePassword(userOf(request), request.body.currentPassword, request.body.newPassword)
       return {}

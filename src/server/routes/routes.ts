@@ -1,9 +1,9 @@
+import type { Services } from '../../core/services.ts'
 import type { AppInstance } from '../app.ts'
 import type { UserCaller } from '../caller.ts'
 import type { AgentService } from '../services/agents.ts'
 import type { Context } from '../services/context.ts'
 import type { LoginService } from '../services/login.ts'
-import type { ServerServices } from '../services/services.ts'
 import { agentRoutes } from './agent.ts'
 import { clusterRoutes } from './clusters.ts'
 import { enrollmentRoutes } from './enrollments.ts'
@@ -12,11 +12,12 @@ import { hostRoutes } from './hosts.ts'
 import { loginRoutes } from './login.ts'
 import { scriptRoutes } from './scripts.ts'
 import { taskRoutes } from './tasks.ts'
+import { tokenRoutes } from './tokens.ts'
 import { userRoutes } from './users.ts'
 
 /** What handlers call: each is one call on a service. */
 export interface RouteDependencies {
-  services: (caller: UserCaller) => ServerServices
+  services: (caller: UserCaller) => Services
   login: LoginService
   agents: AgentService
   context: Context
@@ -28,6 +29,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   healthRoutes(app, deps)
   loginRoutes(app, deps)
   userRoutes(app, deps)
+  tokenRoutes(app, deps)
   hostRoutes(app, deps)
   enrollmentRoutes(app, deps)
   scriptRoutes(app, deps)

@@ -1,8 +1,18 @@
-import { ScriptCreate, ScriptPatch, ScriptQuery } from '../../core/protocol/http/scripts.ts'
-import { ScriptExecute } from '../../core/protocol/http/tasks.ts'
+import { RsmError } from '../../core/errors.ts'
+import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import {
+  Script,
+  ScriptCreate,
+  ScriptPatch,
+  ScriptQuery,
+  ScriptVersion,
+  ScriptVersionSummary,
+} from '../../core/protocol/http/scripts.ts'
+import { ExecutionAnswer, ScriptExecute } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
-import { idempotencyKeyOf } from './idempotency-key.ts'
+import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
+import { operation } from './operation.ts'
 import { idOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'
 
@@ -10,39 +20,115 @@ const read = { users: 'read' } as const
 const change = { users: 'change' } as const
 const execute = { users: 'execute' } as const
 const exists = 'scripts' as const
+const tag = 'scripts' as const
+
+function versionOf(request: { params: unknown }): number {
+  const { id, version } = request.params as { id: string; version: string }
+  if (!/^[1-9]\d{0,9}$/.test(version))
+    throw new RsmError('not_found', `Script ${id} has no version ${version}`)
+  return Number(version)
+}
 
 export function scriptRoutes(app: AppInstance, { services }: RouteDependencies): void {
   app.get(
     '/api/scripts',
-    { config: { allow: read }, schema: { summary: 'List scripts', querystring: ScriptQuery } },
+    operation({
+      id: 'listScripts',
+      tag,
+      summary: 'List scripts',
+      allow: read,
+      query: ScriptQuery,
+      answer: PageOf(Script),
+    }),
     (request) => services(userOf(request)).scripts.list(request.query),
   )
   app.post(
     '/api/scripts',
-    { config: { allow: change }, schema: { summary: 'Create a script', body: ScriptCreate } },
-    (request, reply) => {
-      reply.code(201)
-      return services(userOf(request)).scripts.create(request.body)
-    },
+    operation({
+      id: 'createScript',
+      tag,
+      summary: 'Create a script',
+      allow: change,
+      body: ScriptCreate,
+      answer: Script,
+      created: true,
+      errors: ['conflict'],
+      audit: { action: 'script.create', object: 'script' },
+    }),
+    (request) => services(userOf(request)).scripts.create(request.body),
   )
   app.get(
     '/api/scripts/:id',
-    { config: { allow: read, exists }, schema: { summary: 'Read a script' } },
+    operation({ id: 'getScript', tag, summary: 'Read a script', allow: read, exists, answer: Script }),
     (request) => services(userOf(request)).scripts.get(idOf(request)),
   )
   app.patch(
     '/api/scripts/:id',
-    { config: { allow: change, exists }, schema: { summary: 'Change a script', body: ScriptPatch } },
+    operation({
+      id: 'updateScript',
+      tag,
+      summary: 'Change a script: this makes a new version',
+      allow: change,
+      exists,
+      body: ScriptPatch,
+      answer: Script,
+      errors: ['conflict'],
+      audit: { action: 'script.update', object: 'script' },
+    }),
     (request) => services(userOf(request)).scripts.update(idOf(request), request.body),
   )
   app.delete(
     '/api/scripts/:id',
-    { config: { allow: change, exists }, schema: { summary: 'Delete a script' } },
+    operation({
+      id: 'deleteScript',
+      tag,
+      summary: 'Delete a script and its versions; tasks keep their own copy',
+      allow: change,
+      exists,
+      answer: IdOnly,
+      audit: { action: 'script.delete', object: 'script' },
+    }),
     (request) => services(userOf(request)).scripts.remove(idOf(request)),
+  )
+  app.get(
+    '/api/scripts/:id/versions',
+    operation({
+      id: 'listScriptVersions',
+      tag,
+      summary: 'List the versions of a script, without their text',
+      allow: read,
+      exists,
+      query: PageQuery,
+      answer: PageOf(ScriptVersionSummary),
+    }),
+    (request) => services(userOf(request)).scripts.versions(idOf(request), request.query),
+  )
+  app.get(
+    '/api/scripts/:id/versions/:version',
+    operation({
+      id: 'getScriptVersion',
+      tag,
+      summary: 'Read a script as it was in one of its versions',
+      allow: read,
+      exists,
+      answer: ScriptVersion,
+    }),
+    (request) => services(userOf(request)).scripts.version(idOf(request), versionOf(request)),
   )
   app.post(
     '/api/scripts/:id/execute',
-    { config: { allow: execute, exists }, schema: { summary: 'Run a script on hosts', body: ScriptExecute } },
+    operation({
+      id: 'executeScript',
+      tag,
+      summary: 'Run a stored script on hosts',
+      allow: execute,
+      exists,
+      body: ScriptExecute,
+      answer: ExecutionAnswer,
+      errors: ['conflict'],
+      headers: idempotencyHeader,
+      audit: { action: 'task.create', object: 'task' },
+    }),
     (request) =>
       services(userOf(request)).tasks.executeScript(idOf(request), request.body, idempotencyKeyOf(request)),
   )

@@ -1,19 +1,32 @@
 import { Readable } from 'node:stream'
-import { LogQuery, ResultsQuery, TaskCreate, TaskQuery } from '../../core/protocol/http/tasks.ts'
+import { PageOf } from '../../core/protocol/http/common.ts'
+import {
+  ExecutionAnswer,
+  LogPage,
+  LogQuery,
+  ResultsQuery,
+  Task,
+  TaskCreate,
+  TaskQuery,
+  TaskRetry,
+  TaskScript,
+  TaskSummary,
+} from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
-import { sha256 } from '../digest.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/follow.ts'
 import { plainLog } from '../services/logs.ts'
 import { sendEvents } from './event-stream.ts'
-import { idempotencyKeyOf } from './idempotency-key.ts'
+import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
+import { operation } from './operation.ts'
 import { taskIdOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const
 const execute = { users: 'execute' } as const
 const exists = 'tasks' as const
+const tag = 'tasks' as const
 
 export function taskRoutes(app: AppInstance, { services, context }: RouteDependencies): void {
   const record = async (taskId: string) => {
@@ -24,41 +37,74 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
 
   app.get(
     '/api/tasks',
-    { config: { allow: read }, schema: { summary: 'List tasks, newest first', querystring: TaskQuery } },
+    operation({
+      id: 'listTasks',
+      tag,
+      summary: 'List tasks, newest first',
+      allow: read,
+      query: TaskQuery,
+      answer: PageOf(TaskSummary),
+    }),
     (request) => services(userOf(request)).tasks.list(request.query),
   )
   app.post(
     '/api/tasks',
-    {
-      config: { allow: execute },
-      schema: { summary: 'Run a script or an ad-hoc command', body: TaskCreate },
-    },
+    operation({
+      id: 'createTask',
+      tag,
+      summary: 'Run a stored script or an ad-hoc command on hosts, a cluster or a selector',
+      allow: execute,
+      body: TaskCreate,
+      answer: ExecutionAnswer,
+      errors: ['conflict'],
+      headers: idempotencyHeader,
+      audit: { action: 'task.create', object: 'task' },
+    }),
     (request) => services(userOf(request)).tasks.create(request.body, idempotencyKeyOf(request)),
   )
   app.get(
     '/api/tasks/:taskId',
-    {
-      config: { allow: read, exists },
-      schema: { summary: 'Read a task and its results', querystring: ResultsQuery },
-    },
+    operation({
+      id: 'getTask',
+      tag,
+      summary: 'Read a task and its results, in the order of the plan',
+      allow: read,
+      exists,
+      query: ResultsQuery,
+      answer: Task,
+    }),
     (request) => services(userOf(request)).tasks.get(taskIdOf(request), request.query),
   )
   app.get(
     '/api/tasks/:taskId/script',
-    { config: { allow: read, exists }, schema: { summary: 'The text that ran' } },
-    async (request) => {
-      const task = await record(taskIdOf(request))
-      const content = await context.engine.script(task)
-      const { id: taskId, scriptId, scriptVersion, scriptName, type, params } = task
-      return { taskId, scriptId, scriptVersion, scriptName, type, content, sha256: sha256(content), params }
-    },
+    operation({
+      id: 'getTaskScript',
+      tag,
+      summary: 'The text that ran, with its params; of secret ones only the names',
+      allow: read,
+      exists,
+      answer: TaskScript,
+    }),
+    (request) => services(userOf(request)).tasks.script(taskIdOf(request)),
   )
   app.get(
     '/api/tasks/:taskId/logs',
-    {
-      config: { allow: read, exists },
-      schema: { summary: "Read or follow a task's output", querystring: LogQuery },
-    },
+    operation({
+      id: 'getTaskLogs',
+      tag,
+      summary: "Read or follow a task's output",
+      allow: read,
+      exists,
+      query: LogQuery,
+      answer: LogPage,
+      media: {
+        'text/event-stream': 'With follow=true: events output, host, task and end, until the task has ended.',
+        'text/plain': 'With Accept: text/plain: the bare output of one host.',
+      },
+      headers: {
+        'Last-Event-ID': 'With follow=true: the id of the last output seen; what follows it comes.',
+      },
+    }),
     async (request, reply) => {
       const query = request.query
       const accept = request.headers.accept ?? ''
@@ -79,8 +125,34 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
   )
   app.post(
     '/api/tasks/:taskId/cancel',
-    { config: { allow: execute, exists }, schema: { summary: 'Cancel a task' } },
+    operation({
+      id: 'cancelTask',
+      tag,
+      summary: 'Cancel a task: queued hosts never start, running trees are ended',
+      allow: execute,
+      exists,
+      answer: Task,
+      errors: ['conflict'],
+      audit: { action: 'task.cancel', object: 'task' },
+    }),
     (request) => services(userOf(request)).tasks.cancel(taskIdOf(request)),
+  )
+  app.post(
+    '/api/tasks/:taskId/retry',
+    operation({
+      id: 'retryTask',
+      tag,
+      summary: 'Run a task again on the hosts that did not succeed: a new task',
+      allow: execute,
+      exists,
+      body: TaskRetry,
+      answer: ExecutionAnswer,
+      errors: ['conflict'],
+      headers: idempotencyHeader,
+      audit: { action: 'task.retry', object: 'task' },
+    }),
+    (request) =>
+      services(userOf(request)).tasks.retry(taskIdOf(request), request.body, idempotencyKeyOf(request)),
   )
 }
 

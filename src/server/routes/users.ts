@@ -1,33 +1,75 @@
-import { PageQuery } from '../../core/protocol/http/common.ts'
-import { UserCreate, UserPatch } from '../../core/protocol/http/users.ts'
+import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
+import { User, UserCreate, UserPatch, UserQuery } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
+import { operation } from './operation.ts'
 import { idOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { users: 'administer' } as const
-const all = { config: { allow } }
-const one = { config: { allow, exists: 'users' } } as const
+const exists = 'users' as const
+const tag = 'users' as const
 
 export function userRoutes(app: AppInstance, { services }: RouteDependencies): void {
-  app.get('/api/users', { ...all, schema: { summary: 'List users', querystring: PageQuery } }, (request) =>
-    services(userOf(request)).users.list(request.query),
+  app.get(
+    '/api/users',
+    operation({
+      id: 'listUsers',
+      tag,
+      summary: 'List users',
+      allow,
+      query: UserQuery,
+      answer: PageOf(User),
+    }),
+    (request) => services(userOf(request)).users.list(request.query),
   )
   app.post(
     '/api/users',
-    { ...all, schema: { summary: 'Create a user', body: UserCreate } },
-    (request, reply) => {
-      reply.code(201)
-      return services(userOf(request)).users.create(request.body)
-    },
+    operation({
+      id: 'createUser',
+      tag,
+      summary: 'Create a user',
+      allow,
+      body: UserCreate,
+      answer: User,
+      created: true,
+      errors: ['conflict'],
+      audit: { action: 'user.create', object: 'user' },
+    }),
+    (request) => services(userOf(request)).users.create(request.body),
   )
-  app.get('/api/users/:id', { ...one, schema: { summary: 'Read a user' } }, (request) =>
-    services(userOf(request)).users.get(idOf(request)),
+  app.get(
+    '/api/users/:id',
+    operation({ id: 'getUser', tag, summary: 'Read a user', allow, exists, answer: User }),
+    (request) => services(userOf(request)).users.get(idOf(request)),
   )
-  app.patch('/api/users/:id', { ...one, schema: { summary: 'Change a user', body: UserPatch } }, (request) =>
-    services(userOf(request)).users.update(idOf(request), request.body),
+  app.patch(
+    '/api/users/:id',
+    operation({
+      id: 'updateUser',
+      tag,
+      summary: 'Change a user; a new password or role ends all of their sessions and tokens',
+      allow,
+      exists,
+      body: UserPatch,
+      answer: User,
+      errors: ['conflict'],
+      audit: { action: 'user.update', object: 'user' },
+    }),
+    (request) => services(userOf(request)).users.update(idOf(request), request.body),
   )
-  app.delete('/api/users/:id', { ...one, schema: { summary: 'Delete a user' } }, (request) =>
-    services(userOf(request)).users.remove(idOf(request)),
+  app.delete(
+    '/api/users/:id',
+    operation({
+      id: 'deleteUser',
+      tag,
+      summary: 'Delete a user; all of their sessions and tokens end',
+      allow,
+      exists,
+      answer: IdOnly,
+      errors: ['conflict'],
+      audit: { action: 'user.delete', object: 'user' },
+    }),
+    (request) => services(userOf(request)).users.remove(idOf(request)),
   )
 }

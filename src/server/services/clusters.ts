@@ -6,7 +6,7 @@ import type { ClusterService } from '../../core/services.ts'
 import type { ClusterRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { pageOf, storePage } from './paging.ts'
+import { pageOf, slicePage, storePage } from './paging.ts'
 
 /** A fault for each id that names no host (contract §1: a 400 naming the field). */
 export async function unknownHosts(
@@ -42,7 +42,15 @@ export function createClusters(context: Context): ClusterService {
 
   return {
     async list(query) {
-      const { items, total } = await storePage(store, 'clusters', query)
+      const wanted = query.search?.toLowerCase()
+      const { items, total } = wanted
+        ? slicePage(
+            (await store.all('clusters')).filter(({ name, description }) =>
+              `${name}\n${description}`.toLowerCase().includes(wanted),
+            ),
+            query,
+          )
+        : await storePage(store, 'clusters', query)
       return pageOf(await fleet.showClusters(items), total, query)
     },
     async get(id) {

@@ -6,6 +6,7 @@ import type { Keys } from '../keys.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Passwords } from '../passwords.ts'
 import type { Presence } from '../presence.ts'
+import type { ScriptVersions } from '../script-versions.ts'
 import type { Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
 
@@ -17,6 +18,7 @@ export interface Context {
   engine: Engine
   outputs: Outputs
   bus: Bus
+  versions: ScriptVersions
   keys: Keys
   passwords: Passwords
   clock: Clock

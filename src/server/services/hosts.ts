@@ -10,12 +10,7 @@ import { pageOf, slicePage, storePage } from './paging.ts'
 
 const defaultPort = 22
 
-export interface HostAdministration extends HostService {
-  /** Revokes the agent token; its link closes at once (contract §3). `not_found` for a host without one. */
-  revokeAgent(id: number): Promise<{ id: number }>
-}
-
-export function createHosts(context: Context): HostAdministration {
+export function createHosts(context: Context): HostService {
   const { store, fleet, keys, engine, presence, bus } = context
 
   const sealed = (id: number, field: string, value: string | null) =>

@@ -1,5 +1,12 @@
-import { invalid } from '../../core/errors.ts'
-import { maxScriptBytes, type Script, type ScriptQuery } from '../../core/protocol/http/scripts.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { invalid, RsmError } from '../../core/errors.ts'
+import {
+  maxScriptBytes,
+  type Script,
+  type ScriptPatch,
+  type ScriptQuery,
+  type ScriptVersionSummary,
+} from '../../core/protocol/http/scripts.ts'
 import type { ScriptService } from '../../core/services.ts'
 import type { UserCaller } from '../caller.ts'
 import { sha256 } from '../digest.ts'
@@ -15,8 +22,26 @@ export function checkContent(content: string | undefined, field: string): void {
 }
 
 export function createScripts(context: Context, caller: UserCaller): ScriptService {
-  const { store } = context
-  const show = (record: ScriptRecord): Script => ({ ...record })
+  const { store, versions } = context
+
+  function show(record: ScriptRecord): Script {
+    const { changedBy, ...script } = record
+    return changedBy === undefined ? record : script
+  }
+
+  function summaryOf(script: ScriptRecord): ScriptVersionSummary {
+    const { version, name, type, updatedAt } = script
+    const bytes = Buffer.byteLength(script.content)
+    return {
+      version,
+      name,
+      type,
+      sha256: script.sha256,
+      bytes,
+      changedBy: author(script),
+      changedAt: updatedAt,
+    }
+  }
 
   async function filtered({ type, category, tag, search }: ScriptQuery): Promise<ScriptRecord[]> {
     const wanted = search?.toLowerCase()
@@ -27,6 +52,28 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
         (tag === undefined || script.tags.includes(tag)) &&
         (wanted === undefined || `${script.name}\n${script.description}`.toLowerCase().includes(wanted)),
     )
+  }
+
+  const author = ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy
+
+  /** The script as it was in a version, or null: the present one is in the store, the former ones beside it. */
+  async function versionOf(current: ScriptRecord, version: number): Promise<ScriptRecord | null> {
+    return version === current.version ? current : versions.read(current.id, version)
+  }
+
+  function changed(current: ScriptRecord, patch: ScriptPatch): ScriptRecord {
+    const content = patch.content ?? current.content
+    return {
+      ...current,
+      name: patch.name ?? current.name,
+      description: patched(patch.description, current.description, ''),
+      type: patch.type ?? current.type,
+      content,
+      timeout: patched(patch.timeout, current.timeout, null),
+      tags: patched(patch.tags, current.tags, []),
+      category: patched(patch.category, current.category, null),
+      sha256: sha256(content),
+    }
   }
 
   return {
@@ -68,32 +115,51 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
     },
     async update(id, patch) {
       checkContent(patch.content, 'content')
-      return store.transact(async (tx) => {
-        const current = await tx.get('scripts', id)
-        if (!current) throw notFound('script', id)
-        const content = patch.content ?? current.content
-        const next: ScriptRecord = {
-          ...current,
-          name: patch.name ?? current.name,
-          description: patched(patch.description, current.description, ''),
-          type: patch.type ?? current.type,
-          content,
-          timeout: patched(patch.timeout, current.timeout, null),
-          tags: patched(patch.tags, current.tags, []),
-          category: patched(patch.category, current.category, null),
-          version: current.version + 1,
-          sha256: sha256(content),
-          updatedAt: context.time(),
-        }
-        tx.put('scripts', next)
-        return show(next)
-      })
+      for (;;) {
+        const former = await store.get('scripts', id)
+        if (!former) throw notFound('script', id)
+        if (isDeepStrictEqual(changed(former, patch), former)) return show(former)
+        await versions.keep(former)
+        const next = await store.transact(async (tx) => {
+          const current = await tx.get('scripts', id)
+          if (!current) throw notFound('script', id)
+          // Somebody else made a version meanwhile: that one has to be kept first.
+          if (current.version !== former.version) return null
+          const changedBy = caller.username
+          const version = current.version + 1
+          const made = { ...changed(current, patch), version, changedBy, updatedAt: context.time() }
+          tx.put('scripts', made)
+          return made
+        })
+        if (next) return show(next)
+      }
+    },
+    async versions(id, query) {
+      const current = await store.get('scripts', id)
+      if (!current) throw notFound('script', id)
+      const former = (await versions.list(id)).filter((version) => version < current.version)
+      const { items, total } = slicePage([...former, current.version], query)
+      const summaries: ScriptVersionSummary[] = []
+      // One after the other: a page of long scripts must not stand in memory at once.
+      for (const version of items) {
+        const script = await versionOf(current, version)
+        if (script) summaries.push(summaryOf(script))
+      }
+      return pageOf(summaries, total, query)
+    },
+    async version(id, version) {
+      const current = await store.get('scripts', id)
+      if (!current) throw notFound('script', id)
+      const script = await versionOf(current, version)
+      if (!script) throw new RsmError('not_found', `Script ${id} has no version ${version}`)
+      return { ...show(script), changedBy: author(script) }
     },
     async remove(id) {
       await store.transact(async (tx) => {
         if (!(await tx.get('scripts', id))) throw notFound('script', id)
         tx.remove('scripts', id)
       })
+      await versions.forget(id)
       return { id }
     },
   }

@@ -3,15 +3,14 @@ import type { UserCaller } from '../caller.ts'
 import { createClusters } from './clusters.ts'
 import type { Context } from './context.ts'
 import { createEnrollments } from './enrollments.ts'
-import { createHosts, type HostAdministration } from './hosts.ts'
+import { createHosts } from './hosts.ts'
 import { createScripts } from './scripts.ts'
 import { createTasks } from './tasks.ts'
+import { createTokens } from './tokens.ts'
 import { createUsers } from './users.ts'
 
-export type ServerServices = Services & { hosts: HostAdministration }
-
 /** The services of core/services.ts, on the store, for one caller whose right a route has checked. */
-export function createServices(context: Context): (caller: UserCaller) => ServerServices {
+export function createServices(context: Context): (caller: UserCaller) => Services {
   const hosts = createHosts(context)
   const clusters = createClusters(context)
   const users = createUsers(context)
@@ -20,6 +19,7 @@ export function createServices(context: Context): (caller: UserCaller) => Server
     clusters,
     users,
     scripts: createScripts(context, caller),
+    tokens: createTokens(context, caller),
     enrollments: createEnrollments(context, caller),
     tasks: createTasks(context, caller),
   })

@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import { foldIds } from '../../core/id-set.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import type { UserCaller } from '../caller.ts'
@@ -22,6 +23,7 @@ export interface NewTask {
   timeout: number
   clusterId: number | null
   hostIds: readonly number[]
+  retryOf: string | null
   options: ExecutionOptions
 }
 
@@ -38,7 +40,7 @@ export function createStart(context: Context, caller: UserCaller) {
   function taskRecord(id: string, task: NewTask): TaskRecord {
     const { options } = task
     const at = context.time()
-    const secrets = Object.keys(options.secretParams ?? {}).length > 0
+    const secretParamNames = Object.keys(options.secretParams ?? {})
     const strategy = options.strategy ?? 'PARALLEL'
     return {
       id,
@@ -57,14 +59,18 @@ export function createStart(context: Context, caller: UserCaller) {
       type: task.type,
       content: task.content,
       params: options.params ?? {},
-      secretParams: secrets
-        ? keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
-        : null,
+      secretParams:
+        secretParamNames.length > 0
+          ? keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
+          : null,
       timeout: task.timeout,
       workDir: options.workDir ?? null,
       runAs: options.runAs ?? null,
       maxOutputBytes: options.maxOutputBytes ?? defaultMaxOutput,
       clusterId: task.clusterId,
+      hostSet: foldIds(task.hostIds),
+      secretParamNames,
+      retryOf: task.retryOf,
       createdBy: caller.username,
       createdById: caller.id,
       createdAt: at,

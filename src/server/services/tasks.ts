@@ -1,15 +1,18 @@
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
+import { hasId } from '../../core/id-set.ts'
 import { unknownName } from '../../core/nearest.ts'
 import { paramFaults } from '../../core/params.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
-import type { ExecutionOptions, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
-import type { Started, TaskService } from '../../core/services.ts'
+import type { ExecutionOptions, Started, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
+import type { TaskService } from '../../core/services.ts'
 import type { UserCaller } from '../caller.ts'
+import { sha256 } from '../digest.ts'
 import type { TaskRecord } from '../store/records.ts'
 import { unknownHosts } from './clusters.ts'
 import { type Context, notFound } from './context.ts'
 import { readLogs } from './logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { retryOf } from './retry.ts'
 import { checkContent } from './scripts.ts'
 import { createStart, type Idempotency, type NewTask } from './start-task.ts'
 
@@ -88,11 +91,11 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
       throw invalid([{ field, message: 'names no host' }])
     }
     const timeout = options.timeout ?? script.timeout ?? defaultTimeout
-    const task: NewTask = { ...script, timeout, clusterId, hostIds, options }
+    const task: NewTask = { ...script, timeout, clusterId, hostIds, retryOf: null, options }
     return answer(await start(task, idempotency), options)
   }
 
-  async function answer(record: TaskRecord, options: ExecutionOptions): Promise<Started | Task> {
+  async function answer(record: TaskRecord, options: { async?: boolean }): Promise<Started | Task> {
     if (options.async !== false)
       return { taskId: record.id, status: engine.summary(record).status, hostCount: record.hostCount }
     await engine.finished(record.id)
@@ -112,6 +115,11 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
     return task
   }
 
+  async function ranOn(task: TaskRecord, hostId: number): Promise<boolean> {
+    if (task.hostSet !== undefined) return hasId(task.hostSet, hostId)
+    return (await engine.results(task)).some((result) => result.hostId === hostId)
+  }
+
   async function filtered(query: TaskQuery): Promise<TaskRecord[]> {
     const { status, scriptId, clusterId, hostId, createdBy } = query
     const found = (await store.all('tasks')).filter(
@@ -124,8 +132,7 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
     const newestFirst = found.reverse()
     if (hostId === undefined) return newestFirst
     const ofHost: TaskRecord[] = []
-    for (const task of newestFirst)
-      if ((await engine.results(task)).some((result) => result.hostId === hostId)) ofHost.push(task)
+    for (const task of newestFirst) if (await ranOn(task, hostId)) ofHost.push(task)
     return ofHost
   }
 
@@ -172,6 +179,28 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
       await get(taskId)
       await engine.cancel(taskId)
       return show(await get(taskId))
+    },
+    async retry(taskId, input, idempotencyKey) {
+      const idempotency = keyed(idempotencyKey, ['retry', taskId, input])
+      const earlier = idempotency && (await replay(idempotency))
+      if (earlier) return answer(earlier, input)
+      return answer(await start(await retryOf(context, await get(taskId), input), idempotency), input)
+    },
+    async script(taskId) {
+      const task = await get(taskId)
+      const content = await engine.script(task)
+      const { scriptId, scriptVersion, scriptName, type, params, secretParamNames = [] } = task
+      return {
+        taskId,
+        scriptId,
+        scriptVersion,
+        scriptName,
+        type,
+        content,
+        sha256: sha256(content),
+        params,
+        secretParams: secretParamNames,
+      }
     },
     async logs(taskId, query) {
       return readLogs(context, await get(taskId), query)

@@ -5,7 +5,7 @@ import type { UserRecord } from '../store/records.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { pageOf, storePage } from './paging.ts'
+import { pageOf, slicePage, storePage } from './paging.ts'
 
 export function showUser(record: UserRecord): User {
   const { id, username, role, email, enabled, lastLoginAt, createdAt, updatedAt } = record
@@ -36,7 +36,15 @@ export function createUsers(context: Context): UserService {
 
   return {
     async list(query) {
-      const { items, total } = await storePage(store, 'users', query)
+      const wanted = query.search?.toLowerCase()
+      const { items, total } = wanted
+        ? slicePage(
+            (await store.all('users')).filter(({ username, email }) =>
+              `${username}\n${email ?? ''}`.toLowerCase().includes(wanted),
+            ),
+            query,
+          )
+        : await storePage(store, 'users', query)
       return pageOf(items.map(showUser), total, query)
     },
     async get(id) {

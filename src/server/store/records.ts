@@ -50,6 +50,8 @@ export interface ScriptRecord {
   version: number
   sha256: string
   createdBy: string
+  /** Who made this version; absent in records that were written before versions were kept. */
+  changedBy?: string
   createdAt: string
   updatedAt: string
 }
@@ -132,6 +134,12 @@ export interface TaskRecord {
   runAs: string | null
   maxOutputBytes: number
   clusterId: number | null
+  /** Ids of its hosts, folded like `1-300,305`: what a search by host needs. Absent in records of older servers. */
+  hostSet?: string
+  /** Names of the secret params, which a retry has to be given again. Absent in records of older servers. */
+  secretParamNames?: string[]
+  /** The task whose unsuccessful hosts this one took up again. Absent in records of older servers. */
+  retryOf?: string | null
   createdBy: string
   createdById: number
   createdAt: string

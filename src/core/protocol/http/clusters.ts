@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Closed, Id, Nullable, Text, Time } from './common.ts'
+import { Closed, Id, Nullable, paging, Text, Time } from './common.ts'
 
 /** Names stand in selectors as `@name`, so they hold none of the selector's own characters (contract §8). */
 const ClusterName = Type.String({
@@ -26,6 +26,9 @@ export const ClusterPatch = Closed({
   selector: Type.Optional(Nullable(Selector)),
 })
 export type ClusterPatch = Static<typeof ClusterPatch>
+
+export const ClusterQuery = Closed({ ...paging, search: Type.Optional(Type.String({ maxLength: 128 })) })
+export type ClusterQuery = Static<typeof ClusterQuery>
 
 /** `hostIds` are the members of now, for a dynamic cluster too. */
 export const Cluster = Type.Object({

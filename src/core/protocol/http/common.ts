@@ -46,6 +46,21 @@ export const paging = {
 export const PageQuery = Closed(paging)
 export type PageQuery = Static<typeof PageQuery>
 
+/** The `data` of a deletion, and of what changes a record without showing it. */
+export const IdOnly = Type.Object({ id: Id })
+/** The `data` of what has nothing to tell. */
+export const Nothing = Type.Object({})
+
+/** The schema of a list's `data`. */
+export const PageOf = <T extends TSchema>(item: T) =>
+  Type.Object({
+    content: Type.Array(item),
+    page: Type.Integer(),
+    size: Type.Integer(),
+    totalElements: Type.Integer(),
+    totalPages: Type.Integer(),
+  })
+
 /** The `data` of every list. */
 export interface Page<T> {
   content: T[]

@@ -144,4 +144,7 @@ export const Enrollment = Type.Object({
   expiresAt: Time,
 })
 export type Enrollment = Static<typeof Enrollment>
-export type EnrollmentCreated = Enrollment & { token: string }
+
+/** `token` is shown this once. */
+export const EnrollmentCreated = Type.Object({ ...Enrollment.properties, token: Type.String() })
+export type EnrollmentCreated = Static<typeof EnrollmentCreated>

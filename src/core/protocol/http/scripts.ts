@@ -60,3 +60,20 @@ export const Script = Type.Object({
   updatedAt: Time,
 })
 export type Script = Static<typeof Script>
+
+/** A version as lists show it: all but the text. */
+export const ScriptVersionSummary = Type.Object({
+  version: Type.Integer(),
+  name: Type.String(),
+  type: ScriptType,
+  sha256: Type.String(),
+  /** Of the content, in UTF-8. */
+  bytes: Type.Integer(),
+  changedBy: Type.String(),
+  changedAt: Time,
+})
+export type ScriptVersionSummary = Static<typeof ScriptVersionSummary>
+
+/** The script as it was in one of its versions. */
+export const ScriptVersion = Type.Object({ ...Script.properties, changedBy: Type.String() })
+export type ScriptVersion = Static<typeof ScriptVersion>

@@ -88,6 +88,20 @@ export const TaskCreate = Closed({
 })
 export type TaskCreate = Static<typeof TaskCreate>
 
+/**
+ * Body of a retry. The new task runs the same text with the same params and options; values of `secretParams` are not
+ * kept after a task's end, so they have to be given again.
+ */
+export const TaskRetry = Closed({
+  async: Type.Optional(Type.Boolean()),
+  secretParams: Type.Optional(Params),
+})
+export type TaskRetry = Static<typeof TaskRetry>
+
+/** What an execution answers; with `async: false` it is the whole final task instead. */
+export const Started = Type.Object({ taskId: OpaqueId, status: TaskStatus, hostCount: Type.Integer() })
+export type Started = Static<typeof Started>
+
 export const LateResult = Type.Object({
   status: ResultStatus,
   exitCode: Nullable(Type.Integer()),
@@ -138,6 +152,8 @@ export const TaskSummary = Type.Object({
   params: Type.Record(Type.String(), Type.String()),
   timeout: Type.Integer(),
   clusterId: Nullable(Id),
+  /** The task whose unsuccessful hosts this one took up again. */
+  retryOf: Nullable(OpaqueId),
   createdBy: Type.String(),
   createdAt: Time,
   startedAt: Nullable(Time),
@@ -147,6 +163,23 @@ export const TaskSummary = Type.Object({
 export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: Counts }
 export const Task = Type.Object({ ...TaskSummary.properties, results: Type.Array(TaskResult) })
 export type Task = TaskSummary & { results: TaskResult[] }
+
+/** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). */
+export const TaskScript = Type.Object({
+  taskId: OpaqueId,
+  scriptId: Nullable(Id),
+  scriptVersion: Nullable(Type.Integer()),
+  scriptName: Nullable(Type.String()),
+  type: ScriptType,
+  content: Type.String(),
+  sha256: Type.String(),
+  params: Type.Record(Type.String(), Type.String()),
+  secretParams: Type.Array(Type.String()),
+})
+export type TaskScript = Static<typeof TaskScript>
+
+/** Of an execute call: with `async: false` the final task, else what has started. */
+export const ExecutionAnswer = Type.Union([Task, Started])
 
 export const TaskQuery = Closed({
   ...paging,

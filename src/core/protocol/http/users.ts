@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { roles } from '../../permissions.ts'
-import { Closed, Id, Line, Nullable, Time } from './common.ts'
+import { Closed, Id, Line, Nullable, paging, Time } from './common.ts'
 
 export const Role = Type.Enum([...roles])
 const Email = Type.String({ maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
@@ -29,6 +29,9 @@ export const UserPatch = Closed({
 })
 export type UserPatch = Static<typeof UserPatch>
 
+export const UserQuery = Closed({ ...paging, search: Type.Optional(Type.String({ maxLength: 64 })) })
+export type UserQuery = Static<typeof UserQuery>
+
 export const User = Type.Object({
   id: Id,
   username: Type.String(),
@@ -40,6 +43,12 @@ export const User = Type.Object({
   updatedAt: Time,
 })
 export type User = Static<typeof User>
+
+export const PasswordChange = Closed({
+  currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),
+  newPassword: Password,
+})
+export type PasswordChange = Static<typeof PasswordChange>
 
 export const LoginRequest = Closed({
   username: Line(64),

@@ -1,0 +1,51 @@
+import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/tokens.ts'
+import type { AppInstance } from '../app.ts'
+import { userOf } from '../auth.ts'
+import { operation } from './operation.ts'
+import type { RouteDependencies } from './routes.ts'
+
+const own = { anyUser: true } as const
+const tag = 'tokens' as const
+
+export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): void {
+  app.get(
+    '/api/tokens',
+    operation({
+      id: 'listTokens',
+      tag,
+      summary: "List one's own personal access tokens",
+      allow: own,
+      query: PageQuery,
+      answer: PageOf(Token),
+    }),
+    (request) => services(userOf(request)).tokens.list(request.query),
+  )
+  app.post(
+    '/api/tokens',
+    operation({
+      id: 'createToken',
+      tag,
+      summary: 'Make a personal access token, for a pipeline; its text is shown this once',
+      allow: own,
+      body: TokenCreate,
+      answer: TokenCreated,
+      created: true,
+      audit: { action: 'token.create', object: 'token' },
+    }),
+    (request) => services(userOf(request)).tokens.create(request.body),
+  )
+  app.delete(
+    '/api/tokens/:id',
+    operation({
+      id: 'deleteToken',
+      tag,
+      summary: "Revoke one of one's own personal access tokens; what hangs on it closes at once",
+      allow: own,
+      exists: 'tokens',
+      answer: IdOnly,
+      audit: { action: 'token.delete', object: 'token' },
+    }),
+    (request) => services(userOf(request)).tokens.remove(Number((request.params as { id: string }).id)),
+  )
+}

@@ -1,0 +1,73 @@
+import { RsmError } from '../../core/errors.ts'
+import { roles } from '../../core/permissions.ts'
+import { defaultTokenDays, type Token } from '../../core/protocol/http/tokens.ts'
+import type { TokenService } from '../../core/services.ts'
+import type { UserCaller } from '../caller.ts'
+import { isoTime } from '../clock.ts'
+import type { TokenRecord } from '../store/records.ts'
+import { newToken } from '../tokens.ts'
+import { type Context, notFound } from './context.ts'
+import { pageOf, slicePage } from './paging.ts'
+
+const day = 24 * 3600_000
+/** Bounds what one user can make the server keep. */
+const mostTokens = 1000
+
+function show({ id, name, role, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
+  return { id, name, role, createdAt, lastUsedAt, expiresAt }
+}
+
+/** The caller's own personal access tokens (contract §2); another user's are not found. */
+export function createTokens(context: Context, caller: UserCaller): TokenService {
+  const { store, clock, bus } = context
+  const isOwn = (token: Readonly<TokenRecord> | undefined) =>
+    token?.kind === 'personal' && token.userId === caller.id
+
+  return {
+    async list(query) {
+      const own = (await store.find('tokens', 'userId', caller.id)).filter(isOwn)
+      const { items, total } = slicePage(own, query)
+      return pageOf(items.map(show), total, query)
+    },
+    async create(input) {
+      const role = input.role ?? caller.role
+      // The caller's role, not the owner's: a token that may little must not make one that may more.
+      if (roles.indexOf(role) > roles.indexOf(caller.role))
+        throw new RsmError('forbidden', `You are ${caller.role} here: the token's role can not be ${role}`)
+      const { token, tokenHash } = newToken('personal')
+      const now = clock.now()
+      const at = isoTime(now)
+      const record = await store.transact(async (tx) => {
+        const owner = await tx.get('users', caller.id)
+        // Whatever ended the caller's own token while this waited must not leave a new one behind.
+        if (!owner?.enabled || !(await tx.get('tokens', caller.tokenId)))
+          throw new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
+        const own = await tx.find('tokens', 'userId', caller.id)
+        if (own.filter(isOwn).length >= mostTokens)
+          throw new RsmError('conflict', `You have ${mostTokens} tokens; delete some first`)
+        const created: TokenRecord = {
+          id: tx.nextId('tokens'),
+          kind: 'personal',
+          name: input.name,
+          tokenHash,
+          userId: caller.id,
+          role,
+          createdAt: at,
+          lastUsedAt: at,
+          expiresAt: isoTime(now + (input.expiresInDays ?? defaultTokenDays) * day),
+        }
+        tx.put('tokens', created)
+        return created
+      })
+      return { ...show(record), token }
+    },
+    async remove(id) {
+      await store.transact(async (tx) => {
+        if (!isOwn(await tx.get('tokens', id))) throw notFound('token', id)
+        tx.remove('tokens', id)
+      })
+      bus.publish('tokenEnded', id, { tokenId: id })
+      return { id }
+    },
+  }
+}
