@@ -5,6 +5,7 @@ import { clustersContract } from '../contracts/clusters.ts'
 import { hostsContract } from '../contracts/hosts.ts'
 import { scriptsContract } from '../contracts/scripts.ts'
 import { tasksContract } from '../contracts/tasks.ts'
+import { tokensContract } from '../contracts/tokens.ts'
 import { usersContract } from '../contracts/users.ts'
 import { startTestServer } from '../helpers/server.ts'
 
@@ -14,5 +15,12 @@ async function servicesOverHttp(t: ExecutionContext): Promise<Services> {
   return openClient({ url, token })
 }
 
-for (const contract of [hostsContract, scriptsContract, clustersContract, usersContract, tasksContract])
-  contract(test, 'over HTTP,', servicesOverHttp)
+const contracts = [
+  hostsContract,
+  scriptsContract,
+  clustersContract,
+  usersContract,
+  tokensContract,
+  tasksContract,
+]
+for (const contract of contracts) contract(test, 'over HTTP,', servicesOverHttp)

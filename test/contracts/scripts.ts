@@ -25,6 +25,51 @@ export function scriptsContract(test: TestFn, name: string, open: ServicesOf): v
     t.deepEqual(await scripts.get(made.id), reset)
   })
 
+  test(`${name} scripts: every version can be read as it was; a patch that changes nothing makes none`, async (t) => {
+    const { scripts } = await open(t)
+    const first = await scripts.create({ name: 's', type: 'BASH', content: 'echo 1' })
+    t.deepEqual(await scripts.update(first.id, { content: 'echo 1', description: null }), first)
+    const second = await scripts.update(first.id, { content: 'echo 2 ü' })
+    const third = await scripts.update(first.id, { name: 'renamed', tags: ['a'] })
+    const { content: versions, totalElements } = await scripts.versions(first.id, {})
+    t.is(totalElements, 3)
+    t.deepEqual(
+      versions.map(({ version, name: called, sha256, bytes }) => [version, called, sha256, bytes]),
+      [
+        [1, 's', first.sha256, 6],
+        [2, 's', second.sha256, 9],
+        [3, 'renamed', third.sha256, 9],
+      ],
+    )
+    t.deepEqual(await scripts.version(first.id, 1), { ...first, changedBy: 'admin' })
+    t.deepEqual(await scripts.version(first.id, 2), { ...second, changedBy: 'admin' })
+    t.deepEqual(await scripts.version(first.id, 3), { ...third, changedBy: 'admin' })
+    const page = await scripts.versions(first.id, { page: 1, size: 2 })
+    t.deepEqual(
+      page.content.map(({ version }) => version),
+      [3],
+    )
+    await rejects(t, 'not_found', scripts.version(first.id, 4))
+    await scripts.remove(first.id)
+    await rejects(t, 'not_found', scripts.versions(first.id, {}))
+    await rejects(t, 'not_found', scripts.version(first.id, 1))
+  })
+
+  test(`${name} scripts: changes at the same time are versions one after the other, none lost`, async (t) => {
+    const { scripts } = await open(t)
+    const { id } = await scripts.create({ name: 's', type: 'BASH', content: '0' })
+    const texts = Array.from({ length: 12 }, (_, index) => `echo ${index}`)
+    await Promise.all(texts.map((content) => scripts.update(id, { content })))
+    const { content: versions } = await scripts.versions(id, {})
+    t.deepEqual(
+      versions.map(({ version }) => version),
+      Array.from({ length: 13 }, (_, index) => index + 1),
+    )
+    const kept: string[] = []
+    for (const { version } of versions) kept.push((await scripts.version(id, version)).content)
+    t.deepEqual(kept.toSorted(), ['0', ...texts].toSorted())
+  })
+
   test(`${name} scripts: a name is taken without regard to case, and free again after removal`, async (t) => {
     const { scripts } = await open(t)
     const { id } = await scripts.create({ name: 'Deploy', type: 'BASH', content: 'x' })

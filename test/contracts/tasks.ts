@@ -75,6 +75,61 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     t.false('results' in ((await services.tasks.list({})).content[0] ?? {}))
   })
 
+  test(`${name} tasks: a retry runs the same text with the same options on what did not succeed`, async (t) => {
+    const services = await open(t)
+    const ids = [await host(services, 'a'), await host(services, 'b')]
+    const stored = await services.scripts.create({ name: 's', type: 'PYTHON', content: 'pass' })
+    const first = await services.tasks.executeScript(stored.id, {
+      hostIds: ids.toReversed(),
+      params: { A: '1' },
+      strategy: 'ROLLING',
+      batchSize: [1, '50%'],
+      maxFailures: 5,
+      timeout: 7,
+      async: false,
+    })
+    await services.scripts.update(stored.id, { content: 'other' })
+    await services.hosts.remove(ids[1] ?? 0)
+    const retried = await services.tasks.retry(first.taskId, { async: false })
+    t.not(retried.taskId, first.taskId)
+    const task = await services.tasks.get(retried.taskId)
+    t.like(task, { retryOf: first.taskId, scriptId: stored.id, scriptVersion: 1, timeout: 7, hostCount: 1 })
+    t.like(task, { strategy: 'ROLLING', params: { A: '1' } })
+    t.deepEqual(task.batchSize, [1, '50%'])
+    t.deepEqual(
+      task.results.map(({ hostname }) => hostname),
+      ['a'],
+    )
+    t.is((await services.tasks.script(retried.taskId)).content, 'pass')
+    t.is((await services.tasks.get(first.taskId)).retryOf, null)
+    const again = await services.tasks.retry(first.taskId, { async: false }, 'key')
+    t.is((await services.tasks.retry(first.taskId, { async: false }, 'key')).taskId, again.taskId)
+    await services.hosts.remove(ids[0] ?? 0)
+    await rejects(t, 'conflict', services.tasks.retry(first.taskId, {}))
+    await rejects(t, 'not_found', services.tasks.retry('nosuch', {}))
+  })
+
+  test(`${name} tasks: a retry asks for the secret params again, by name`, async (t) => {
+    const services = await open(t)
+    const id = await host(services)
+    const secretParams = { KEY: 'a secret', OTHER: 'another' }
+    const { taskId } = await services.tasks.create({
+      script,
+      secretParams,
+      target: { hostIds: [id] },
+      async: false,
+    })
+    const shown = await services.tasks.script(taskId)
+    t.deepEqual(shown.secretParams, ['KEY', 'OTHER'])
+    t.false(JSON.stringify(shown).includes('another'))
+    t.deepEqual(
+      await rejects(t, 'invalid', services.tasks.retry(taskId, { secretParams: { KEY: 'x', MORE: 'y' } })),
+      ['secretParams.MORE', 'secretParams.OTHER'],
+    )
+    const retried = await services.tasks.retry(taskId, { secretParams, async: false })
+    t.deepEqual((await services.tasks.script(retried.taskId)).secretParams, ['KEY', 'OTHER'])
+  })
+
   test(`${name} tasks: the same key answers the first task; another body is a conflict`, async (t) => {
     const services = await open(t)
     const id = await host(services)

@@ -22,6 +22,7 @@ export function usersContract(test: TestFn, name: string, open: ServicesOf): voi
     t.like(user, { username: 'ann', role: 'OPERATOR', email: 'a@b', enabled: true, lastLoginAt: null })
     t.deepEqual(await users.get(user.id), user)
     t.is((await users.list({})).totalElements, 2)
+    t.deepEqual((await users.list({ search: 'A@B' })).content, [user])
   })
 
   test(`${name} users: a patch changes what it names; null removes the address`, async (t) => {

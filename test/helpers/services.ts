@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Services } from '../../src/core/services.ts'
 import { createBus } from '../../src/server/bus.ts'
-import { systemClock as clock } from '../../src/server/clock.ts'
+import { systemClock as clock, isoTime } from '../../src/server/clock.ts'
 import { createArchive } from '../../src/server/engine/archive.ts'
 import { createEngine, type Engine } from '../../src/server/engine/engine.ts'
 import { createFirstUser } from '../../src/server/first-user.ts'
@@ -68,6 +68,13 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
   const fleet = createFleet(store, presence)
+  const tokenId = await store.transact((tx) => {
+    const id = tx.nextId('tokens')
+    const at = isoTime(clock.now())
+    const session = { kind: 'session', name: null, tokenHash: 'x', userId: 1, role: 'ADMIN' } as const
+    tx.put('tokens', { ...session, id, createdAt: at, lastUsedAt: at, expiresAt: at })
+    return id
+  })
   const versions = createScriptVersions(join(directory, 'scripts'))
   const parts = { store, fleet, presence, engine, outputs, bus, versions, keys, passwords, clock }
   const context = createContext(parts)
@@ -83,7 +90,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     id: 1,
     username: 'admin',
     role: 'ADMIN',
-    tokenId: 1,
+    tokenId,
     tokenKind: 'session',
     expiresAt: Number.POSITIVE_INFINITY,
   })

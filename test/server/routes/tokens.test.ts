@@ -1,0 +1,94 @@
+import test from 'ava'
+import { followEvents } from '../../helpers/follow.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { running, startTask } from '../../helpers/tasks.ts'
+
+const as = (token: string) => ({ authorization: `Bearer ${token}` })
+
+async function userToken(server: TestServer, username: string, role: string): Promise<string> {
+  const password = 'long enough'
+  await server.data('POST', '/api/users', { username, password, role })
+  return (await server.data('POST', '/api/auth/login', { username, password })).token
+}
+
+test('a personal access token calls as its owner, with its own role', async (t) => {
+  const server = await startTestServer(t)
+  const { token } = await server.data('POST', '/api/tokens', { name: 'ci', role: 'VIEWER' })
+  t.is((await server.api('GET', '/api/hosts', undefined, as(token))).status, 200)
+  t.is((await server.api('GET', '/api/users', undefined, as(token))).status, 403)
+  const refused = await server.api('POST', '/api/tokens', { name: 'more', role: 'ADMIN' }, as(token))
+  t.is(refused.status, 403, 'a token that may little must not make one that may more')
+  t.is((await server.api('POST', '/api/tokens', { name: 'same' }, as(token))).body.data.role, 'VIEWER')
+})
+
+test('a role above the owner is 403; an unknown field names itself', async (t) => {
+  const server = await startTestServer(t)
+  const operator = await userToken(server, 'olga', 'OPERATOR')
+  t.is((await server.api('POST', '/api/tokens', { name: 'x', role: 'ADMIN' }, as(operator))).status, 403)
+  t.is((await server.api('POST', '/api/tokens', { name: 'x' }, as(operator))).status, 201)
+  const bad = await server.api('POST', '/api/tokens', { expiresInDays: 0, days: 3 })
+  t.is(bad.status, 400)
+  t.deepEqual(bad.body.errors?.map(({ field }) => field).toSorted(), ['days', 'expiresInDays', 'name'])
+})
+
+test("another user's token can be neither seen nor revoked", async (t) => {
+  const server = await startTestServer(t)
+  const { id } = await server.data('POST', '/api/tokens', { name: 'mine' })
+  const operator = await userToken(server, 'olga', 'OPERATOR')
+  const listed = await server.api('GET', '/api/tokens', undefined, as(operator))
+  t.is(listed.body.data.totalElements, 0)
+  t.is((await server.api('DELETE', `/api/tokens/${id}`, undefined, as(operator))).status, 404)
+  t.is((await server.data('GET', '/api/tokens')).totalElements, 1)
+})
+
+test('a session is no personal access token: it is not listed, and not revoked here', async (t) => {
+  const server = await startTestServer(t)
+  t.deepEqual((await server.data('GET', '/api/tokens')).content, [])
+  t.is((await server.api('DELETE', '/api/tokens/1')).status, 404)
+  t.is((await server.api('GET', '/api/auth/me')).status, 200)
+})
+
+test('a revoked token is 401 at once, and a stream that hangs on it closes within a second', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  const taskId = await startTask(server, [hostId], { queueSeconds: 60 })
+  const { id, token } = await server.data('POST', '/api/tokens', { name: 'ci' })
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  let opened: () => void = () => undefined
+  const open = new Promise<void>((resolve) => {
+    opened = resolve
+  })
+  const stream = followEvents(url, as(token), () => {
+    opened()
+    return false
+  })
+  await open
+  const from = performance.now()
+  await server.data('DELETE', `/api/tokens/${id}`)
+  await stream
+  t.true(performance.now() - from < 1000)
+  t.is((await server.api('GET', '/api/auth/me', undefined, as(token))).status, 401)
+})
+
+test('a changed password ends personal access tokens too', async (t) => {
+  const server = await startTestServer(t)
+  const olga = await userToken(server, 'olga', 'OPERATOR')
+  const { token } = (await server.api('POST', '/api/tokens', { name: 'ci' }, as(olga))).body.data
+  const body = { currentPassword: 'long enough', newPassword: 'longer still' }
+  t.is((await server.api('POST', '/api/auth/password', body, as(olga))).status, 200)
+  t.is((await server.api('GET', '/api/auth/me', undefined, as(token))).status, 401)
+})
+
+test('tasks are found by host without reading what they left on disk', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  const other = await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '10.0.0.2' })
+  const first = await startTask(server, [other.id, hostId], { queueSeconds: 60 })
+  await startTask(server, [other.id])
+  t.is((await running(server, first, 0)).taskId, first)
+  const found = await server.data('GET', `/api/tasks?hostId=${hostId}`)
+  t.deepEqual(
+    found.content.map(({ taskId }: { taskId: string }) => taskId),
+    [first],
+  )
+})
