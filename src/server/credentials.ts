@@ -54,7 +54,8 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     if (!host.agent.tokenUsed) {
       await noted(async (tx) => {
         const current = await tx.get('hosts', host.id)
-        if (current?.agent?.tokenHash === tokenHash)
+        // Many first calls may come at once; one note is enough.
+        if (current?.agent?.tokenHash === tokenHash && !current.agent.tokenUsed)
           tx.put('hosts', { ...current, agent: { ...current.agent, tokenUsed: true } })
       })
     }
