@@ -12,6 +12,7 @@ import { guard } from './auth.ts'
 import type { Credentials } from './credentials.ts'
 import { jsonParser } from './json-body.ts'
 import type { Log } from './log.ts'
+import type { HttpMetrics } from './metrics/http.ts'
 import type { Store } from './store/store.ts'
 import { bodyAjv, fieldFaults, queryAjv } from './validation.ts'
 
@@ -85,6 +86,8 @@ export interface AppDependencies {
   log: Log
   /** False while starting or stopping: then everything but health answers 503. */
   accepting(): boolean
+  /** Hears of every request that has been answered. */
+  answered: HttpMetrics['answered']
 }
 
 /** The HTTP application, without listening: tests inject requests into it. `register` adds the routes. */
@@ -135,7 +138,9 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     const level = reply.statusCode >= 500 ? 'warn' : route.startsWith('/api/agent/') ? 'debug' : 'info'
     const { statusCode: status, elapsedTime } = reply
     const ms = Math.round(elapsedTime * 10) / 10
-    deps.log[level]({ requestId: request.id, method: request.method, route, status, ms }, 'request')
+    const { method } = request
+    deps.answered({ method, route: request.routeOptions.url, status, seconds: elapsedTime / 1000 })
+    deps.log[level]({ requestId: request.id, method, route, status, ms }, 'request')
     done()
   })
   app.setErrorHandler((thrown: FastifyError | RsmError, request, reply) => {

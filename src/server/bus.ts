@@ -1,12 +1,17 @@
-import type { TaskResult } from '../core/protocol/http/tasks.ts'
+import type { TaskResult, TaskStatus } from '../core/protocol/http/tasks.ts'
 
 /** Every event of the server, by topic. */
 export interface BusEvents {
-  /** A host of this task has a new result, or the task itself changed. */
-  task: { taskId: string; change: { kind: 'host'; result: TaskResult } | { kind: 'task' } }
+  /** A host of this task has a new result, or the task itself changed; `ended` comes once, with its final status. */
+  task: {
+    taskId: string
+    change: { kind: 'host'; result: TaskResult } | { kind: 'task'; ended?: TaskStatus }
+  }
   /** Output of this task was written and can be read. */
   output: { taskId: string }
   host: { hostId: number }
+  /** A client begins or ceases to follow a stream of events of this route. */
+  stream: { route: string; opened: boolean }
   /** A token ended (logout, revocation, a changed password or role): what hangs on it has to close (contract §2). */
   tokenEnded: { tokenId: number }
   /** An agent's token was revoked, or its host deleted. */

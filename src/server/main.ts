@@ -13,6 +13,7 @@ import { createHousekeeping } from './housekeeping.ts'
 import { createHub } from './hub/hub.ts'
 import { loadKeys } from './keys.ts'
 import { createLog, type LogLevel } from './log.ts'
+import { createServerMetrics } from './metrics/metrics.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
 import { createPasswords } from './passwords.ts'
 import { createPresence } from './presence.ts'
@@ -25,6 +26,7 @@ import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
 import { openJsonStore } from './store/json/store.ts'
 import { trackUnusedConnections } from './unused-connections.ts'
+import { serverVersion } from './version.ts'
 
 export interface ServerOptions {
   host: string
@@ -42,6 +44,8 @@ export interface ServerOptions {
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
   logLevel: LogLevel
+  /** Whether `/metrics` answers without a token; false by default. */
+  metricsOpen?: boolean
 }
 
 export interface RunningServer {
@@ -77,6 +81,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const log = createLog(options.logLevel)
   const clock = systemClock
   const bus = createBus()
+  const metrics = createServerMetrics(bus)
   const directory = await openDataDirectory(options.dataDir)
   const { path } = directory
   const onFatal = (error: unknown) => {
@@ -87,6 +92,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     directory: join(path, 'store'),
     log: (level, message, fields) => log[level](fields ?? {}, message),
     onFatal,
+    onSync: metrics.journalSynced,
   })
   const keys = await loadKeys(join(path, 'keys'))
   const presence = await createPresence({
@@ -97,7 +103,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
   })
   const tasks = join(path, 'tasks')
-  const outputs = createFileOutputs(tasks, bus, onFatal)
+  const outputs = createFileOutputs(tasks, bus, onFatal, metrics.outputSynced)
   const engine = createEngine({
     store,
     outputs,
@@ -110,9 +116,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   })
   const passwords = createPasswords()
   const credentials = createCredentials(store, clock)
+  const fleet = createFleet(store, presence)
   const context = createContext({
     store,
-    fleet: createFleet(store, presence),
+    fleet,
     presence,
     engine,
     outputs,
@@ -133,13 +140,25 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     wsIdleTimeout: options.wsIdleTimeout,
     accepting: () => accepting,
   })
-  const app = buildApp({ store, credentials, log, accepting: () => accepting }, (instance) =>
+  const scrape = metrics.exposition({
+    version: serverVersion(),
+    hosts: () => fleet.countByStatus(),
+    work: () => engine.load(),
+    links: () => hub.load(),
+    journalQueue: () => store.queueLength,
+    loginQueue: () => passwords.queueLength,
+    readOnly: () => store.readOnlyReason !== null,
+  })
+  const { answered } = metrics
+  const app = buildApp({ store, credentials, log, accepting: () => accepting, answered }, (instance) =>
     registerRoutes(instance, {
       services: createServices(context),
       login: createLogin(context),
       agents: createAgents(context, options),
       context,
       ready: () => accepting && store.readOnlyReason === null,
+      scrape,
+      metricsOpen: options.metricsOpen === true,
     }),
   )
   const housekeeping = createHousekeeping(store, clock, log)

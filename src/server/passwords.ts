@@ -21,6 +21,8 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /** Takes the same time for an unknown user (`stored` undefined) as for a wrong password (contract §2). */
   verify(password: string, stored: string | undefined): Promise<boolean>
+  /** How many wait for their turn. */
+  readonly queueLength: number
 }
 
 export function createPasswords(): Passwords {
@@ -50,6 +52,9 @@ export function createPasswords(): Passwords {
   }
 
   return {
+    get queueLength() {
+      return waiting.length
+    },
     hash: (password) =>
       bounded(async () => {
         const salt = randomBytes(16)

@@ -44,8 +44,14 @@ export function restCaller(state: () => { url: string; token: string }): RestCal
         },
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
-      const envelope = (await response.json()) as Answer['body']
-      return { status: response.status, headers: response.headers, body: envelope }
+      const text = await response.text()
+      // What comes in a media type of its own is shown as the `data` of an envelope.
+      const isJson = response.headers.get('content-type')?.startsWith('application/json') !== false
+      const { status } = response
+      const envelope = (
+        isJson ? JSON.parse(text) : { code: status, message: '', data: text }
+      ) as Answer['body']
+      return { status, headers: response.headers, body: envelope }
     },
     async data(method, path, body) {
       const answer = await caller.api(method, path, body)

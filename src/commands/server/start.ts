@@ -46,6 +46,10 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_INSECURE_HTTP',
       description: 'listen beyond loopback without TLS: all is sent in the clear',
     }),
+    'metrics-open': boolean({
+      env: 'RSM_METRICS_OPEN',
+      description: 'answer /metrics without a token',
+    }),
     'log-level': string({
       env: 'RSM_LOG_LEVEL',
       default: 'INFO',
@@ -69,6 +73,7 @@ export default class ServerStart extends BaseCommand {
       metricsInterval: flags['metrics-interval'],
       wsIdleTimeout: flags['ws-idle-timeout'],
       insecureHttp: flags['insecure-http'],
+      metricsOpen: flags['metrics-open'],
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })

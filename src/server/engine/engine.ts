@@ -38,6 +38,8 @@ export interface Engine {
   unlinked(link: AgentLink): void
   output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
+  /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
+  load(): { tasks: number; running: number; waiting: number }
   /** Takes no further step; what is under way ends. */
   stop(): Promise<void>
 }
@@ -132,6 +134,15 @@ export function createEngine(deps: EngineDependencies): Engine {
     unlinked: (link) => links.unlinked(link),
     output: (link, frameId, output) => receiver.output(link, frameId, output),
     complete: (link, frameId, complete) => receiver.complete(link, frameId, complete),
+    load() {
+      let running = 0
+      let waiting = 0
+      for (const lane of state.lanes.values()) {
+        running += lane.inFlight.size
+        waiting += lane.waiting.length
+      }
+      return { tasks: state.runs.size, running, waiting }
+    },
     async stop() {
       state.stopping = true
       for (const timer of timers) clearInterval(timer)

@@ -40,7 +40,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     state.runs.delete(task.id)
     if (run.pauseTimer) clearTimeout(run.pauseTimer)
     await state.outputs.finish(task.id)
-    state.bus.publish('task', task.id, { taskId: task.id, change: { kind: 'task' } })
+    state.bus.publish('task', task.id, { taskId: task.id, change: { kind: 'task', ended: status } })
     run.markFinished()
   }
 

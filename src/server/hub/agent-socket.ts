@@ -74,6 +74,11 @@ export class AgentSocket implements AgentLink {
     })
   }
 
+  /** Frames that are read and not dealt with. */
+  get backlogBytes(): number {
+    return this.#backlog
+  }
+
   send<T extends MessageType>(type: T, payload: Payloads[T]): boolean {
     if (!this.#open || this.#socket.readyState !== this.#socket.OPEN) return false
     if (this.#socket.bufferedAmount > sendBufferLimit) {

@@ -29,6 +29,8 @@ export interface HubDependencies {
 /** Owns every WebSocket of the server. */
 export interface Hub {
   attach(server: Server): void
+  /** Links that are open, and bytes of their frames that are read and not dealt with. */
+  load(): { open: number; backlogBytes: number }
   /** Closes all links with 1001. */
   close(): void
 }
@@ -140,6 +142,11 @@ export function createHub(deps: HubDependencies): Hub {
           (error: unknown) => refuse(socket, error),
         )
       })
+    },
+    load() {
+      let backlogBytes = 0
+      for (const link of links.values()) backlogBytes += link.backlogBytes
+      return { open: links.size, backlogBytes }
     },
     close() {
       clearInterval(ticking)

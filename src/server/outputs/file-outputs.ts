@@ -1,20 +1,26 @@
 import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
 import type { Outputs } from './outputs.ts'
-import { TaskLog } from './task-log.ts'
+import { TaskLog, type TaskLogEvents } from './task-log.ts'
 
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
 const openReaders = 64
 const closeGrace = 5000
 
-/** Outputs in files: `DIRECTORY/<taskId>/output.log`. */
-export function createFileOutputs(directory: string, bus: Bus, onFatal: (error: unknown) => void): Outputs {
+/** Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` hears of every fsync: its seconds, and bytes of output. */
+export function createFileOutputs(
+  directory: string,
+  bus: Bus,
+  onFatal: (error: unknown) => void,
+  onSync: TaskLogEvents['synced'] = () => undefined,
+): Outputs {
   const writing = new Map<string, Promise<TaskLog | null>>()
   const reading = new Map<string, Promise<TaskLog | null>>()
 
   const openLog = (taskId: string, create: boolean) =>
     TaskLog.open(join(directory, taskId), create, {
       written: () => bus.publish('output', taskId, { taskId }),
+      synced: onSync,
       fatal: onFatal,
     })
 

@@ -28,6 +28,8 @@ interface Waiting {
 export interface TaskLogEvents {
   /** New entries can be read. */
   written(): void
+  /** An fsync took so many seconds; so many bytes of output are durable by it. */
+  synced(seconds: number, bytes: number): void
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
 }
@@ -101,7 +103,7 @@ export class TaskLog {
       this.#waiting = []
       try {
         await this.#write(batch)
-        await this.#sync()
+        await this.#sync(batch)
         for (const { resolve } of batch) resolve()
       } catch (error) {
         // What came after it would leave a gap behind: its senders send it again, with what went before.
@@ -114,13 +116,16 @@ export class TaskLog {
   }
 
   /** After a failed fsync the page cache lies: a second try would prove nothing (reliability, facts). */
-  async #sync(): Promise<void> {
+  async #sync(batch: readonly Waiting[]): Promise<void> {
+    const start = performance.now()
     try {
       await this.#log.datasync()
     } catch (error) {
       this.#events.fatal(error)
       throw error
     }
+    const size = batch.reduce((sum, { bytes }) => sum + bytes, 0)
+    this.#events.synced((performance.now() - start) / 1000, size)
   }
 
   async #write(batch: Waiting[]): Promise<void> {

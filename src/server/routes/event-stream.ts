@@ -48,6 +48,8 @@ export async function sendEvents(
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(':\n\n')
   }, commentInterval)
+  const route = request.routeOptions.url ?? 'unknown'
+  bus.publish('stream', route, { route, opened: true })
   try {
     for await (const events of source(leave.signal)) {
       if (leave.signal.aborted) break
@@ -60,6 +62,7 @@ export async function sendEvents(
     clearInterval(comments)
     clearTimeout(expiry)
     for (const end of unsubscribe) end()
+    bus.publish('stream', route, { route, opened: false })
     raw.end()
   }
 }

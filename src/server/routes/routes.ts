@@ -10,6 +10,7 @@ import { enrollmentRoutes } from './enrollments.ts'
 import { healthRoutes } from './health.ts'
 import { hostRoutes } from './hosts.ts'
 import { loginRoutes } from './login.ts'
+import { metricsRoutes } from './metrics.ts'
 import { scriptRoutes } from './scripts.ts'
 import { taskRoutes } from './tasks.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -23,10 +24,15 @@ export interface RouteDependencies {
   context: Context
   /** Whether work is taken: 503 of /api/ready while starting, draining, or when the store refuses writes. */
   ready(): boolean
+  /** The text of `/metrics`. */
+  scrape(): Promise<string>
+  /** Whether it takes no token. */
+  metricsOpen: boolean
 }
 
 export function registerRoutes(app: AppInstance, deps: RouteDependencies): void {
   healthRoutes(app, deps)
+  metricsRoutes(app, deps)
   loginRoutes(app, deps)
   userRoutes(app, deps)
   tokenRoutes(app, deps)

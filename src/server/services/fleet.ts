@@ -1,5 +1,5 @@
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
-import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { Host, HostStatus } from '../../core/protocol/http/hosts.ts'
 import { createDirectory, type Directory } from '../../core/selector/directory.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveSelector } from '../../core/selector/resolve.ts'
@@ -18,6 +18,7 @@ export interface Fleet {
   targets(cluster: ClusterRecord, field: string): Promise<number[]>
   showHosts(records: readonly HostRecord[]): Promise<Host[]>
   showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
+  countByStatus(): Promise<Record<HostStatus, number>>
 }
 
 export function createFleet(store: Store, presence: Presence): Fleet {
@@ -81,6 +82,12 @@ export function createFleet(store: Store, presence: Presence): Fleet {
       const clustersOf = await membership()
       const views = await presence.views(records.map(({ id }) => id))
       return records.map((record, index) => showHost(record, views[index], clustersOf(record.id)))
+    },
+    async countByStatus() {
+      const hosts = await store.all('hosts')
+      const counts: Record<HostStatus, number> = { ONLINE: 0, OFFLINE: 0, WARNING: 0 }
+      for (const { status } of await presence.views(hosts.map(({ id }) => id))) counts[status]++
+      return counts
     },
     async showClusters(records) {
       return Promise.all(

@@ -9,6 +9,7 @@ type Right = 'open' | 'anyUser' | 'read' | 'change' | 'administer' | 'agent' | '
 const table: Record<string, Right> = {
   'GET /api/health': 'open',
   'GET /api/ready': 'open',
+  'GET /metrics': 'anyUser',
   'POST /api/auth/login': 'open',
   'POST /api/auth/logout': 'anyUser',
   'GET /api/auth/me': 'anyUser',

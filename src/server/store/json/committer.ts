@@ -50,6 +50,11 @@ export class Committer {
     this.events = events
   }
 
+  /** Commits that wait for the next batch. */
+  get queueLength(): number {
+    return this.waiting.length
+  }
+
   /** Calls `resolve` once the commit, and all before it, are durable; the caller has seen that there is no refusal. */
   push(commit: Commit, resolve: () => void, reject: (error: unknown) => void): void {
     if (commit.line === null && !this.busy) return resolve()

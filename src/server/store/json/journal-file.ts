@@ -25,6 +25,18 @@ export const realDisk: Disk = {
   truncate: promisify(ftruncate),
 }
 
+/** As `disk`, and `synced` hears how many seconds each fdatasync took. */
+export function timed(disk: Disk, synced: (seconds: number) => void): Disk {
+  return {
+    ...disk,
+    async datasync(descriptor) {
+      const start = performance.now()
+      await disk.datasync(descriptor)
+      synced((performance.now() - start) / 1000)
+    },
+  }
+}
+
 /** The open end of the journal. `size` is the last good offset: all before it is durable. */
 export class JournalFile {
   readonly first: number

@@ -7,7 +7,7 @@ import type { Records } from '../records.ts'
 import type { Store } from '../store.ts'
 import { type Commit, Committer } from './committer.ts'
 import { Compaction } from './compaction.ts'
-import { type Disk, realDisk } from './journal-file.ts'
+import { type Disk, realDisk, timed } from './journal-file.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 
@@ -24,8 +24,15 @@ export interface JsonStoreOptions {
   compactAfterBytes?: number
   /** How often a full disk is looked at again; 1000 ms by default. */
   probeMilliseconds?: number
+  /** Hears how many seconds each fsync of the journal took. */
+  onSync?: (seconds: number) => void
   /** For tests: where faults are put in. */
   disk?: Disk
+}
+
+/** The embedded store, and how many writes wait for its journal. */
+export interface JsonStore extends Store {
+  readonly queueLength: number
 }
 
 /** What a probe writes before a full disk counts as free again. */
@@ -37,8 +44,9 @@ const probeBytes = 64 * 1024
  * @throws RsmError `conflict` when another process has it open; `unavailable` when its files are damaged, missing or
  * from a newer rsm, naming file and byte offset.
  */
-export async function openJsonStore(options: JsonStoreOptions): Promise<Store> {
-  const { directory, log = () => undefined, disk = realDisk, onFatal = crash } = options
+export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStore> {
+  const { directory, log = () => undefined, onFatal = crash } = options
+  const disk = timed(options.disk ?? realDisk, options.onSync ?? (() => undefined))
   const lock = await openDataDirectory(directory)
   const closing = new AbortController()
   let recovered: Recovered
@@ -106,6 +114,9 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<Store> {
     storeId: manifest.storeId,
     get readOnlyReason() {
       return committer.refusal?.message ?? null
+    },
+    get queueLength() {
+      return committer.queueLength
     },
     get: async (noun, id) => tables.get(noun, id) as Records[typeof noun] | undefined,
     find: async (noun, index, key) => tables.find(noun, index, key) as Records[typeof noun][],
