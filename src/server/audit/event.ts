@@ -1,0 +1,43 @@
+import type { AuditFacts } from '../../core/audit.ts'
+import type { AuditDetail } from '../../core/protocol/http/audit.ts'
+
+/** What is to be recorded; `at` is the time of the call where it is left out. */
+export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
+
+/** Bounds of one entry, so that no request writes more than some KiB into the log. */
+const longestText = 1024
+const mostFields = 64
+const mostItems = 64
+const longestDetail = 32 * 1024
+
+const short = (text: string) => (text.length <= longestText ? text : `${text.slice(0, longestText)}…`)
+const shortOrNull = <T extends string | number | null>(value: T) =>
+  typeof value === 'string' ? (short(value) as T) : value
+
+/** The event with every text and list cut to its bound. */
+export function bounded({ at = '', actor, ip, action, object, outcome, detail }: AuditEvent): AuditFacts {
+  return {
+    at,
+    actor: { ...actor, id: shortOrNull(actor.id), name: shortOrNull(actor.name) },
+    ip,
+    action: short(action),
+    object: object && { type: object.type, id: shortOrNull(object.id), name: shortOrNull(object.name) },
+    outcome,
+    detail: boundedDetail(detail),
+  }
+}
+
+function boundedDetail(detail: AuditDetail): AuditDetail {
+  const fields = Object.entries(detail).slice(0, mostFields)
+  const kept: AuditDetail = Object.fromEntries(
+    fields.map(([name, value]) => [
+      short(name),
+      typeof value === 'string'
+        ? short(value)
+        : Array.isArray(value)
+          ? value.slice(0, mostItems).map((item) => item.slice(0, 256))
+          : value,
+    ]),
+  )
+  return JSON.stringify(kept).length > longestDetail ? { tooLong: true, fields: Object.keys(kept) } : kept
+}

@@ -1,0 +1,89 @@
+import type { FileHandle } from 'node:fs/promises'
+import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
+import { pageOf } from '../services/paging.ts'
+import { type Line, offsetAfter, parseEntry, readBackward } from './read.ts'
+
+type Filter = Omit<AuditQuery, 'page' | 'size'>
+
+/** What a line that is no entry is shown as: a list never fails because someone damaged the log. */
+function unreadable({ offset, bytes }: Line): AuditEntry {
+  return {
+    id: 0,
+    at: new Date(0).toISOString(),
+    actor: { type: 'system', id: null, name: null, tokenId: null },
+    ip: null,
+    action: 'audit.unreadable',
+    object: null,
+    outcome: 'FAILED',
+    detail: { offset, bytes: bytes.length },
+    hash: '',
+  }
+}
+
+const entryOf = (line: Line): AuditEntry => parseEntry(line.bytes) ?? unreadable(line)
+
+function matcher({ action, actor, objectType, objectId, outcome, from, to }: Filter) {
+  const [since, until] = [from, to].map((time) => (time === undefined ? null : Date.parse(time)))
+  return (entry: AuditEntry): boolean => {
+    const at = Date.parse(entry.at)
+    return (
+      (action === undefined || entry.action === action) &&
+      (actor === undefined || entry.actor.name === actor) &&
+      (objectType === undefined || entry.object?.type === objectType) &&
+      (objectId === undefined || (entry.object !== null && String(entry.object.id) === objectId)) &&
+      (outcome === undefined || entry.outcome === outcome) &&
+      (since == null || at >= since) &&
+      (until == null || at <= until)
+    )
+  }
+}
+
+/** Texts that stand in every line that matches: most lines need not be parsed. */
+function marks({ action, actor, outcome }: Filter): Buffer[] {
+  const mark = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
+  const found: Buffer[] = []
+  if (action !== undefined && action !== 'audit.unreadable') found.push(mark('action', action))
+  if (actor !== undefined) found.push(mark('name', actor))
+  if (outcome !== undefined && outcome !== 'FAILED') found.push(mark('outcome', outcome))
+  return found
+}
+
+/** A page, newest first, of a log of `size` bytes whose last entry is `lastId`. */
+export async function listEntries(
+  file: FileHandle,
+  size: number,
+  lastId: number,
+  query: AuditQuery,
+): Promise<Page<AuditEntry>> {
+  const { page = 0, size: pageSize = 20, ...filter } = query
+  const first = page * pageSize
+  if (Object.values(filter).every((value) => value === undefined)) {
+    if (first >= lastId) return pageOf([], lastId, query)
+    const end = page === 0 ? size : await offsetAfter(file, size, lastId - first)
+    return pageOf(await lastEntries(file, end, pageSize), lastId, query)
+  }
+  const matches = matcher(filter)
+  const wanted = marks(filter)
+  const content: AuditEntry[] = []
+  let total = 0
+  for await (const lines of readBackward(file, size))
+    for (const line of lines) {
+      if (!wanted.every((mark) => line.bytes.includes(mark))) continue
+      const entry = entryOf(line)
+      if (!matches(entry)) continue
+      if (total >= first && content.length < pageSize) content.push(entry)
+      total++
+    }
+  return pageOf(content, total, query)
+}
+
+async function lastEntries(file: FileHandle, end: number, count: number): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = []
+  for await (const lines of readBackward(file, end))
+    for (const line of lines) {
+      entries.push(entryOf(line))
+      if (entries.length === count) return entries
+    }
+  return entries
+}
