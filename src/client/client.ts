@@ -1,5 +1,6 @@
 import type { Services } from '../core/services.ts'
 import { Api } from './api.ts'
+import { auditOver, type ClientAuditService } from './audit.ts'
 import { type AuthService, authOver } from './auth.ts'
 import { clustersOver } from './clusters.ts'
 import { enrollmentsOver } from './enrollments.ts'
@@ -13,6 +14,7 @@ import { usersOver } from './users.ts'
 /** The services of core/services.ts over HTTP, and the bare calls beneath them. */
 export interface Client extends Services {
   readonly api: Api
+  readonly audit: ClientAuditService
   readonly auth: AuthService
   readonly tasks: ClientTaskService
 }
@@ -22,6 +24,7 @@ export async function openClient(endpoint: Endpoint & { token?: string | undefin
   const api = new Api(endpoint.url, await openTransport(endpoint), endpoint.token)
   return {
     api,
+    audit: auditOver(api),
     auth: authOver(api),
     hosts: hostsOver(api),
     scripts: scriptsOver(api),

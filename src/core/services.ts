@@ -1,3 +1,4 @@
+import type { AuditEntry, AuditQuery } from './protocol/http/audit.ts'
 import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
 import type { Page, PageQuery } from './protocol/http/common.ts'
 import type {
@@ -112,6 +113,12 @@ export interface TaskService {
   retry(taskId: string, input: TaskRetry, idempotencyKey?: string): Promise<Started | Task>
   script(taskId: string): Promise<TaskScript>
   logs(taskId: string, query: LogQuery): Promise<LogPage>
+}
+
+/** The audit log (contract §3), for administrators. */
+export interface AuditService {
+  /** Newest first. */
+  list(query: AuditQuery): Promise<Page<AuditEntry>>
 }
 
 export interface Services {

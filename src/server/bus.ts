@@ -16,6 +16,10 @@ export interface BusEvents {
   tokenEnded: { tokenId: number }
   /** An agent's token was revoked, or its host deleted. */
   agentRevoked: { agentId: string }
+  /** An agent sent a frame for a task or session that is not its host's (contract §6). */
+  foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
+  /** Two agents share this host's identity, or no longer do (reliability F12). */
+  duplicateAgent: { hostId: number; duplicate: boolean }
   /** The server stops: what would stay open for long has to end now. */
   stopping: { reason: string }
 }

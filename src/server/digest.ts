@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 
-/** SHA-256 of a text's UTF-8, hex. */
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+/** SHA-256 of these pieces one after the other (a text's UTF-8), hex. */
+export function sha256(...pieces: (string | Uint8Array)[]): string {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return hash.digest('hex')
 }

@@ -3,9 +3,14 @@ import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import { buildApp } from './app.ts'
+import { openAuditLog } from './audit/audit-log.ts'
+import { recordRequests } from './audit/recorder.ts'
+import { createRefusals } from './audit/refusals.ts'
+import { recordServerEvents } from './audit/server-events.ts'
 import { createBus } from './bus.ts'
 import { systemClock } from './clock.ts'
 import { createCredentials } from './credentials.ts'
+import { sha256 } from './digest.ts'
 import { createArchive } from './engine/archive.ts'
 import { createEngine } from './engine/engine.ts'
 import { createFirstUser } from './first-user.ts'
@@ -94,6 +99,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     onFatal,
     onSync: metrics.journalSynced,
   })
+  const { storeId } = store
+  const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
+  const refusals = createRefusals((event) => audit.append(event), clock)
+  const events = recordServerEvents({ audit, refusals, store, bus, log })
   const keys = await loadKeys(join(path, 'keys'))
   const presence = await createPresence({
     path: join(path, 'presence.json'),
@@ -139,6 +148,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     wsIdleTimeout: options.wsIdleTimeout,
     accepting: () => accepting,
+    refused: (request, caller, error) => events.refusedUpgrade(request, caller, error),
   })
   const scrape = metrics.exposition({
     version: serverVersion(),
@@ -150,22 +160,28 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     readOnly: () => store.readOnlyReason !== null,
   })
   const { answered } = metrics
-  const app = buildApp({ store, credentials, log, accepting: () => accepting, answered }, (instance) =>
+  const app = buildApp({ store, credentials, log, accepting: () => accepting, answered }, (instance) => {
+    recordRequests(instance, { log: audit, refusals, store })
     registerRoutes(instance, {
       services: createServices(context),
       login: createLogin(context),
       agents: createAgents(context, options),
       context,
-      ready: () => accepting && store.readOnlyReason === null,
+      audit,
+      ready: () => accepting && store.readOnlyReason === null && audit.refusal === null,
       scrape,
       metricsOpen: options.metricsOpen === true,
-    }),
-  )
+    })
+  })
   const housekeeping = createHousekeeping(store, clock, log)
   const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
+    if (admin) {
+      const user = { type: 'user', id: null, name: admin.username }
+      await events.record('user.create', user, 'SUCCESS', { role: 'ADMIN', first: true })
+    }
     await engine.recover()
     hub.attach(app.server)
     await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
@@ -192,10 +208,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await stepping
     await outputs.close()
     await presence.close()
+    events.stop()
+    await refusals.close()
+    await events.record('server.stop', server, 'SUCCESS', { pid: process.pid })
+    events.sayHead()
+    await audit.close()
     await store.close()
     await directory.release()
   }
 
+  const server = { type: 'server', id: storeId, name: null }
   let admin: Awaited<ReturnType<typeof open>>
   try {
     admin = await open()
@@ -203,8 +225,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await shut()
     throw error
   }
-  accepting = true
   const { port } = app.server.address() as AddressInfo
+  await events.record('server.start', server, 'SUCCESS', { pid: process.pid, host: options.host, port })
+  events.sayHead()
+  accepting = true
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   let closing: Promise<void> | undefined
   let markClosed: () => void = () => undefined

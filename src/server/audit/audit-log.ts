@@ -43,8 +43,8 @@ interface AuditLogOptions {
 
 interface Waiting {
   event: AuditEvent
-  resolve(entry: AuditEntry): void
-  reject(error: unknown): void
+  resolve: (entry: AuditEntry) => void
+  reject: (error: unknown) => void
 }
 
 /** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
@@ -64,14 +64,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const store = { type: 'store', id: options.storeId, name: null }
   if (size === 0) await opened.append({ ...own, action: 'audit.begin', object: store, detail: {} })
   if (cut) {
-    options.log.warn(cut, 'the end of the audit log was torn; it was cut off and kept beside it')
-    await opened.append({
-      ...own,
-      action: 'audit.repair',
-      object: store,
-      outcome: 'FAILED',
-      detail: { ...cut },
-    })
+    options.log.warn(cut, 'the end of the audit log was torn; it was cut off')
+    const repair = { ...own, action: 'audit.repair', object: store, outcome: 'FAILED', detail: cut } as const
+    // A full disk refuses it; the line above has said it.
+    await opened.append(repair).catch(() => undefined)
   }
   return opened
 }

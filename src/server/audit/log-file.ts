@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../core/audit.ts'
-import { syncDirectory } from '../../disk/durable.ts'
+import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
 import { writeAll } from '../outputs/write-all.ts'
 import { parseEntry, readBackward } from './read.ts'
 
@@ -15,7 +15,7 @@ export interface OpenedLog {
   size: number
   head: AuditHead
   /** What a crash in mid-write left at the end, now in a file beside the log. */
-  cut: { bytes: number; file: string } | null
+  cut: { bytes: number; file: string | null } | null
 }
 
 /**
@@ -51,9 +51,21 @@ async function keepAside(
   directory: string,
   from: number,
   to: number,
-): Promise<{ bytes: number; file: string }> {
+): Promise<{ bytes: number; file: string | null }> {
   const name = `${auditFileName}.broken-${new Date().toISOString().replaceAll(':', '-')}`
-  const aside = await open(join(directory, name), 'wx', 0o600)
+  const kept = await copyTo(join(directory, name), file, from, to).catch((error: unknown) => {
+    // What was torn was never acknowledged: a full disk must not keep the server from starting for its sake.
+    if (!isDiskFull(error)) throw error
+    return false
+  })
+  await syncDirectory(directory)
+  await file.truncate(from)
+  await file.datasync()
+  return { bytes: to - from, file: kept ? name : null }
+}
+
+async function copyTo(path: string, file: FileHandle, from: number, to: number): Promise<true> {
+  const aside = await open(path, 'wx', 0o600)
   try {
     const chunk = Buffer.allocUnsafe(64 * 1024)
     for (let at = from; at < to; ) {
@@ -63,11 +75,8 @@ async function keepAside(
       at += bytesRead
     }
     await aside.sync()
+    return true
   } finally {
     await aside.close()
   }
-  await syncDirectory(directory)
-  await file.truncate(from)
-  await file.datasync()
-  return { bytes: to - from, file: name }
 }

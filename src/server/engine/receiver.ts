@@ -53,7 +53,9 @@ export function createReceiver(state: EngineState): Receiver {
   }
 
   function notYours(link: AgentLink, frameId: string, taskId: string): void {
-    state.log.warn({ agentId: link.agentId, hostId: link.hostId, taskId }, "a frame for another host's task")
+    const { agentId, hostId } = link
+    state.log.warn({ agentId, hostId, taskId }, "a frame for another host's task")
+    state.bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'task', id: taskId })
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }
 

@@ -6,6 +6,7 @@ import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { maxFrameBytes, subprotocol } from '../../core/protocol/messages.ts'
 import { bearer } from '../auth.ts'
 import type { Bus } from '../bus.ts'
+import type { Caller } from '../caller.ts'
 import type { Clock } from '../clock.ts'
 import type { Credentials } from '../credentials.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -24,6 +25,8 @@ export interface HubDependencies {
   /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
   wsIdleTimeout: number
   accepting(): boolean
+  /** Hears of every upgrade that is refused, before the answer leaves; `caller` is who it was, where that is known. */
+  refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
 }
 
 /** Owns every WebSocket of the server. */
@@ -43,6 +46,7 @@ export function createHub(deps: HubDependencies): Hub {
   const replacements = createReplacements(clock, (hostId, duplicate) => {
     if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
     presence.duplicate(hostId, duplicate)
+    deps.bus.publish('duplicateAgent', hostId, { hostId, duplicate })
   })
   const sockets = new WebSocketServer({
     noServer: true,
@@ -103,10 +107,16 @@ export function createHub(deps: HubDependencies): Hub {
     })
   }
 
-  async function authorize(request: IncomingMessage): Promise<{ hostId: number; agentId: string }> {
-    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+  const callerOf = async (request: IncomingMessage): Promise<Caller | undefined> => {
     const token = bearer(request.headers.authorization)
-    const caller = token === undefined ? undefined : await deps.credentials(token)
+    return token === undefined ? undefined : deps.credentials(token)
+  }
+
+  function authorize(
+    request: IncomingMessage,
+    caller: Caller | undefined,
+  ): { hostId: number; agentId: string } {
+    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
     if (!caller) throw new RsmError('unauthenticated', 'This needs an agent token')
     const named = agentPath.exec(request.url ?? '')?.[1]
     if (named === undefined) throw new RsmError('not_found', 'No such path')
@@ -117,6 +127,17 @@ export function createHub(deps: HubDependencies): Hub {
         retryAfter: 300,
       })
     return caller
+  }
+
+  async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    let caller: Caller | undefined
+    try {
+      caller = deps.accepting() ? await callerOf(request) : undefined
+      accept(request, socket, head, authorize(request, caller))
+    } catch (error) {
+      await deps.refused(request, caller, error).catch(() => undefined)
+      refuse(socket, error)
+    }
   }
 
   const ticking = setInterval(
@@ -137,10 +158,7 @@ export function createHub(deps: HubDependencies): Hub {
     attach(server) {
       server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
         socket.on('error', () => socket.destroy())
-        authorize(request).then(
-          (identity) => accept(request, socket, head, identity),
-          (error: unknown) => refuse(socket, error),
-        )
+        void admit(request, socket, head)
       })
     },
     load() {

@@ -1,10 +1,12 @@
 import type { Services } from '../../core/services.ts'
 import type { AppInstance } from '../app.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
 import type { UserCaller } from '../caller.ts'
 import type { AgentService } from '../services/agents.ts'
 import type { Context } from '../services/context.ts'
 import type { LoginService } from '../services/login.ts'
 import { agentRoutes } from './agent.ts'
+import { auditRoutes } from './audit.ts'
 import { clusterRoutes } from './clusters.ts'
 import { enrollmentRoutes } from './enrollments.ts'
 import { healthRoutes } from './health.ts'
@@ -22,6 +24,7 @@ export interface RouteDependencies {
   login: LoginService
   agents: AgentService
   context: Context
+  audit: Pick<AuditLog, 'list' | 'raw'>
   /** Whether work is taken: 503 of /api/ready while starting, draining, or when the store refuses writes. */
   ready(): boolean
   /** The text of `/metrics`. */
@@ -42,4 +45,5 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   clusterRoutes(app, deps)
   taskRoutes(app, deps)
   agentRoutes(app, deps)
+  auditRoutes(app, deps)
 }

@@ -1,0 +1,74 @@
+import { integer, string } from '@oclif/core/flags'
+import { allPages } from '../../client/pages.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showTime } from '../../ui/time.ts'
+import { parseDuration } from '../../ui/values.ts'
+
+function sinceOf(text: string): string {
+  if (!/^\d{4}-/.test(text)) return new Date(Date.now() - parseDuration(text) * 1000).toISOString()
+  const time = new Date(text)
+  if (Number.isNaN(time.getTime()))
+    throw new RsmError('usage', `not a time: ${text}`, { hint: 'write 2h, 3d or 2026-11-21T08:00:00Z' })
+  return time.toISOString()
+}
+
+function objectOf({ object }: AuditEntry): string | null {
+  if (object === null) return null
+  const what = object.name ?? object.id
+  return what === null ? object.type : `${object.type} ${what}`
+}
+
+export default class AuditList extends BaseCommand {
+  static override summary = 'List the audit log, newest first (for administrators)'
+  static override examples = [
+    '$ rsm audit list --limit 20',
+    '$ rsm audit list --action user.login --outcome REFUSED --since 2h',
+    '$ rsm audit list --object host:17',
+  ]
+  static override flags = {
+    action: string({ helpValue: 'ACTION', description: 'only this action, like task.create or user.login' }),
+    actor: string({ helpValue: 'NAME', description: 'only what this user or agent did' }),
+    object: string({ helpValue: 'TYPE[:ID]', description: 'only what was done to this, like host:17' }),
+    outcome: string({
+      options: ['SUCCESS', 'REFUSED', 'FAILED'],
+      parse: async (text) => text.toUpperCase(),
+      description: 'only with this outcome',
+    }),
+    since: string({ helpValue: 'TIME', description: 'only since then: 2h, 3d, 2026-11-21T08:00:00Z' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(AuditList)
+    this.globals = flags
+    const query: AuditQuery = {}
+    if (flags.action !== undefined) query.action = flags.action
+    if (flags.actor !== undefined) query.actor = flags.actor
+    if (flags.outcome !== undefined) query.outcome = flags.outcome as NonNullable<AuditQuery['outcome']>
+    if (flags.since !== undefined) query.from = sinceOf(flags.since)
+    const [type, ...id] = flags.object?.split(':') ?? []
+    if (type !== undefined) query.objectType = type
+    if (id.length > 0) query.objectId = id.join(':')
+    const client = await this.client()
+    const page = await allPages((paging) => client.audit.list(paging), query, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'ID', value: (entry) => entry.id },
+          { heading: 'TIME', value: (entry) => showTime(entry.at, flags.utc) },
+          { heading: 'ACTOR', value: ({ actor }) => actor.name ?? actor.type },
+          { heading: 'IP', value: (entry) => entry.ip },
+          { heading: 'ACTION', value: (entry) => entry.action },
+          { heading: 'OBJECT', value: objectOf },
+          { heading: 'OUTCOME', value: (entry) => entry.outcome },
+        ]),
+      )
+    }
+    if (page.totalElements === 0) this.notice('no such entries')
+    this.saidCut(page, 'entries')
+    return page
+  }
+}

@@ -1,0 +1,45 @@
+import { string } from '@oclif/core/flags'
+import { auditFile, checkAudit } from '../../client/audit.ts'
+import { parseHead, showHead } from '../../core/audit.ts'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+
+export default class AuditVerify extends BaseCommand {
+  static override summary = 'Check the audit log: whether an entry was changed or removed, and where'
+  static override description =
+    'A log whose end was cut off is found when --head names a head noted earlier: this command prints it, and the server writes it to its own log every hour ("auditHead").'
+  static override examples = [
+    '$ rsm audit verify',
+    '$ rsm audit verify --head 57:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    '$ rsm audit verify --file /var/lib/rsm/audit/audit.log',
+  ]
+  static override flags = {
+    file: string({
+      helpValue: 'PATH',
+      description: 'read this log, or the one of this data directory, instead of asking the server',
+    }),
+    head: string({ helpValue: 'ID:HASH', description: 'a head noted earlier, which the log has to contain' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(AuditVerify)
+    this.globals = flags
+    const noted = flags.head === undefined ? null : parseHead(flags.head)
+    if (noted === undefined)
+      throw new RsmError('usage', `not a head: ${flags.head ?? ''}`, {
+        hint: 'a head is ID:HASH, as this command and the log of the server show it',
+      })
+    const bytes =
+      flags.file === undefined ? await (await this.client()).audit.raw() : await auditFile(flags.file)
+    const { entries, head, fault } = await checkAudit(bytes, noted)
+    if (fault)
+      throw new RsmError('conflict', `the audit log is not what was written: ${fault.sentence}`, {
+        hint:
+          entries === 0
+            ? 'nothing before it is sound'
+            : `sound up to there: ${entries} entries, head ${showHead(head)}`,
+      })
+    this.print(`${entries} entries, head ${showHead(head)}`)
+    return { entries, head: showHead(head) }
+  }
+}

@@ -1,0 +1,81 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RsmError } from '../../core/errors.ts'
+import type { AuditOutcome } from '../../core/protocol/http/audit.ts'
+import type { AppInstance } from '../app.ts'
+import type { Store } from '../store/store.ts'
+import { actorOf } from './actor.ts'
+import type { AuditLog } from './audit-log.ts'
+import type { Refusals } from './refusals.ts'
+import { asFields, detailOf, nameInPath, type Observed, objectOf } from './request-facts.ts'
+
+interface RecorderDependencies {
+  log: AuditLog
+  refusals: Refusals
+  store: Store
+}
+
+/** What the hooks learn of one request on its way. */
+interface Watched extends Observed {
+  recorded: boolean
+}
+
+const refusing = new Set([401, 403, 429])
+
+function outcomeOf(status: number): AuditOutcome {
+  if (status < 400) return 'SUCCESS'
+  return refusing.has(status) ? 'REFUSED' : 'FAILED'
+}
+
+/**
+ * Records every call of an audited operation, and every refusal of any other, after its outcome is known and before the
+ * answer leaves. While the log takes no entries, audited operations are refused before they do anything.
+ */
+export function recordRequests(app: AppInstance, { log, refusals, store }: RecorderDependencies): void {
+  const watched = new WeakMap<FastifyRequest, Watched>()
+  const watch = (request: FastifyRequest): Watched => {
+    const known = watched.get(request) ?? { name: null, envelope: null, recorded: false }
+    watched.set(request, known)
+    return known
+  }
+
+  async function record(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const audit = request.routeOptions.config.operation?.audit
+    const outcome = outcomeOf(reply.statusCode)
+    if (!audit && outcome !== 'REFUSED') return
+    const seen = watch(request)
+    if (seen.recorded) return
+    seen.recorded = true
+    const event = {
+      actor: await actorOf(request.caller, store),
+      ip: request.ip,
+      action: audit?.action ?? 'access.refuse',
+      object: audit ? objectOf(request, audit, seen) : null,
+      outcome,
+      detail: await detailOf(request, reply, seen, store),
+    }
+    // Nothing was changed: the answer stands, whether or not it could be written down.
+    if (outcome !== 'SUCCESS') return refusals.note(request.ip, event).catch(() => undefined)
+    await log.append(event).catch((cause: unknown) => {
+      const what = `${request.method} ${request.url.split('?')[0] ?? ''}`
+      throw new RsmError(
+        'unavailable',
+        `${what} was carried out, but its entry in the audit log could not be written`,
+        { cause, retryAfter: 5 },
+      )
+    })
+  }
+
+  app.addHook('onRequest', async (request) => {
+    if (log.refusal !== null && request.routeOptions.config.operation?.audit)
+      throw new RsmError('unavailable', log.refusal, { retryAfter: 5 })
+  })
+  app.addHook('preHandler', async (request) => {
+    if (request.routeOptions.config.operation?.audit) watch(request).name = await nameInPath(request, store)
+  })
+  app.addHook('preSerialization', (request, reply, payload, done) => {
+    if (request.routeOptions.config.operation?.audit || reply.statusCode >= 400)
+      watch(request).envelope = asFields(payload)
+    done(null, payload)
+  })
+  app.addHook('onSend', async (request, reply) => record(request, reply))
+}

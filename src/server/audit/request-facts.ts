@@ -1,0 +1,136 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
+import { pathNouns } from '../auth.ts'
+import { sha256 } from '../digest.ts'
+import type { Operation } from '../routes/operation.ts'
+import type { Store } from '../store/store.ts'
+
+type Fields = Record<string, unknown>
+
+/** What a call says of itself: the object of an audited operation before it was changed, and the answer. */
+export interface Observed {
+  /** Name of the record that the path names, read before a deletion takes it away. */
+  name: string | null
+  /** The envelope of the answer. */
+  envelope: { message?: unknown; data?: unknown } | null
+}
+
+/** Fields of a body whose values are written down; of every other field no more than its name. */
+const telling = [
+  'role',
+  'enabled',
+  'maxUses',
+  'expiresInHours',
+  'expiresInDays',
+  'hostId',
+  'clusterId',
+  'scriptId',
+  'agentId',
+  'hostname',
+  'runAs',
+  'strategy',
+] as const
+const hostsShown = 20
+
+export const asFields = (value: unknown): Fields =>
+  typeof value === 'object' && value !== null ? (value as Fields) : {}
+const idOrNull = (value: unknown): number | string | null =>
+  typeof value === 'number' || typeof value === 'string' ? value : null
+const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+/** The name of the record that the path names, or null. */
+export async function nameInPath(request: FastifyRequest, store: Store): Promise<string | null> {
+  const { exists } = request.routeOptions.config
+  const { id } = asFields(request.params)
+  if (exists === undefined || exists === 'tasks' || id === undefined) return null
+  const record = asFields(await store.get(exists, Number(id)))
+  return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])
+}
+
+/** The thing that the call was about. */
+export function objectOf(
+  request: FastifyRequest,
+  { object: type }: NonNullable<Operation['audit']>,
+  { name, envelope }: Observed,
+): AuditObject {
+  const { config } = request.routeOptions
+  const params = asFields(request.params)
+  const body = asFields(request.body)
+  const data = asFields(envelope?.data)
+  const { caller } = request
+  if (type === 'task')
+    return {
+      type,
+      id: idOrNull(data['taskId'] ?? params['taskId']),
+      name: textOrNull(asFields(body['script'])['name']),
+    }
+  if (type === 'agent') return { type, id: idOrNull(body['agentId']), name: textOrNull(body['hostname']) }
+  const inPath = config.exists !== undefined && singularOf(config.exists) === type
+  if (inPath) return { type, id: Number(params['id']), name: name ?? textOrNull(body['name']) }
+  const user = asFields(data['user'])
+  if (type === 'user' && config.allow?.open)
+    return { type, id: idOrNull(user['id']), name: textOrNull(body['username']) }
+  if (type === 'user' && config.allow?.anyUser && caller?.type === 'user')
+    return { type, id: caller.id, name: caller.username }
+  const named = [data, body].flatMap((each) => [each['name'], each['hostname'], each['username']])
+  return { type, id: idOrNull(data['id']), name: textOrNull(named.find((each) => textOrNull(each) !== null)) }
+}
+
+function singularOf(noun: keyof typeof pathNouns): string {
+  return noun === 'enrollments' ? 'enrollment' : pathNouns[noun]
+}
+
+/** What is worth knowing of the call: names of changed fields, and of an execution what runs where and as whom. */
+export async function detailOf(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { envelope }: Observed,
+  store: Store,
+): Promise<AuditDetail> {
+  const { statusCode: status } = reply
+  const detail: AuditDetail = { requestId: request.id, status }
+  if (status >= 300) detail['message'] = textOrNull(envelope?.message) ?? ''
+  const { operation } = request.routeOptions.config
+  if (!operation?.audit) {
+    const route = request.routeOptions.url ?? 'unknown'
+    return { ...detail, method: request.method, route }
+  }
+  const body = asFields(request.body)
+  for (const name of telling) {
+    const value = body[name]
+    if (['string', 'number', 'boolean'].includes(typeof value))
+      detail[name] = value as string | number | boolean
+  }
+  if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
+  if (asFields(request.query)['force'] === true) detail['force'] = true
+  const data = asFields(envelope?.data)
+  if (operation.audit.object === 'agent' && typeof data['hostId'] === 'number')
+    detail['hostId'] = data['hostId']
+  return operation.audit.object === 'task'
+    ? { ...detail, ...(await execution(request, data, store)) }
+    : detail
+}
+
+async function execution(request: FastifyRequest, data: Fields, store: Store): Promise<AuditDetail> {
+  const body = asFields(request.body)
+  const params = asFields(request.params)
+  const found: AuditDetail = targetOf(body)
+  const { content } = asFields(body['script'])
+  if (typeof content === 'string') found['sha256'] = sha256(content)
+  const { taskId } = data
+  if (typeof taskId !== 'string') return found
+  if (typeof params['taskId'] === 'string' && params['taskId'] !== taskId) found['retryOf'] = params['taskId']
+  const task = await store.get('tasks', taskId)
+  if (!task) return found
+  const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId } = task
+  if (task.content !== null) found['sha256'] = sha256(task.content)
+  return { ...found, taskId, hostCount, type, scriptId, scriptVersion, scriptName, clusterId, runAs }
+}
+
+function targetOf(body: Fields): AuditDetail {
+  const { hostIds = body['hostIds'], selector } = asFields(body['target'])
+  const found: AuditDetail = {}
+  if (typeof selector === 'string') found['selector'] = selector
+  if (Array.isArray(hostIds)) found['hostIds'] = hostIds.slice(0, hostsShown).map(String)
+  return found
+}

@@ -1,0 +1,127 @@
+import type { IncomingMessage } from 'node:http'
+import { showHead } from '../../core/audit.ts'
+import { httpStatus } from '../../core/errors.ts'
+import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol/http/audit.ts'
+import type { Bus } from '../bus.ts'
+import type { Caller } from '../caller.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import { actorOf, systemActor } from './actor.ts'
+import type { AuditLog } from './audit-log.ts'
+import type { Refusals } from './refusals.ts'
+
+/** How often the head goes to the server's log: whoever keeps that log can tell when the end was cut off (contract §3). */
+const headInterval = 3600_000
+
+interface EventDependencies {
+  audit: AuditLog
+  refusals: Refusals
+  store: Store
+  bus: Bus
+  log: Log
+}
+
+/** Records what the server does and sees outside of requests. */
+export interface ServerEvents {
+  /** Records something that the server did by itself; resolves when it is durable, or refused and logged. */
+  record(
+    action: string,
+    object: AuditObject | null,
+    outcome: AuditOutcome,
+    detail: AuditDetail,
+  ): Promise<void>
+  /** Records a refused WebSocket upgrade. */
+  refusedUpgrade(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  /** Writes the head to the server's log. */
+  sayHead(): void
+  stop(): void
+}
+
+export function recordServerEvents({ audit, refusals, store, bus, log }: EventDependencies): ServerEvents {
+  const record: ServerEvents['record'] = async (action, object, outcome, detail) => {
+    await audit
+      .append({ actor: systemActor, ip: null, action, object, outcome, detail })
+      .catch((error: unknown) => log.warn({ err: error, action }, 'an audit entry could not be written'))
+  }
+  const sayHead = () => log.info({ auditHead: showHead(audit.head()) }, 'audit head')
+
+  const hostObject = async (id: number): Promise<AuditObject> => ({
+    type: 'host',
+    id,
+    name: (await store.get('hosts', id))?.hostname ?? null,
+  })
+
+  async function foreignFrame(agentId: string, hostId: number, object: AuditObject): Promise<void> {
+    const actor = { type: 'agent', id: agentId, name: agentId, tokenId: null } as const
+    const detail = { hostId, message: 'a frame for a task or session of another host' }
+    const event = { actor, ip: null, action: 'agent.frame', object, outcome: 'REFUSED', detail } as const
+    await refusals.note(`agent ${agentId}`, event)
+  }
+  async function taskEnded(taskId: string): Promise<void> {
+    const task = await store.get('tasks', taskId)
+    if (!task) return
+    const { id, status, scriptName, hostCount, duration, counts } = task
+    const ended = Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => count > 0))
+    const outcome = status === 'SUCCESS' ? 'SUCCESS' : 'FAILED'
+    await record('task.end', { type: 'task', id, name: scriptName }, outcome, {
+      status,
+      hostCount,
+      duration,
+      ...ended,
+    })
+  }
+  const guarded = (work: Promise<void>) => {
+    work.catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
+  }
+
+  const unsubscribe = [
+    bus.subscribe('task', null, ({ taskId, change }) => {
+      if (change.kind === 'task' && change.ended) guarded(taskEnded(taskId))
+    }),
+    bus.subscribe('agentRevoked', null, ({ agentId }) => {
+      const object = { type: 'agent', id: agentId, name: agentId }
+      guarded(record('agent.tokenEnd', object, 'SUCCESS', {}))
+    }),
+    bus.subscribe('foreignFrame', null, ({ agentId, hostId, type, id }) =>
+      guarded(foreignFrame(agentId, hostId, { type, id, name: null })),
+    ),
+    bus.subscribe('duplicateAgent', null, ({ hostId, duplicate }) => {
+      const message = duplicate
+        ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'
+        : 'new links are taken again'
+      const outcome = duplicate ? 'REFUSED' : 'SUCCESS'
+      guarded(
+        hostObject(hostId).then((object) =>
+          record('agent.duplicate', object, outcome, { duplicate, message }),
+        ),
+      )
+    }),
+  ]
+  const timer = setInterval(sayHead, headInterval)
+  timer.unref()
+
+  return {
+    record,
+    async refusedUpgrade(request, caller, error) {
+      const status = httpStatus(error)
+      if (status !== 401 && status !== 403 && status !== 429) return
+      const ip = request.socket.remoteAddress ?? null
+      // Never the URL itself: a browser's ticket stands in it.
+      const route = /^\/ws\/[a-z]+/.exec(request.url ?? '')?.[0] ?? 'unknown'
+      const message = error instanceof Error ? error.message : ''
+      await refusals.note(ip ?? 'unknown', {
+        actor: await actorOf(caller, store),
+        ip,
+        action: 'access.refuse',
+        object: null,
+        outcome: 'REFUSED',
+        detail: { status, message, method: 'UPGRADE', route },
+      })
+    },
+    sayHead,
+    stop() {
+      clearInterval(timer)
+      for (const end of unsubscribe) end()
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { Readable } from 'node:stream'
+import { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import { PageOf } from '../../core/protocol/http/common.ts'
+import type { AppInstance } from '../app.ts'
+import { operation } from './operation.ts'
+import type { RouteDependencies } from './routes.ts'
+
+const ndjson = 'application/x-ndjson'
+
+export function auditRoutes(app: AppInstance, { audit }: RouteDependencies): void {
+  app.get(
+    '/api/audit',
+    operation({
+      id: 'listAudit',
+      tag: 'audit',
+      summary: 'The audit log: every change, execution, login, terminal and refusal, newest first',
+      allow: { users: 'administer' },
+      query: AuditQuery,
+      answer: PageOf(AuditEntry),
+      media: {
+        [ndjson]: 'With Accept: application/x-ndjson: the whole log as it stands on disk, oldest first.',
+      },
+    }),
+    async (request, reply) => {
+      if (!(request.headers.accept ?? '').includes(ndjson)) return audit.list(request.query)
+      reply.type(`${ndjson}; charset=utf-8`)
+      return reply.send(Readable.from(audit.raw(), { objectMode: false, highWaterMark: 64 * 1024 }))
+    },
+  )
+}
