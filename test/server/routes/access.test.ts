@@ -55,6 +55,7 @@ const table: Record<string, Right> = {
   'POST /api/agent/heartbeat': 'agent',
   'POST /api/agent/metrics': 'agent',
   'GET /api/agent/config': 'agent',
+  'GET /api/audit': 'administer',
 }
 
 /** Callers who are let in nowhere: their tokens stand for nobody, or for nobody any more. */

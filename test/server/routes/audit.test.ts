@@ -1,0 +1,441 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
+import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
+import { buildApp } from '../../../src/server/app.ts'
+import { sha256 } from '../../../src/server/digest.ts'
+import { registerRoutes } from '../../../src/server/routes/routes.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { adminPassword, startTestServer, type TestServer } from '../../helpers/server.ts'
+import { finished } from '../../helpers/tasks.ts'
+
+/** The log on disk, oldest first. */
+async function onDisk(server: TestServer): Promise<AuditEntry[]> {
+  const text = await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as AuditEntry)
+}
+
+async function last(server: TestServer, action: string): Promise<AuditEntry> {
+  const found = (await onDisk(server)).findLast((entry) => entry.action === action)
+  if (!found) throw new Error(`no ${action} in the audit log`)
+  return found
+}
+
+/** Every action that an operation of the application declares. */
+function declaredActions(): string[] {
+  const found = new Set<string>()
+  buildApp({} as never, (app) => {
+    app.addHook('onRoute', ({ config }) => {
+      if (config?.operation?.audit) found.add(config.operation.audit.action)
+    })
+    registerRoutes(app, {} as never)
+  })
+  return [...found].sort()
+}
+
+test('every audited operation leaves an entry on disk before its answer: who, from where, what, outcome', async (t) => {
+  const server = await startTestServer(t)
+  const admin = { type: 'user', id: 1, name: 'admin' }
+  const tried = new Set<string>()
+  async function leaves(
+    action: string,
+    wanted: object,
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<any> {
+    const before = (await onDisk(server)).length
+    const answer = await server.api(method, path, body)
+    const added = (await onDisk(server)).slice(before).filter((entry) => entry.action === action)
+    t.is(added.length, 1, `${method} ${path}`)
+    const outcome = answer.status < 300 ? 'SUCCESS' : 'FAILED'
+    t.like(added[0], { actor: admin, ip: '127.0.0.1', outcome, ...wanted }, `${method} ${path}`)
+    t.like(added[0]?.detail, { requestId: answer.headers.get('x-request-id'), status: answer.status })
+    t.is(typeof added[0]?.actor.tokenId, 'number')
+    tried.add(action)
+    return answer.body.data
+  }
+
+  const { id: user } = await leaves(
+    'user.create',
+    { object: { type: 'user', id: 2, name: 'eve' }, detail: { role: 'VIEWER' } },
+    'POST',
+    '/api/users',
+    { username: 'eve', password: 'a secret word', role: 'VIEWER' },
+  )
+  await leaves(
+    'user.update',
+    { object: { type: 'user', id: user, name: 'eve' }, detail: { changed: ['password', 'email'] } },
+    'PATCH',
+    `/api/users/${user}`,
+    { password: 'another secret word', email: 'eve@example.com' },
+  )
+  await leaves(
+    'user.delete',
+    { object: { type: 'user', id: user, name: 'eve' } },
+    'DELETE',
+    `/api/users/${user}`,
+  )
+  const { id: token } = await leaves(
+    'token.create',
+    { object: { type: 'token', name: 'ci' } },
+    'POST',
+    '/api/tokens',
+    {
+      name: 'ci',
+    },
+  )
+  await leaves(
+    'token.delete',
+    { object: { type: 'token', id: token, name: 'ci' } },
+    'DELETE',
+    `/api/tokens/${token}`,
+  )
+  const { id: enrollment, token: enrolment } = await leaves(
+    'enrollment.create',
+    { object: { type: 'enrollment', name: 'rack 1' }, detail: { maxUses: 5 } },
+    'POST',
+    '/api/enrollment-tokens',
+    { name: 'rack 1', maxUses: 5 },
+  )
+  const registered = await server.api(
+    'POST',
+    '/api/agent/register',
+    { agentId: 'agent-9', hostname: 'web9' },
+    { authorization: `Bearer ${enrolment}` },
+  )
+  t.like(await last(server, 'agent.register'), {
+    actor: { type: 'enrollment', id: enrollment, name: 'rack 1', tokenId: null },
+    object: { type: 'agent', id: 'agent-9', name: 'web9' },
+    outcome: 'SUCCESS',
+    detail: { hostId: registered.body.data.hostId },
+  })
+  tried.add('agent.register')
+  await leaves(
+    'agent.revoke',
+    { object: { type: 'host', id: registered.body.data.hostId, name: 'web9' } },
+    'DELETE',
+    `/api/hosts/${registered.body.data.hostId}/agent`,
+  )
+  t.like(await last(server, 'agent.tokenEnd'), {
+    actor: { type: 'system' },
+    object: { type: 'agent', id: 'agent-9' },
+  })
+  await leaves(
+    'enrollment.delete',
+    { object: { type: 'enrollment', id: enrollment, name: 'rack 1' } },
+    'DELETE',
+    `/api/enrollment-tokens/${enrollment}`,
+  )
+  const { id: host } = await leaves(
+    'host.create',
+    { object: { type: 'host', name: 'db1' } },
+    'POST',
+    '/api/hosts',
+    {
+      hostname: 'db1',
+      ip: '10.0.0.1',
+      authType: 'PASSWORD',
+      username: 'root',
+      password: 'hidden host password',
+    },
+  )
+  await leaves(
+    'host.create',
+    { object: { type: 'host', id: null, name: 'db1' }, detail: { status: 409 } },
+    'POST',
+    '/api/hosts',
+    { hostname: 'db1', ip: '10.0.0.1' },
+  )
+  await leaves(
+    'host.update',
+    { object: { type: 'host', id: host, name: 'db1' }, detail: { changed: ['tags'] } },
+    'PATCH',
+    `/api/hosts/${host}`,
+    { tags: { role: 'db' } },
+  )
+  const { id: script } = await leaves(
+    'script.create',
+    { object: { type: 'script', id: 1, name: 'uptime' } },
+    'POST',
+    '/api/scripts',
+    { name: 'uptime', type: 'BASH', content: 'echo hidden content' },
+  )
+  await leaves(
+    'script.update',
+    { object: { type: 'script', id: script, name: 'uptime' }, detail: { changed: ['content'] } },
+    'PATCH',
+    `/api/scripts/${script}`,
+    { content: 'uptime' },
+  )
+  const { id: cluster } = await leaves(
+    'cluster.create',
+    { object: { type: 'cluster', id: 1, name: 'dbs' } },
+    'POST',
+    '/api/clusters',
+    { name: 'dbs', hostIds: [host] },
+  )
+  await leaves(
+    'cluster.update',
+    { object: { type: 'cluster', id: cluster, name: 'dbs' }, detail: { changed: ['description'] } },
+    'PATCH',
+    `/api/clusters/${cluster}`,
+    { description: 'x' },
+  )
+  await leaves(
+    'task.create',
+    { detail: { scriptId: script, scriptName: 'uptime', clusterId: cluster, hostCount: 1 } },
+    'POST',
+    `/api/clusters/${cluster}/execute`,
+    { scriptId: script },
+  )
+  await leaves(
+    'task.create',
+    { detail: { scriptId: script, scriptVersion: 2, hostIds: [String(host)], sha256: sha256('uptime') } },
+    'POST',
+    `/api/scripts/${script}/execute`,
+    { hostIds: [host] },
+  )
+  const { taskId } = await leaves(
+    'task.create',
+    {
+      object: { type: 'task', name: null },
+      detail: {
+        selector: 'db1',
+        hostCount: 1,
+        sha256: sha256('id'),
+        runAs: 'nobody',
+        strategy: 'SEQUENTIAL',
+      },
+    },
+    'POST',
+    '/api/tasks',
+    {
+      script: { content: 'id' },
+      target: { selector: 'db1' },
+      secretParams: { KEY: 'hidden param' },
+      runAs: 'nobody',
+      strategy: 'SEQUENTIAL',
+      queueSeconds: 1000,
+    },
+  )
+  await leaves(
+    'task.cancel',
+    { object: { type: 'task', id: taskId, name: null } },
+    'POST',
+    `/api/tasks/${taskId}/cancel`,
+  )
+  await finished(server, taskId)
+  const retried = await leaves(
+    'task.retry',
+    { detail: { retryOf: taskId, hostCount: 1 } },
+    'POST',
+    `/api/tasks/${taskId}/retry`,
+    { secretParams: { KEY: 'hidden param' } },
+  )
+  t.is((await last(server, 'task.retry')).object?.id, retried.taskId)
+  await leaves(
+    'script.delete',
+    { object: { type: 'script', id: script, name: 'uptime' } },
+    'DELETE',
+    `/api/scripts/${script}`,
+  )
+  await leaves(
+    'cluster.delete',
+    { object: { type: 'cluster', id: cluster, name: 'dbs' } },
+    'DELETE',
+    `/api/clusters/${cluster}`,
+  )
+  await leaves(
+    'host.delete',
+    { object: { type: 'host', id: host, name: 'db1' }, detail: { force: true } },
+    'DELETE',
+    `/api/hosts/${host}?force=true`,
+  )
+  await leaves(
+    'user.password',
+    { object: { type: 'user', id: 1, name: 'admin' } },
+    'POST',
+    '/api/auth/password',
+    {
+      currentPassword: adminPassword,
+      newPassword: 'the next secret word',
+    },
+  )
+  const login = await server.api('POST', '/api/auth/login', {
+    username: 'admin',
+    password: 'the next secret word',
+  })
+  t.like(await last(server, 'user.login'), {
+    actor: { type: 'anonymous' },
+    object: { type: 'user', id: 1, name: 'admin' },
+    outcome: 'SUCCESS',
+  })
+  tried.add('user.login')
+  server.token = login.body.data.token
+  await leaves('user.logout', { object: { type: 'user', id: 1, name: 'admin' } }, 'POST', '/api/auth/logout')
+
+  t.deepEqual([...tried].sort(), declaredActions())
+  const text = await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8')
+  t.notRegex(text, /secret word|hidden|rsm_(ses|pat|agt|enr)_|eve@example/)
+})
+
+test('refused and failed calls are recorded: no token, no right, a wrong password, a path of others', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/users', { username: 'vic', password: 'long enough', role: 'VIEWER' })
+  const { token } = await server.data('POST', '/api/auth/login', { username: 'vic', password: 'long enough' })
+  const vic = { authorization: `Bearer ${token}` }
+
+  await server.api('GET', '/api/hosts', undefined, { authorization: '' })
+  t.like(await last(server, 'access.refuse'), {
+    actor: { type: 'anonymous', id: null },
+    outcome: 'REFUSED',
+    object: null,
+    detail: { status: 401, method: 'GET', route: '/api/hosts' },
+  })
+  await server.api('GET', '/api/no/such/path', undefined, { authorization: '' })
+  t.like(await last(server, 'access.refuse'), { detail: { status: 401, route: 'unknown' } })
+  await server.api('GET', '/api/audit', undefined, vic)
+  t.like(await last(server, 'access.refuse'), {
+    actor: { type: 'user', name: 'vic' },
+    detail: { status: 403, route: '/api/audit' },
+  })
+  await server.api('DELETE', '/api/users/1', undefined, vic)
+  t.like(await last(server, 'user.delete'), {
+    actor: { type: 'user', name: 'vic' },
+    outcome: 'REFUSED',
+    object: { type: 'user', id: 1 },
+    detail: { status: 403 },
+  })
+  await server.api('POST', '/api/auth/login', { username: 'admin', password: 'not the password' })
+  t.like(await last(server, 'user.login'), {
+    actor: { type: 'anonymous' },
+    outcome: 'REFUSED',
+    object: { type: 'user', id: null, name: 'admin' },
+    detail: { status: 401 },
+  })
+  const agent = await server.enrol('web1')
+  await server.api(
+    'POST',
+    '/api/agent/heartbeat',
+    { agentId: 'another', status: 'HEALTHY' },
+    { authorization: `Bearer ${agent.token}` },
+  )
+  t.like(await last(server, 'access.refuse'), {
+    actor: { type: 'agent', id: 'agent-web1', name: 'agent-web1' },
+    detail: { status: 403, route: '/api/agent/heartbeat' },
+  })
+  const before = (await onDisk(server)).length
+  await server.api(
+    'POST',
+    '/api/agent/heartbeat',
+    { agentId: agent.agentId, status: 'HEALTHY' },
+    {
+      authorization: `Bearer ${agent.token}`,
+    },
+  )
+  await server.data('GET', '/api/hosts')
+  t.is((await onDisk(server)).length, before, 'reads and heartbeats leave no entry')
+  t.notRegex(await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8'), /not the password/)
+})
+
+test('refused upgrades, frames for a task of another host, and the end of a task are recorded', async (t) => {
+  const server = await startTestServer(t)
+  const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
+  await t.throwsAsync(ScriptedAgent.link(server, { ...first, token: 'rsm_agt_wrong' }), { message: /401/ })
+  t.like(await last(server, 'access.refuse'), {
+    actor: { type: 'anonymous' },
+    ip: '127.0.0.1',
+    detail: { status: 401, method: 'UPGRADE', route: '/ws/agent' },
+  })
+  await t.throwsAsync(ScriptedAgent.link(server, { ...first, token: second.token }), { message: /403/ })
+  t.like(await last(server, 'access.refuse'), {
+    actor: { type: 'agent', id: 'agent-web2' },
+    detail: { status: 403 },
+  })
+
+  const runs = await ScriptedAgent.link(server, first)
+  const other = await ScriptedAgent.link(server, second)
+  const { taskId } = await server.data('POST', '/api/tasks', {
+    script: { content: 'x', name: 'named' },
+    target: { hostIds: [first.hostId] },
+  })
+  await runs.execution(taskId)
+  other.output(taskId, 0, 'not mine')
+  await other.settled()
+  await server.data('POST', '/api/scripts', { name: 'after', type: 'BASH', content: 'x' })
+  t.like(await last(server, 'agent.frame'), {
+    actor: { type: 'agent', id: 'agent-web2' },
+    object: { type: 'task', id: taskId },
+    outcome: 'REFUSED',
+  })
+  runs.complete(taskId, 1, { lastSequence: -1 })
+  await runs.released(taskId)
+  await finished(server, taskId)
+  await server.data('DELETE', `/api/scripts/1`)
+  t.like(await last(server, 'task.end'), {
+    actor: { type: 'system' },
+    object: { type: 'task', id: taskId, name: 'named' },
+    outcome: 'FAILED',
+    detail: { status: 'FAILED', hostCount: 1, FAILED: 1 },
+  })
+  await Promise.all([runs.cut(), other.cut()])
+})
+
+test('F12 two agents with one identity are recorded', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  for (let turn = 0; turn < 4; turn++) await ScriptedAgent.link(server, identity)
+  await server.data('POST', '/api/scripts', { name: 'after', type: 'BASH', content: 'x' })
+  t.like(await last(server, 'agent.duplicate'), {
+    actor: { type: 'system' },
+    object: { type: 'host', id: identity.hostId, name: 'web1' },
+    outcome: 'REFUSED',
+  })
+})
+
+test('the whole life of a server is one sound chain: begin, first admin, start, stop, start', async (t) => {
+  const server = await startTestServer(t)
+  await server.restart()
+  const entries = await onDisk(server)
+  t.deepEqual(
+    entries.map(({ action }) => action),
+    ['audit.begin', 'user.create', 'server.start', 'user.login', 'server.stop', 'server.start'],
+  )
+  t.like(entries[1], {
+    actor: { type: 'system' },
+    object: { type: 'user', name: 'admin' },
+    detail: { first: true },
+  })
+  const response = await fetch(`${server.url}/api/audit`, {
+    headers: { authorization: `Bearer ${server.token}`, accept: 'application/x-ndjson' },
+  })
+  t.is(response.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
+  const bytes = Buffer.from(await response.arrayBuffer())
+  t.deepEqual(bytes, await readFile(join(server.dataDir, 'audit', 'audit.log')))
+  async function* once() {
+    yield bytes
+  }
+  const verifier = new AuditVerifier(sha256)
+  t.is(await verifyAudit(once(), verifier), null)
+  t.is(verifier.entries, 6)
+})
+
+test('GET /api/audit lists newest first, takes filters, and names what it does not know', async (t) => {
+  const server = await startTestServer(t)
+  await server.data('POST', '/api/scripts', { name: 'one', type: 'BASH', content: 'x' })
+  const page = await server.data('GET', '/api/audit?size=2')
+  t.deepEqual(
+    page.content.map(({ action }: AuditEntry) => action),
+    ['script.create', 'user.login'],
+  )
+  t.like(page, { page: 0, size: 2, totalElements: 5, totalPages: 3 })
+  const only = await server.data('GET', '/api/audit?actor=admin&objectType=script&objectId=1&outcome=SUCCESS')
+  t.is(only.totalElements, 1)
+  t.is((await server.api('GET', '/api/audit?outcome=GOOD')).status, 400)
+  t.is((await server.api('GET', '/api/audit?user=admin')).body.errors?.[0]?.field, 'user')
+})
