@@ -21,3 +21,11 @@ export function signedBytes(
   const { signature: _, ...rest } = payload as Record<string, unknown>
   return new TextEncoder().encode(canonical({ type, agentId, payload: rest }))
 }
+
+/**
+ * Whether an agent says by this `error` of a SCRIPT_COMPLETE that it ran nothing for want of a valid signature: its
+ * sentences about that all begin so, and servers audit it (reliability S05).
+ */
+export function isDistrust(error: string | null | undefined): boolean {
+  return error?.startsWith('signature ') === true
+}

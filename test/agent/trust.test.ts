@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { startAgent } from '../../src/agent/main.ts'
+import { isDistrust } from '../../src/core/signing.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
 import { FakeServer } from '../helpers/fake-server.ts'
 
@@ -26,6 +27,7 @@ test('unsigned, altered, expired, or for another agent: nothing runs, and the an
     t.is(complete.status, 'FAILED')
     t.is(complete.lastSequence, -1)
     t.regex(complete.error ?? '', reason)
+    t.true(isDistrust(complete.error), 'servers audit it by its first word')
   }
   t.throws(() => statSync(join(dataDir, 'ran')))
 })

@@ -51,12 +51,13 @@ export function recordServerEvents({ audit, refusals, store, bus, log }: EventDe
     name: (await store.get('hosts', id))?.hostname ?? null,
   })
 
-  async function foreignFrame(agentId: string, hostId: number, object: AuditObject): Promise<void> {
+  /** What an agent may repeat as often as it likes is bounded as refused calls are. */
+  function ofAgent(agentId: string, action: string, object: AuditObject, detail: AuditDetail): Promise<void> {
     const actor = { type: 'agent', id: agentId, name: agentId, tokenId: null } as const
-    const detail = { hostId, message: 'a frame for a task or session of another host' }
-    const event = { actor, ip: null, action: 'agent.frame', object, outcome: 'REFUSED', detail } as const
-    await refusals.note(`agent ${agentId}`, event)
+    const event = { actor, ip: null, action, object, outcome: 'REFUSED', detail } as const
+    return refusals.note(`agent ${agentId}`, event)
   }
+
   async function taskEnded(taskId: string): Promise<void> {
     const task = await store.get('tasks', taskId)
     if (!task) return
@@ -82,9 +83,14 @@ export function recordServerEvents({ audit, refusals, store, bus, log }: EventDe
       const object = { type: 'agent', id: agentId, name: agentId }
       guarded(record('agent.tokenEnd', object, 'SUCCESS', {}))
     }),
-    bus.subscribe('foreignFrame', null, ({ agentId, hostId, type, id }) =>
-      guarded(foreignFrame(agentId, hostId, { type, id, name: null })),
-    ),
+    bus.subscribe('foreignFrame', null, ({ agentId, hostId, type, id }) => {
+      const message = 'a frame for a task or session of another host'
+      guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
+    }),
+    bus.subscribe('distrusted', null, ({ agentId, hostId, taskId, message }) => {
+      const task = { type: 'task', id: taskId, name: null }
+      guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
+    }),
     bus.subscribe('duplicateAgent', null, ({ hostId, duplicate }) => {
       const message = duplicate
         ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'

@@ -3,7 +3,8 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { httpStatus, RsmError } from '../../core/errors.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { maxFrameBytes, subprotocol } from '../../core/protocol/messages.ts'
+import { maxFrameBytes, type ScriptComplete, subprotocol } from '../../core/protocol/messages.ts'
+import { isDistrust } from '../../core/signing.ts'
 import { bearer } from '../auth.ts'
 import type { Bus } from '../bus.ts'
 import type { Caller } from '../caller.ts'
@@ -55,6 +56,11 @@ export function createHub(deps: HubDependencies): Hub {
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
 
+  function noteDistrust({ agentId, hostId }: AgentSocket, { taskId, exitCode, error }: ScriptComplete): void {
+    if (exitCode === 126 && error && isDistrust(error))
+      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: error })
+  }
+
   const events: SocketEvents = {
     hello: (link) => engine.linked(link),
     async message(link, message) {
@@ -62,6 +68,7 @@ export function createHub(deps: HubDependencies): Hub {
         case 'SCRIPT_OUTPUT':
           return engine.output(link, message.id, message.payload)
         case 'SCRIPT_COMPLETE':
+          noteDistrust(link, message.payload)
           return engine.complete(link, message.id, message.payload)
         case 'ERROR':
           log.warn({ agentId: link.agentId, error: message.payload }, 'an agent reports an error')

@@ -27,19 +27,22 @@ function start(t: ExecutionContext) {
   const refusals = createRefusals((event) => log.append(event), systemClock)
   const store = { get: async () => undefined } as never
   const credentials = async () => undefined
-  const app = buildApp({ store, credentials, log: createLog('ERROR'), accepting: () => true }, (instance) => {
-    recordRequests(instance, { log, refusals, store })
-    const open = { tag: 'hosts', summary: '', allow: { open: true } } as const
-    const audit = { action: 'host.create', object: 'host' } as const
-    instance.post('/change', operation({ ...open, id: 'change', audit }), () => {
-      disk.carriedOut++
-      return { id: 7, name: 'web7' }
-    })
-    instance.post('/conflict', operation({ ...open, id: 'conflict', audit }), () => {
-      throw new RsmError('conflict', 'it is taken')
-    })
-    instance.get('/closed', operation({ ...open, id: 'closed', allow: { users: 'read' } }), () => ({}))
-  })
+  const app = buildApp(
+    { store, credentials, log: createLog('ERROR'), accepting: () => true, answered: () => undefined },
+    (instance) => {
+      recordRequests(instance, { log, refusals, store })
+      const open = { tag: 'hosts', summary: '', allow: { open: true } } as const
+      const audit = { action: 'host.create', object: 'host' } as const
+      instance.post('/change', operation({ ...open, id: 'change', audit }), () => {
+        disk.carriedOut++
+        return { id: 7, name: 'web7' }
+      })
+      instance.post('/conflict', operation({ ...open, id: 'conflict', audit }), () => {
+        throw new RsmError('conflict', 'it is taken')
+      })
+      instance.get('/closed', operation({ ...open, id: 'closed', allow: { users: 'read' } }), () => ({}))
+    },
+  )
   t.teardown(async () => {
     await refusals.close()
     await app.close()

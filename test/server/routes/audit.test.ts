@@ -343,7 +343,22 @@ test('refused and failed calls are recorded: no token, no right, a wrong passwor
   t.notRegex(await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8'), /not the password/)
 })
 
-test('refused upgrades, frames for a task of another host, and the end of a task are recorded', async (t) => {
+test('S03 an attempt to take over a host by its agentId is refused, and recorded', async (t) => {
+  const server = await startTestServer(t)
+  await server.enrol('web1')
+  const { id, token } = await server.data('POST', '/api/enrollment-tokens', {})
+  const headers = { authorization: `Bearer ${token}` }
+  const body = { agentId: 'agent-web1', hostname: 'web1' }
+  t.is((await server.api('POST', '/api/agent/register', body, headers)).status, 409)
+  t.like(await last(server, 'agent.register'), {
+    actor: { type: 'enrollment', id },
+    object: { type: 'agent', id: 'agent-web1', name: 'web1' },
+    outcome: 'FAILED',
+    detail: { status: 409 },
+  })
+})
+
+test('S05 refused upgrades, frames for a task of another host, what an agent distrusts, and the end of a task are recorded', async (t) => {
   const server = await startTestServer(t)
   const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
   await t.throwsAsync(ScriptedAgent.link(server, { ...first, token: 'rsm_agt_wrong' }), { message: /401/ })
@@ -373,7 +388,7 @@ test('refused upgrades, frames for a task of another host, and the end of a task
     object: { type: 'task', id: taskId },
     outcome: 'REFUSED',
   })
-  runs.complete(taskId, 1, { lastSequence: -1 })
+  runs.complete(taskId, 126, { lastSequence: -1, error: 'signature does not verify' })
   await runs.released(taskId)
   await finished(server, taskId)
   await server.data('DELETE', `/api/scripts/1`)
@@ -382,6 +397,12 @@ test('refused upgrades, frames for a task of another host, and the end of a task
     object: { type: 'task', id: taskId, name: 'named' },
     outcome: 'FAILED',
     detail: { status: 'FAILED', hostCount: 1, FAILED: 1 },
+  })
+  t.like(await last(server, 'agent.distrust'), {
+    actor: { type: 'agent', id: 'agent-web1' },
+    object: { type: 'task', id: taskId },
+    outcome: 'REFUSED',
+    detail: { hostId: first.hostId, message: 'signature does not verify' },
   })
   await Promise.all([runs.cut(), other.cut()])
 })
