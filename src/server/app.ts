@@ -153,6 +153,11 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     throw new RsmError('not_found', `No such path: ${request.url.split('?')[0] ?? ''}`)
   })
   register(app)
+  // Last of its kind: what was slow to answer while the server stops must not keep its connection, and the stop, waiting.
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    if (!deps.accepting()) reply.header('connection', 'close')
+    done()
+  })
   answerOtherMethods(app, new Map(routes))
   return app
 }
