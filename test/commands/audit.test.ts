@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { chain, facts } from '../helpers/audit-lines.ts'
 import { startTestServer } from '../helpers/server.ts'
 
@@ -79,4 +79,28 @@ test('S11 audit list and verify on a real server: sound, then edited on its disk
   const edited = await runRsm(['audit', 'verify'], env)
   t.is(edited.exit, 6)
   t.regex(edited.stderr, /line 5 does not fit its hash: entry 5 was changed/)
+})
+
+test('S11 the head that a server writes to its own log at its stop tells that the tail was cut since', async (t) => {
+  const home = temporaryDirectory(t)
+  const data = join(home, 'data')
+  const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: 'correct horse' })
+  const server = startRsm(['server', 'start', '--port', '0', '--data-dir', data, '--log-level', 'INFO'], env)
+  t.teardown(() => server.child.kill('SIGKILL'))
+  await server.shows('listening on')
+  server.child.kill('SIGTERM')
+  const { stderr } = await server.done
+  const heads = [...stderr.matchAll(/"auditHead":"([^"]+)","msg":"audit head"/g)].map(
+    (found) => found[1] ?? '',
+  )
+  t.is(heads.length, 2, stderr)
+  const head = heads[1] ?? ''
+  const verify = () => runRsm(['audit', 'verify', '--file', data, '--head', head], env)
+  t.is((await verify()).stdout, `4 entries, head ${head}\n`)
+  const path = join(data, 'audit', 'audit.log')
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+  writeFileSync(path, `${lines.slice(0, -1).join('\n')}\n`)
+  const cut = await verify()
+  t.is(cut.exit, 6)
+  t.regex(cut.stderr, /the log ends at entry 3, the head noted has 4: its end was cut off/)
 })
