@@ -8,6 +8,16 @@ import type { AuditLog } from './audit-log.ts'
 import type { Refusals } from './refusals.ts'
 import { asFields, detailOf, nameInPath, type Observed, objectOf } from './request-facts.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /**
+     * Records an execution as soon as it is durable, for a call that answers at its end only. Its entry must not wait
+     * so long: the server may stop before.
+     */
+    started: ((taskId: string) => Promise<void>) | undefined
+  }
+}
+
 interface RecorderDependencies {
   log: AuditLog
   refusals: Refusals
@@ -65,17 +75,31 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     })
   }
 
-  app.addHook('onRequest', async (request) => {
-    if (log.refusal !== null && request.routeOptions.config.operation?.audit)
-      throw new RsmError('unavailable', log.refusal, { retryAfter: 5 })
+  // Heartbeats come through here too: what is not audited must not wait for so much as a promise.
+  const isAudited = (request: FastifyRequest) => request.routeOptions.config.operation?.audit !== undefined
+
+  app.decorateRequest('started', undefined)
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (log.refusal === null || !isAudited(request)) return done()
+    done(new RsmError('unavailable', log.refusal, { retryAfter: 5 }))
   })
-  app.addHook('preHandler', async (request) => {
-    if (request.routeOptions.config.operation?.audit) watch(request).name = await nameInPath(request, store)
+  app.addHook('preHandler', (request, reply, done) => {
+    if (!isAudited(request)) return done()
+    request.started = (taskId) => {
+      watch(request).envelope = { data: { taskId } }
+      return record(request, reply)
+    }
+    nameInPath(request, store).then((name) => {
+      watch(request).name = name
+      done()
+    }, done)
   })
   app.addHook('preSerialization', (request, reply, payload, done) => {
-    if (request.routeOptions.config.operation?.audit || reply.statusCode >= 400)
-      watch(request).envelope = asFields(payload)
+    if (isAudited(request) || reply.statusCode >= 400) watch(request).envelope = asFields(payload)
     done(null, payload)
   })
-  app.addHook('onSend', async (request, reply) => record(request, reply))
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (!isAudited(request) && outcomeOf(reply.statusCode) !== 'REFUSED') return done(null, payload)
+    record(request, reply).then(() => done(null, payload), done)
+  })
 }

@@ -90,6 +90,10 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       audit: { action: 'task.create', object: 'task' },
     }),
     (request) =>
-      services(userOf(request)).tasks.executeCluster(idOf(request), request.body, idempotencyKeyOf(request)),
+      services(userOf(request), request.started).tasks.executeCluster(
+        idOf(request),
+        request.body,
+        idempotencyKeyOf(request),
+      ),
   )
 }

@@ -5,6 +5,7 @@ import type { UserCaller } from '../caller.ts'
 import type { AgentService } from '../services/agents.ts'
 import type { Context } from '../services/context.ts'
 import type { LoginService } from '../services/login.ts'
+import type { NoteStarted } from '../services/tasks.ts'
 import { agentRoutes } from './agent.ts'
 import { auditRoutes } from './audit.ts'
 import { clusterRoutes } from './clusters.ts'
@@ -20,7 +21,7 @@ import { userRoutes } from './users.ts'
 
 /** What handlers call: each is one call on a service. */
 export interface RouteDependencies {
-  services: (caller: UserCaller) => Services
+  services: (caller: UserCaller, started?: NoteStarted) => Services
   login: LoginService
   agents: AgentService
   context: Context

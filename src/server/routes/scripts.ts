@@ -130,6 +130,10 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       audit: { action: 'task.create', object: 'task' },
     }),
     (request) =>
-      services(userOf(request)).tasks.executeScript(idOf(request), request.body, idempotencyKeyOf(request)),
+      services(userOf(request), request.started).tasks.executeScript(
+        idOf(request),
+        request.body,
+        idempotencyKeyOf(request),
+      ),
   )
 }

@@ -60,7 +60,8 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       headers: idempotencyHeader,
       audit: { action: 'task.create', object: 'task' },
     }),
-    (request) => services(userOf(request)).tasks.create(request.body, idempotencyKeyOf(request)),
+    (request) =>
+      services(userOf(request), request.started).tasks.create(request.body, idempotencyKeyOf(request)),
   )
   app.get(
     '/api/tasks/:taskId',
@@ -152,7 +153,11 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       audit: { action: 'task.retry', object: 'task' },
     }),
     (request) =>
-      services(userOf(request)).tasks.retry(taskIdOf(request), request.body, idempotencyKeyOf(request)),
+      services(userOf(request), request.started).tasks.retry(
+        taskIdOf(request),
+        request.body,
+        idempotencyKeyOf(request),
+      ),
   )
 }
 

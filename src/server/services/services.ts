@@ -5,22 +5,22 @@ import type { Context } from './context.ts'
 import { createEnrollments } from './enrollments.ts'
 import { createHosts } from './hosts.ts'
 import { createScripts } from './scripts.ts'
-import { createTasks } from './tasks.ts'
+import { createTasks, type NoteStarted } from './tasks.ts'
 import { createTokens } from './tokens.ts'
 import { createUsers } from './users.ts'
 
 /** The services of core/services.ts, on the store, for one caller whose right a route has checked. */
-export function createServices(context: Context): (caller: UserCaller) => Services {
+export function createServices(context: Context): (caller: UserCaller, started?: NoteStarted) => Services {
   const hosts = createHosts(context)
   const clusters = createClusters(context)
   const users = createUsers(context)
-  return (caller) => ({
+  return (caller, started) => ({
     hosts,
     clusters,
     users,
     scripts: createScripts(context, caller),
     tokens: createTokens(context, caller),
     enrollments: createEnrollments(context, caller),
-    tasks: createTasks(context, caller),
+    tasks: createTasks(context, caller, started),
   })
 }

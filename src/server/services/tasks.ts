@@ -27,7 +27,10 @@ interface ScriptToRun {
   timeout: number | null
 }
 
-export function createTasks(context: Context, caller: UserCaller): TaskService {
+/** Is told of a task that is durable, before its end is waited for. */
+export type NoteStarted = (taskId: string) => Promise<void>
+
+export function createTasks(context: Context, caller: UserCaller, started?: NoteStarted): TaskService {
   const { store, engine, fleet } = context
   const { start, replay } = createStart(context, caller)
 
@@ -98,6 +101,7 @@ export function createTasks(context: Context, caller: UserCaller): TaskService {
   async function answer(record: TaskRecord, options: { async?: boolean }): Promise<Started | Task> {
     if (options.async !== false)
       return { taskId: record.id, status: engine.summary(record).status, hostCount: record.hostCount }
+    await started?.(record.id)
     await engine.finished(record.id)
     return show((await store.get('tasks', record.id)) ?? record)
   }

@@ -407,6 +407,25 @@ test('S05 refused upgrades, frames for a task of another host, what an agent dis
   await Promise.all([runs.cut(), other.cut()])
 })
 
+test('a task whose end is waited for is recorded when it starts, not when it ends', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  const waiting = server.data('POST', '/api/tasks', {
+    script: { content: 'sleep 60' },
+    target: { hostIds: [identity.hostId] },
+    async: false,
+  })
+  const { taskId } = await agent.execution()
+  // Entries are in order: when this one is on disk, so is the one before.
+  await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'x' })
+  t.like(await last(server, 'task.create'), { object: { id: taskId }, detail: { taskId, hostCount: 1 } })
+  agent.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await waiting).status, 'SUCCESS')
+  t.is((await onDisk(server)).filter(({ action }) => action === 'task.create').length, 1)
+  await agent.cut()
+})
+
 test('F12 two agents with one identity are recorded', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
