@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import type { Socket } from 'node:net'
 import tls from 'node:tls'
 import { RsmError } from '../core/errors.ts'
+import { trustedCertificates } from '../disk/trusted-certificates.ts'
 import { proxyFor, tunnel } from './proxy.ts'
 
 interface ConnectionOptions {
@@ -54,14 +54,16 @@ export function openConnection(options: ConnectionOptions): Connection {
   const isSecure = base.protocol === 'https:'
   const proxy = proxyFor(base, options.environment ?? process.env)
   const pin = options.tlsFingerprint ? plainHex(options.tlsFingerprint) : null
-  const ca = options.caFile ? [...tls.rootCertificates, readFileSync(options.caFile, 'utf8')] : undefined
+  // Read once: parsing some hundred certificates at every connection would cost more than the connection.
+  const trust =
+    isSecure && pin === null ? tls.createSecureContext({ ca: trustedCertificates(options.caFile) }) : null
   // Only the host is needed from here on: a proxy takes the name, and so does the certificate's check.
   const port = Number(base.port) || (isSecure ? 443 : 80)
   const host = base.hostname.replace(/^\[|\]$/g, '')
   const agent = isSecure ? new https.Agent({ keepAlive: true }) : new http.Agent({ keepAlive: true })
   const security = (socket?: Socket): tls.ConnectionOptions => ({
     ...(socket ? { socket } : { host, port }),
-    ...(ca ? { ca } : {}),
+    ...(trust ? { secureContext: trust } : {}),
     servername: /^[\d.]+$|:/.test(host) ? '' : host,
     ALPNProtocols: ['http/1.1'],
   })

@@ -36,7 +36,8 @@ export function pin(agent: Agent, fingerprint: string): void {
         return
       }
       socket.destroy()
-      connected(new Error(`its certificate is ${shown}, not the pinned ${wanted}`))
+      const mismatch = new Error(`its certificate is ${shown}, not the pinned ${wanted}`)
+      connected(Object.assign(mismatch, { code: 'RSM_PIN_MISMATCH' }))
     })
   }
   Object.assign(agent, { createConnection })

@@ -1,5 +1,6 @@
 import { EnvHttpProxyAgent, request } from 'undici'
-import { type Endpoint, type Send, trusted } from './transport.ts'
+import { trustedCertificates } from '../disk/trusted-certificates.ts'
+import type { Endpoint, Send } from './transport.ts'
 
 /** Requests through the proxy that the environment names. */
 export async function openProxied(
@@ -8,7 +9,7 @@ export async function openProxied(
 ): Promise<Send> {
   const secure = endpoint.url.startsWith('https:')
   const dispatcher = new EnvHttpProxyAgent(
-    secure ? { requestTls: { ca: await trusted(endpoint.caFile) } } : {},
+    secure ? { requestTls: { ca: trustedCertificates(endpoint.caFile) } } : {},
   )
   const base = endpoint.url.replace(/\/$/, '')
   return async (outgoing) => {

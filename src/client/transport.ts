@@ -61,40 +61,22 @@ export function isLost(error: unknown): boolean {
   return error instanceof RsmError && error.code === 'unreachable' && lostCodes.has(codeOf(error.cause))
 }
 
+function hintFor(url: string, code: string): string {
+  if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint SHA256'
+  if (code === 'RSM_PIN_MISMATCH')
+    return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint SHA256'
+  if (url.startsWith('http:') && code === 'ECONNRESET') return 'does it speak TLS there? then write https://'
+  return 'is the server up? try another with --url or `rsm login URL`'
+}
+
 function unreachable(url: string, error: unknown): RsmError {
   const code = codeOf(error)
   const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
   const why = untrusted
     ? 'its certificate is not trusted'
     : (meanings[code] ?? (error instanceof Error ? error.message : String(error)))
-  const hint = untrusted
-    ? 'trust it with --ca-file FILE, or pin it with --tls-fingerprint SHA256'
-    : 'is the server up? try another with --url or `rsm login URL`'
+  const hint = hintFor(url, untrusted ? 'untrusted' : code)
   return new RsmError('unreachable', `cannot reach ${url}: ${why}`, { hint, cause: error })
-}
-
-/** The certificates of the system, where this Node does not read them itself. */
-const systemBundles = [
-  '/etc/ssl/certs/ca-certificates.crt',
-  '/etc/pki/tls/certs/ca-bundle.crt',
-  '/etc/ssl/ca-bundle.pem',
-  '/etc/ssl/cert.pem',
-]
-
-/** Node's certificates, the system's, and those of `caFile` (contract §9). */
-export async function trusted(caFile: string | undefined): Promise<string[]> {
-  const { rootCertificates } = await import('node:tls')
-  const { existsSync, readFileSync } = await import('node:fs')
-  const all = [...rootCertificates]
-  const bundle = systemBundles.find((path) => existsSync(path))
-  if (bundle !== undefined) all.push(readFileSync(bundle, 'utf8'))
-  if (caFile === undefined) return all
-  try {
-    all.push(readFileSync(caFile, 'utf8'))
-  } catch (error) {
-    throw new RsmError('usage', `cannot read the certificates in ${caFile}: ${(error as Error).message}`)
-  }
-  return all
 }
 
 /**
@@ -114,7 +96,11 @@ export async function openTransport(endpoint: Endpoint): Promise<Send> {
   const secure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.
   const http = process.getBuiltinModule(secure ? 'node:https' : 'node:http')
-  const ca = secure ? await trusted(endpoint.caFile) : undefined
+  // Where one certificate is pinned no authority is asked, and reading them all costs the start of every command.
+  const ca =
+    secure && endpoint.tlsFingerprint === undefined
+      ? (await import('../disk/trusted-certificates.ts')).trustedCertificates(endpoint.caFile)
+      : undefined
   // Idle sockets of an agent are unreferenced: they keep no process alive.
   const agent = new http.Agent({ keepAlive: true })
   if (secure && endpoint.tlsFingerprint !== undefined) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
   type FastifyError,
@@ -11,8 +11,10 @@ import { httpStatus, invalid, RsmError } from '../core/errors.ts'
 import { guard } from './auth.ts'
 import type { Credentials } from './credentials.ts'
 import { jsonParser } from './json-body.ts'
+import { createListener, type Listener } from './listener.ts'
 import type { Log } from './log.ts'
 import type { HttpMetrics } from './metrics/http.ts'
+import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
 import type { Store } from './store/store.ts'
 import { bodyAjv, fieldFaults, queryAjv } from './validation.ts'
 
@@ -88,11 +90,16 @@ export interface AppDependencies {
   accepting(): boolean
   /** Hears of every request that has been answered. */
   answered: HttpMetrics['answered']
+  /** Plain HTTP by default. */
+  listener?: Listener
+  /** Whether an authority signed the certificate that serves this; false by default. */
+  authority?: boolean
 }
 
 /** The HTTP application, without listening: tests inject requests into it. `register` adds the routes. */
 export function buildApp(deps: AppDependencies, register: (app: AppInstance) => void) {
-  const app = newApp()
+  const headersOf = securityHeaders(deps.authority === true)
+  const app = newApp(deps.listener ?? createListener(null), headersOf)
   const routes = new Map<string, Set<string>>()
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'querystring' ? queryAjv : bodyAjv).compile(schema),
@@ -112,9 +119,9 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     for (const method of [route.method].flat()) known.add(method)
     if (route.config.operation?.created) route.preHandler = answerCreated
   })
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('x-request-id', reply.request.id)
-    reply.header('x-content-type-options', 'nosniff')
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id)
+    reply.headers(headersOf(request.url))
     reply.header('cache-control', 'no-store')
     done()
   })
@@ -162,19 +169,23 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   return app
 }
 
+/** What Node refuses before there is a request. */
+const clientFaults: Record<string, [number, string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
+}
+
 /** What creates a record answers 201 (contract §1). */
 const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
   reply.code(201)
   done()
 }
 
-function newApp() {
+function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders>) {
   return Fastify({
     logger: false,
     bodyLimit,
-    requestTimeout: 60_000,
-    connectionTimeout: 0,
-    keepAliveTimeout: 75_000,
+    serverFactory: (handler) => listener.create(handler),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: true,
     // Longer than any request line that Node takes: an id that is too long is one that names nothing (404).
@@ -186,17 +197,18 @@ function newApp() {
     // A path that can't be decoded: no hook has run for it.
     frameworkErrors: (error, request, reply) => {
       const status = error.statusCode ?? 400
-      const headers = { 'x-request-id': request.id, 'x-content-type-options': 'nosniff' }
+      const headers = { 'x-request-id': request.id, ...headersOf(request.url) }
       void (reply as FastifyReply)
         .code(status)
         .headers(headers)
         .send({ code: status, message: error.message })
     },
-    clientErrorHandler(_error, socket) {
+    clientErrorHandler(error, socket) {
       if (!socket.writable) return
-      const body = JSON.stringify({ code: 400, message: 'The request is not well-formed HTTP' })
+      const [code, message] = clientFaults[error.code] ?? [400, 'The request is not well-formed HTTP']
+      const body = JSON.stringify({ code, message })
       socket.end(
-        `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+        `HTTP/1.1 ${code} ${STATUS_CODES[code]}\r\ncontent-type: application/json; charset=utf-8\r\n${rawSecurityHeaders}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
       )
     },
   }).withTypeProvider<TypeBoxTypeProvider>()

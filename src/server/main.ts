@@ -17,6 +17,7 @@ import { createFirstUser } from './first-user.ts'
 import { createHousekeeping } from './housekeeping.ts'
 import { createHub } from './hub/hub.ts'
 import { loadKeys } from './keys.ts'
+import { createListener } from './listener.ts'
 import { createLog, type LogLevel } from './log.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
@@ -30,6 +31,7 @@ import { createFleet } from './services/fleet.ts'
 import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
 import { openJsonStore } from './store/json/store.ts'
+import { openTls, type TlsOptions, wantsTls } from './tls/tls.ts'
 import { trackUnusedConnections } from './unused-connections.ts'
 import { serverVersion } from './version.ts'
 
@@ -46,6 +48,8 @@ export interface ServerOptions {
   wsIdleTimeout: number
   /** Password of the first `admin` of an empty store; a random one by default. */
   adminPassword?: string
+  /** Plain HTTP by default. */
+  tls?: TlsOptions
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
   logLevel: LogLevel
@@ -56,6 +60,12 @@ export interface ServerOptions {
 export interface RunningServer {
   url: string
   port: number
+  /** Of the certificate that serves, `sha256:` and hex; null without TLS. */
+  fingerprint: string | null
+  /** Whether nobody but itself has signed that certificate: clients have to pin it. */
+  selfSigned: boolean
+  /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
+  reloadCertificate(): Promise<void>
   /** The first user, if this start made one and chose its password. */
   createdAdmin: { username: string; password: string } | null
   /** Resolves when the server has stopped, for whatever reason. */
@@ -68,12 +78,14 @@ export interface RunningServer {
 const drainTime = 5000
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
 
-function refuseOpenHttp({ host, insecureHttp }: ServerOptions): void {
-  if (insecureHttp || loopback.test(host)) return
+function refuseOpenHttp({ host, insecureHttp, tls = {} }: ServerOptions): void {
+  if (wantsTls(tls) || insecureHttp || loopback.test(host)) return
   throw new RsmError(
     'usage',
     `Listening on ${host} without TLS would send passwords, tokens and scripts in the clear`,
-    { hint: 'put a TLS proxy in front and listen on 127.0.0.1, or accept it with --insecure-http' },
+    {
+      hint: 'add --tls-self-signed, or --tls-cert and --tls-key; put a TLS proxy in front and listen on 127.0.0.1; or accept it with --insecure-http',
+    },
   )
 }
 
@@ -93,6 +105,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
     process.exit(1)
   }
+  const tls = await openTls(options.tls ?? {}, {
+    directory: join(path, 'keys'),
+    host: options.host,
+    log,
+  }).catch(async (error: unknown) => {
+    await directory.release()
+    throw error
+  })
   const store = await openJsonStore({
     directory: join(path, 'store'),
     log: (level, message, fields) => log[level](fields ?? {}, message),
@@ -159,8 +179,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     loginQueue: () => passwords.queueLength,
     readOnly: () => store.readOnlyReason !== null,
   })
+  const listener = createListener(tls?.certificate ?? null)
+  const authority = tls?.certificate.selfSigned === false
   const { answered } = metrics
-  const app = buildApp({ store, credentials, log, accepting: () => accepting, answered }, (instance) => {
+  const door = { listener, authority, answered, accepting: () => accepting }
+  const app = buildApp({ store, credentials, log, ...door }, (instance) => {
     recordRequests(instance, { log: audit, refusals, store })
     registerRoutes(instance, {
       services: createServices(context),
@@ -218,6 +241,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   const server = { type: 'server', id: storeId, name: null }
+  async function reloadCertificate(): Promise<void> {
+    if (tls === null) return
+    try {
+      const renewed = await tls.renewed()
+      listener.useCertificate(renewed)
+      const { fingerprint, expiresAt } = renewed
+      log.info(
+        { fingerprint, expiresAt: new Date(expiresAt).toISOString() },
+        'this TLS certificate is in force now',
+      )
+    } catch (error) {
+      // The sentence says which file; a stack would say nothing more.
+      const reason = error instanceof Error ? error.message : String(error)
+      log.error({ reason }, 'the new TLS certificate is not usable; the old one stays in force')
+    }
+  }
+
   let admin: Awaited<ReturnType<typeof open>>
   try {
     admin = await open()
@@ -237,8 +277,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   })
   log.info({ host: options.host, port, dataDir: path, storeId: store.storeId }, 'server started')
   return {
-    url: `http://${host}:${port}`,
+    url: `${tls === null ? 'http' : 'https'}://${host}:${port}`,
     port,
+    fingerprint: tls?.certificate.fingerprint ?? null,
+    selfSigned: tls?.certificate.selfSigned === true,
+    reloadCertificate,
     createdAdmin: admin?.generated ? { username: admin.username, password: admin.password } : null,
     closed,
     close() {

@@ -2,6 +2,7 @@ import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
 import { normalUrl } from '../../client/contexts.ts'
 import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
+import { plainFingerprint } from '../../client/pinning.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
@@ -81,6 +82,9 @@ export default class AgentRun extends BaseCommand {
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']
     // Read once more by the agent, which would not know how it was named.
     if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
+    const tlsFingerprint = flags['tls-fingerprint']
+    // A pin that can match nothing would look like a server that is away.
+    if (tlsFingerprint !== undefined) plainFingerprint(tlsFingerprint)
     const { startAgent } = await import('../../agent/main.ts')
     try {
       const agent = await startAgent({
@@ -99,7 +103,7 @@ export default class AgentRun extends BaseCommand {
         drain: flags.drain,
         allowUnsigned: flags['allow-unsigned'],
         caFile,
-        tlsFingerprint: flags['tls-fingerprint'],
+        tlsFingerprint,
         logLevel: flags['log-level'] as LogLevel | undefined,
         signal: stop,
       })

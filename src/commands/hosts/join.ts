@@ -1,5 +1,6 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import { findCluster, findHost } from '../../client/names.ts'
+import { plainFingerprint } from '../../client/pinning.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
@@ -48,7 +49,12 @@ export default class HostsJoin extends BaseCommand {
       }
     }
     const made = await client.enrollments.create(input)
-    this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}`)
+    const { tlsFingerprint, caFile } = this.server()
+    const pin =
+      tlsFingerprint === undefined ? '' : ` --tls-fingerprint sha256:${plainFingerprint(tlsFingerprint)}`
+    this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}${pin}`)
+    if (pin === '' && caFile !== undefined)
+      this.notice(`the host needs the authority's certificate too: copy ${caFile} there and add --ca-file`)
     this.hint(
       `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: rsm hosts list`,
     )

@@ -42,6 +42,16 @@ export default class ServerStart extends BaseCommand {
       max: 86400,
       description: 'seconds until a silent agent link is closed',
     }),
+    'tls-cert': string({
+      env: 'RSM_TLS_CERT',
+      helpValue: 'FILE',
+      description: 'serve TLS with this certificate, PEM, full chain; SIGHUP reads it again',
+    }),
+    'tls-key': string({ env: 'RSM_TLS_KEY', helpValue: 'FILE', description: 'its private key, PEM' }),
+    'tls-self-signed': boolean({
+      env: 'RSM_TLS_SELF_SIGNED',
+      description: 'serve TLS with a certificate of its own, which clients pin',
+    }),
     'insecure-http': boolean({
       env: 'RSM_INSECURE_HTTP',
       description: 'listen beyond loopback without TLS: all is sent in the clear',
@@ -72,20 +82,29 @@ export default class ServerStart extends BaseCommand {
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
       wsIdleTimeout: flags['ws-idle-timeout'],
+      tls: {
+        certFile: flags['tls-cert'],
+        keyFile: flags['tls-key'],
+        selfSigned: flags['tls-self-signed'],
+      },
       insecureHttp: flags['insecure-http'],
       metricsOpen: flags['metrics-open'],
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })
-    const { url, port, createdAdmin } = server
+    const { url, port, fingerprint, selfSigned, createdAdmin } = server
+    // With --tls-self-signed there is nothing to read again.
+    if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())
     if (createdAdmin !== null)
       process.stderr.write(
         `rsm: created user ${createdAdmin.username} with the password ${createdAdmin.password} (shown this once)\n`,
       )
     process.stdout.write(
-      flags.json ? `${JSON.stringify({ url, port })}\n` : `rsm server listening on ${url}\n`,
+      flags.json
+        ? `${JSON.stringify({ url, port, ...(fingerprint === null ? {} : { fingerprint }) })}\n`
+        : `rsm server listening on ${url}\n${fingerprint === null ? '' : `fingerprint ${fingerprint}\n`}`,
     )
-    this.hint(`next: rsm login ${url}`)
+    this.hint(`next: rsm login ${url}${selfSigned ? ` --tls-fingerprint ${fingerprint}` : ''}`)
     await Promise.race([aborted(stop), server.closed])
     await server.close()
     endSoon()

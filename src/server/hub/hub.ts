@@ -10,9 +10,11 @@ import type { Bus } from '../bus.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../clock.ts'
 import type { Credentials } from '../credentials.ts'
+import { asksForWebSocket, declineUpgrade } from '../declined-upgrade.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Log } from '../log.ts'
 import type { Presence } from '../presence.ts'
+import { rawSecurityHeaders } from '../security-headers.ts'
 import { AgentSocket, pingInterval, type SocketEvents } from './agent-socket.ts'
 import { createReplacements } from './replacements.ts'
 
@@ -164,6 +166,7 @@ export function createHub(deps: HubDependencies): Hub {
   return {
     attach(server) {
       server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
+        if (!asksForWebSocket(request)) return declineUpgrade(server, request, socket, head)
         socket.on('error', () => socket.destroy())
         void admit(request, socket, head)
       })
@@ -197,6 +200,6 @@ function refuse(socket: Duplex, error: unknown): void {
   const body = JSON.stringify({ code: status, message })
   const retry = error instanceof RsmError && error.retryAfter ? `retry-after: ${error.retryAfter}\r\n` : ''
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-type: application/json; charset=utf-8\r\n${retry}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-type: application/json; charset=utf-8\r\n${rawSecurityHeaders}${retry}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
 }

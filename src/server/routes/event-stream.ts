@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { userOf } from '../auth.ts'
 import type { Bus } from '../bus.ts'
@@ -36,11 +37,9 @@ export async function sendEvents(
   raw.on('error', () => leave.abort())
   if (raw.destroyed) leave.abort()
   raw.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-store',
     'x-accel-buffering': 'no',
-    'x-content-type-options': 'nosniff',
-    'x-request-id': request.id,
   })
   raw.flushHeaders()
   // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.

@@ -1,0 +1,79 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import { limitSockets } from './socket-limit.ts'
+import type { Certificate } from './tls/certificate.ts'
+
+/** How long and how much a client may take, so that slow and greedy ones leave room for the others (S10). */
+export interface ListenerLimits {
+  /** Milliseconds from the first byte of a request to the end of its headers. */
+  readonly headers: number
+  /** Milliseconds from the first byte of a request to its last. */
+  readonly request: number
+  /** Milliseconds between two looks at who is late. */
+  readonly check: number
+  /** Milliseconds for the TLS handshake. */
+  readonly handshake: number
+  /** Milliseconds that a connection stays open for the next request. */
+  readonly keepAlive: number
+  /** Bytes of all headers of a request with its first line. */
+  readonly headerBytes: number
+  /** Open sockets of one address other than loopback. */
+  readonly socketsPerAddress: number
+}
+
+const usualLimits: ListenerLimits = {
+  headers: 10_000,
+  request: 60_000,
+  check: 2_000,
+  handshake: 10_000,
+  // Longer than proxies keep theirs (60 s as a rule): the one that asks should be the one that closes.
+  keepAlive: 75_000,
+  headerBytes: 16 * 1024,
+  // An agent has a link and a connection for its calls: 4,000 agents behind one NAT.
+  socketsPerAddress: 8192,
+}
+
+/** The doors of the server: HTTP, or HTTPS where there is a certificate. */
+export interface Listener {
+  /** Makes a server; there are several where a name has several addresses. */
+  create(handler: RequestListener): Server
+  /** For connections from now on; those that are open keep theirs. */
+  useCertificate(certificate: Certificate): void
+}
+
+export function createListener(
+  certificate: Certificate | null,
+  limits: Partial<ListenerLimits> = {},
+): Listener {
+  const chosen = { ...usualLimits, ...limits }
+  const options = {
+    headersTimeout: chosen.headers,
+    requestTimeout: chosen.request,
+    connectionsCheckingInterval: chosen.check,
+    keepAliveTimeout: chosen.keepAlive,
+    maxHeaderSize: chosen.headerBytes,
+  }
+  const secured = new Set<SecureServer>()
+  let current = certificate
+  const context = ({ key, cert }: Certificate) => ({ key, cert, minVersion: 'TLSv1.2' as const })
+  return {
+    create(handler) {
+      if (current === null) {
+        const server = createServer(options, handler)
+        limitSockets(server, chosen.socketsPerAddress)
+        return server
+      }
+      const server = createSecureServer(
+        { ...options, ...context(current), handshakeTimeout: chosen.handshake, ALPNProtocols: ['http/1.1'] },
+        handler,
+      )
+      limitSockets(server, chosen.socketsPerAddress)
+      secured.add(server)
+      return server
+    },
+    useCertificate(renewed) {
+      current = renewed
+      for (const server of secured) server.setSecureContext(context(renewed))
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { RsmError } from '../../core/errors.ts'
+
+/** A certificate with its key, as PEM, checked to belong together. */
+export interface Certificate {
+  readonly key: string
+  /** The server's certificate, then those between it and its authority. */
+  readonly cert: string
+  /** SHA-256 of the certificate, `sha256:` and 64 hex digits: what `--tls-fingerprint` takes. */
+  readonly fingerprint: string
+  /** Signed by its own key: nobody trusts it without a pin or `--ca-file`. */
+  readonly selfSigned: boolean
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number
+}
+
+const plainly: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'the server may not read it',
+  EISDIR: 'it is a directory',
+}
+
+async function readPem(path: string, option: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    throw new RsmError('usage', `cannot read ${path} (${option}): ${plainly[code] ?? message}`, {
+      cause: error,
+    })
+  }
+}
+
+function parseCertificate(pem: string, path: string): X509Certificate {
+  try {
+    return new X509Certificate(pem)
+  } catch (error) {
+    throw new RsmError('usage', `${path} (--tls-cert) holds no PEM certificate`, {
+      hint: 'give the full chain in PEM, the certificate of the server first',
+      cause: error,
+    })
+  }
+}
+
+function parseKey(pem: string, path: string): KeyObject {
+  try {
+    return createPrivateKey(pem)
+  } catch (error) {
+    const locked = pem.includes('ENCRYPTED')
+    throw new RsmError(
+      'usage',
+      locked
+        ? `the key in ${path} (--tls-key) has a passphrase`
+        : `${path} (--tls-key) holds no PEM private key`,
+      {
+        hint: locked
+          ? 'take it off (openssl pkey -in OLD -out NEW) and keep the file readable to the server alone'
+          : 'give the private key of the certificate in PEM',
+        cause: error,
+      },
+    )
+  }
+}
+
+/** Errors: `usage`, naming the file, where either is no PEM or the key belongs to another certificate. */
+export function pair(
+  cert: string,
+  key: string,
+  files: { readonly cert: string; readonly key: string },
+): Certificate {
+  const parsed = parseCertificate(cert, files.cert)
+  if (!parsed.checkPrivateKey(parseKey(key, files.key)))
+    throw new RsmError(
+      'usage',
+      `the key in ${files.key} does not belong to the certificate in ${files.cert}`,
+      {
+        hint: 'give the two files that were issued together; the certificate of the server comes first in its file',
+      },
+    )
+  return {
+    key,
+    cert,
+    fingerprint: `sha256:${parsed.fingerprint256.replaceAll(':', '').toLowerCase()}`,
+    selfSigned: parsed.subject === parsed.issuer && parsed.verify(parsed.publicKey),
+    expiresAt: Date.parse(parsed.validTo),
+  }
+}
+
+/** The files of `--tls-cert` and `--tls-key`. Errors: `usage`, naming the file. */
+export async function readCertificate(certFile: string, keyFile: string): Promise<Certificate> {
+  const cert = await readPem(certFile, '--tls-cert')
+  const key = await readPem(keyFile, '--tls-key')
+  return pair(cert, key, { cert: certFile, key: keyFile })
+}

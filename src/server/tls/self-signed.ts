@@ -1,0 +1,116 @@
+import { X509Certificate } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { hostname, networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { writeFileDurably } from '../../disk/durable.ts'
+import type { Log } from '../log.ts'
+import { type Certificate, pair } from './certificate.ts'
+
+const day = 24 * 60 * 60 * 1000
+/**
+ * Ten years: each new certificate breaks every pin at once. (Apple's browsers want 825 days at most, but they warn of a
+ * certificate that nobody signed anyway; the command line and the agent do not mind.)
+ */
+const life = 3650 * day
+const renewBefore = 30 * day
+/** Addresses that mean every address of the machine. */
+const anyAddress = new Set(['0.0.0.0', '::'])
+
+function covers(certificate: X509Certificate, host: string): boolean {
+  if (anyAddress.has(host)) return true
+  return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined
+}
+
+/** What the server may be reached by: names, then addresses, each once. */
+function namesOf(host: string): string[] {
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    // An address with a zone (fe80::1%eth0) is none that a certificate can hold.
+    .filter(({ address, scopeid }) => !address.includes('%') && !scopeid)
+    .map(({ address }) => address)
+  const all = ['localhost', hostname(), '127.0.0.1', '::1', ...addresses, host]
+  return [...new Set(all)].filter((name) => name !== '' && !anyAddress.has(name))
+}
+
+async function make(host: string, now: number): Promise<{ cert: string; key: string }> {
+  // Loaded at the first start only: its ASN.1 and X.509 libraries are of no use afterwards.
+  const { generate } = await import('selfsigned')
+  const made = await generate([{ name: 'commonName', value: 'rsm server' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+    algorithm: 'sha256',
+    // A clock that is an hour behind must not refuse a certificate of today.
+    notBeforeDate: new Date(now - day),
+    notAfterDate: new Date(now + life),
+    extensions: [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: namesOf(host).map((name) =>
+          isIP(name) === 0 ? { type: 2 as const, value: name } : { type: 7 as const, ip: name },
+        ),
+      },
+    ],
+  })
+  return { cert: made.cert, key: made.private }
+}
+
+async function readBoth(certFile: string, keyFile: string): Promise<{ cert: string; key: string } | null> {
+  try {
+    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}
+
+/** Why the kept pair is of no use any more; null while it is. */
+function staleness(
+  kept: { cert: string; key: string },
+  files: { cert: string; key: string },
+  host: string,
+  now: number,
+): string | null {
+  try {
+    const { expiresAt } = pair(kept.cert, kept.key, files)
+    if (!covers(new X509Certificate(kept.cert), host)) return `it does not name ${host}`
+    return expiresAt - now < renewBefore ? 'it ends soon' : null
+  } catch (error) {
+    // A crash between the two writes leaves a key with another certificate; nothing is lost by a new pair.
+    return (error as Error).message
+  }
+}
+
+/**
+ * The certificate kept in `directory` (tls.crt and tls.key, mode 0600). It is made at the first start, and anew when it
+ * does not name `host` or ends within 30 days; the log says so, as every pin has to change then.
+ */
+export async function keptCertificate(
+  directory: string,
+  host: string,
+  log: Log,
+  now: number,
+): Promise<Certificate> {
+  const certFile = join(directory, 'tls.crt')
+  const keyFile = join(directory, 'tls.key')
+  const files = { cert: certFile, key: keyFile }
+  const kept = await readBoth(certFile, keyFile)
+  const reason = kept === null ? undefined : staleness(kept, files, host, now)
+  if (kept !== null && reason === null) return pair(kept.cert, kept.key, files)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const made = await make(host, now)
+  await writeFileDurably(keyFile, made.key, 0o600)
+  await writeFileDurably(certFile, made.cert, 0o600)
+  const certificate = pair(made.cert, made.key, files)
+  const { fingerprint } = certificate
+  if (typeof reason !== 'string') log.info({ fingerprint }, 'made a self-signed certificate')
+  else
+    log.warn(
+      { fingerprint, reason },
+      'made a new self-signed certificate; pins of the old one have to change',
+    )
+  return certificate
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { keptCertificate } from '../../src/server/tls/self-signed.ts'
+import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+
+const password = 'a password for TLS'
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+
+/** A process of the real binary that stays up; its first line on stdout as JSON. */
+async function stayUp(t: ExecutionContext, argv: string[], env: Record<string, string>) {
+  const running = startRsm([...argv, '--json'], env)
+  t.teardown(async () => {
+    running.child.kill()
+    await running.done
+  })
+  while (!running.out.stdout.includes('}\n')) await once(running.child.stdout, 'data')
+  return { ...running, ready: JSON.parse(running.out.stdout) as Record<string, string | number> }
+}
+
+test('client and agent pin a self-signed server, and speak to no other', async (t) => {
+  const home = temporaryDirectory(t)
+  const env = cleanEnv(home, {
+    RSM_ADMIN_PASSWORD: password,
+    RSM_LOG_LEVEL: 'ERROR',
+    RSM_AGENT_LOG_LEVEL: 'ERROR',
+  })
+  const start = ['server', 'start', '--port', '0', '--tls-self-signed', '--data-dir', join(home, 'server')]
+  const { ready } = await stayUp(t, start, env)
+  const [url, fingerprint] = [String(ready['url']), String(ready['fingerprint'])]
+  t.regex(url, /^https:/)
+  t.regex(fingerprint, /^sha256:[0-9a-f]{64}$/)
+
+  const login = (...trust: string[]) =>
+    runRsm(['login', url, '-u', 'admin', '--password-stdin', ...trust], env, password)
+  const wrong = `sha256:${'0'.repeat(64)}`
+  const [stranger, unknown, byFile] = await Promise.all([
+    login('--tls-fingerprint', wrong),
+    login(),
+    login('--ca-file', join(home, 'server', 'keys', 'tls.crt')),
+  ])
+  t.is(stranger.exit, 4)
+  t.regex(stranger.stderr, /its certificate is [0-9a-f]{64}, not the pinned 0{64}\n.*who runs the server/)
+  t.is(unknown.exit, 4)
+  t.regex(unknown.stderr, /not trusted\n.*--ca-file FILE.*--tls-fingerprint/)
+  t.is(byFile.exit, 0, byFile.stderr)
+  const plain = await runRsm(['whoami', '--url', url.replace('https', 'http')], { ...env, RSM_TOKEN: 'x' })
+  t.is(plain.exit, 4)
+  t.regex(plain.stderr, /write https:/)
+
+  t.is((await login('--tls-fingerprint', fingerprint)).exit, 0)
+  const { stdout: line } = await runRsm(['hosts', 'join'], env)
+  const [, token = '', words = ''] = /^RSM_AGENT_ENROLL_TOKEN=(\S+) rsm (.*)\n$/.exec(line) ?? []
+  t.true(words.endsWith(`--tls-fingerprint ${fingerprint}`), line)
+  const agent = [...words.split(' '), '--hostname', 'web1', '--data-dir', join(home, 'agent')]
+  await stayUp(t, agent, { ...env, RSM_AGENT_ENROLL_TOKEN: token })
+  const ran = await runRsm(['exec', '-w', 'web1', 'echo over wss'], env)
+  t.is(ran.stdout, 'web1: over wss\n', ran.stderr)
+
+  const bad = await runRsm(['agent', 'run', '--url', url, '--tls-fingerprint', 'abc'], env)
+  t.is(bad.exit, 2)
+  t.regex(bad.stderr, /not a SHA-256 fingerprint: abc/)
+})
+
+test('SIGHUP takes up a renewed certificate', async (t) => {
+  const home = temporaryDirectory(t)
+  const [files, renewed] = [temporaryDirectory(t), temporaryDirectory(t)]
+  const first = await keptCertificate(files, 'localhost', silent, Date.now())
+  const second = await keptCertificate(renewed, 'localhost', silent, Date.now())
+  const [cert, key] = [join(files, 'tls.crt'), join(files, 'tls.key')]
+  const start = ['server', 'start', '--port', '0', '--data-dir', join(home, 'server')]
+  const server = await stayUp(t, [...start, '--tls-cert', cert, '--tls-key', key], cleanEnv(home))
+  t.is(server.ready['fingerprint'], first.fingerprint)
+  await copyFile(join(renewed, 'tls.crt'), cert)
+  await copyFile(join(renewed, 'tls.key'), key)
+  server.child.kill('SIGHUP')
+  await server.shows(second.fingerprint)
+  server.child.kill('SIGTERM')
+  const [code] = (await once(server.child, 'exit')) as [number]
+  t.is(code, 0)
+})

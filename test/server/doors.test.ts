@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
+import { createListener, type ListenerLimits } from '../../src/server/listener.ts'
+import { limitSockets } from '../../src/server/socket-limit.ts'
+import { startTestServer } from '../helpers/server.ts'
+
+function opened(t: ExecutionContext, port: number): Socket {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  t.teardown(() => socket.destroy())
+  return socket
+}
+
+/** Everything that comes until the other side closes. */
+async function readAll(socket: Socket): Promise<string> {
+  let text = ''
+  for await (const piece of socket) text += String(piece)
+  return text
+}
+
+async function listening(t: ExecutionContext, server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+const answering = (t: ExecutionContext, limits: Partial<ListenerLimits>) =>
+  listening(
+    t,
+    createListener(null, limits).create((_request, response) => response.end('served')),
+  )
+
+test('S08 every answer forbids to sniff, frame and embed it, errors and malformed requests included; agents get nosniff alone', async (t) => {
+  const server = await startTestServer(t)
+  for (const path of ['/api/health', '/api/hosts', '/nope', '/api/hosts/9999']) {
+    const { headers } = await server.api('GET', path)
+    t.is(headers.get('x-content-type-options'), 'nosniff', path)
+    t.is(headers.get('x-frame-options'), 'DENY', path)
+    t.is(headers.get('referrer-policy'), 'no-referrer', path)
+    t.is(headers.get('content-security-policy'), "default-src 'none'; frame-ancestors 'none'", path)
+    t.is(headers.get('cross-origin-resource-policy'), 'same-origin', path)
+    t.is(headers.get('strict-transport-security'), null, path)
+  }
+  const heartbeat = await server.api('POST', '/api/agent/heartbeat', {})
+  t.is(heartbeat.headers.get('x-content-type-options'), 'nosniff')
+  t.is(heartbeat.headers.get('x-frame-options'), null)
+  const socket = opened(t, Number(new URL(server.url).port))
+  socket.write('nonsense\r\n\r\n')
+  t.regex(await readAll(socket), /^HTTP\/1\.1 400 [\s\S]*x-frame-options: DENY/)
+})
+
+test('S10 headers that are too large are 431, in the envelope', async (t) => {
+  const server = await startTestServer(t)
+  const socket = opened(t, Number(new URL(server.url).port))
+  socket.write(`GET /api/health HTTP/1.1\r\nhost: x\r\nx-large: ${'x'.repeat(17 * 1024)}\r\n\r\n`)
+  const answer = await readAll(socket)
+  t.regex(answer, /^HTTP\/1\.1 431 /)
+  t.deepEqual(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''), {
+    code: 431,
+    message: 'The headers of the request are too large',
+  })
+})
+
+test('S10 a client that sends its headers slowly is cut off while others are served', async (t) => {
+  const port = await answering(t, { headers: 200, request: 400, check: 50 })
+  const slow = opened(t, port)
+  slow.write('GET / HTTP/1.1\r\nhost: x\r\n')
+  const dripping = setInterval(() => slow.write('x-more: 1\r\n'), 50)
+  t.teardown(() => clearInterval(dripping))
+  const cut = readAll(slow)
+  t.is(await (await fetch(`http://127.0.0.1:${port}`)).text(), 'served')
+  t.regex(await cut, /^(HTTP\/1\.1 408 |$)/)
+})
+
+test('S10 sockets of one address beyond its limit are closed, and room comes back as others end', async (t) => {
+  const server = createServer((_request, response) => response.end('served'))
+  limitSockets(server, 2, () => false)
+  const port = await listening(t, server)
+  const [first] = [opened(t, port), opened(t, port)]
+  await once(server, 'connection')
+  await once(server, 'connection')
+  const third = opened(t, port)
+  t.is(await readAll(third).catch(() => ''), '')
+  const left = once(first, 'close')
+  first.end()
+  await left
+  const request = opened(t, port)
+  request.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  t.regex(await readAll(request), /served/)
+})
+
+test('an offer to upgrade to something else than a WebSocket is not taken: the request is answered, its body read', async (t) => {
+  const server = await startTestServer(t)
+  const port = Number(new URL(server.url).port)
+  const offer = 'connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n'
+  const ask = (text: string) => {
+    const socket = opened(t, port)
+    socket.write(text)
+    return once(socket, 'data').then(([data]) => String(data))
+  }
+  t.regex(await ask(`GET /api/health HTTP/1.1\r\nhost: x\r\n${offer}\r\n`), /^HTTP\/1\.1 200 /)
+  const body = JSON.stringify({ username: 'admin', password: 'a password for tests' })
+  const login = `POST /api/auth/login HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n${offer}\r\n`
+  t.regex(await ask(login + body), /^HTTP\/1\.1 200 [\s\S]*rsm_ses_/)
+  const websocket = 'connection: upgrade\r\nupgrade: websocket\r\n'
+  t.regex(await ask(`GET /api/health HTTP/1.1\r\nhost: x\r\n${websocket}\r\n`), /^HTTP\/1\.1 200 /)
+  t.regex(await ask(`GET /ws/agent/a HTTP/1.1\r\nhost: x\r\n${websocket}\r\n`), /^HTTP\/1\.1 401 /)
+})
