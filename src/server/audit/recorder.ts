@@ -75,7 +75,8 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     })
   }
 
-  // Heartbeats come through here too: what is not audited must not wait for so much as a promise.
+  // Heartbeats come through here too: what is not audited must not wait for so much as a promise. So these hooks take
+  // `done` for that and answer a promise for the rest; Fastify takes either.
   const isAudited = (request: FastifyRequest) => request.routeOptions.config.operation?.audit !== undefined
 
   app.decorateRequest('started', undefined)
@@ -89,10 +90,9 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
       watch(request).envelope = { data: { taskId } }
       return record(request, reply)
     }
-    nameInPath(request, store).then((name) => {
+    return nameInPath(request, store).then((name) => {
       watch(request).name = name
-      done()
-    }, done)
+    })
   })
   app.addHook('preSerialization', (request, reply, payload, done) => {
     if (isAudited(request) || reply.statusCode >= 400) watch(request).envelope = asFields(payload)
@@ -100,6 +100,6 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     if (!isAudited(request) && outcomeOf(reply.statusCode) !== 'REFUSED') return done(null, payload)
-    record(request, reply).then(() => done(null, payload), done)
+    return record(request, reply)
   })
 }
