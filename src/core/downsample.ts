@@ -1,6 +1,6 @@
 import type { Metrics } from './protocol/http/hosts.ts'
 
-type Disk = Metrics['disk'][number]
+type DiskSizes = Omit<Metrics['disk'][number], 'mountPoint'>
 type Averaged = Record<string, number>
 
 /** Disks of one bucket, as in one report: mounts that come and go must not make an answer grow without end. */
@@ -28,12 +28,9 @@ export function createDownsample(range: { from: number; to: number; points: numb
       const at = Date.parse(sample.timestamp)
       if (!(at >= from && at <= to)) return
       const index = Math.min(points - 1, Math.floor((at - from) / width))
-      let bucket = buckets.get(index)
-      if (bucket === undefined) {
-        bucket = newBucket()
-        buckets.set(index, bucket)
-      }
-      addTo(bucket, sample)
+      const bucket = buckets.get(index)
+      if (bucket === undefined) buckets.set(index, newBucket(sample))
+      else addTo(bucket, sample)
     },
     samples() {
       return [...buckets]
@@ -43,64 +40,71 @@ export function createDownsample(range: { from: number; to: number; points: numb
   }
 }
 
-interface Bucket {
-  readonly cpu: Mean
-  readonly memory: Mean
-  readonly network: Mean
-  readonly disks: Map<string, Mean>
-}
-
 /** Running averages, field by field: a sum of what hosts report could overflow. */
-interface Mean {
+interface Mean<Values extends Averaged> {
   count: number
-  values: Averaged
+  readonly values: Values
 }
 
-const newMean = (): Mean => ({ count: 0, values: {} })
-
-function newBucket(): Bucket {
-  return { cpu: newMean(), memory: newMean(), network: newMean(), disks: new Map() }
+interface Bucket {
+  readonly cpu: Mean<Metrics['cpu']>
+  readonly memory: Mean<Metrics['memory']>
+  readonly network: Mean<Metrics['network']>
+  readonly disks: Map<string, Mean<DiskSizes>>
 }
 
-function include(mean: Mean, values: Averaged): void {
-  mean.count += 1
-  const share = 1 / mean.count
-  for (const [name, value] of Object.entries(values))
-    mean.values[name] = (mean.values[name] ?? 0) * (1 - share) + value * share
+function meanOf<Values extends Averaged>(values: Values): Mean<Values> {
+  return { count: 1, values: { ...values } }
+}
+
+function newBucket({ cpu, memory, network, disk }: Metrics): Bucket {
+  const bucket = {
+    cpu: meanOf(cpu),
+    memory: meanOf(memory),
+    network: meanOf(network),
+    disks: new Map<string, Mean<DiskSizes>>(),
+  }
+  addDisks(bucket.disks, disk)
+  return bucket
 }
 
 function addTo(bucket: Bucket, { cpu, memory, network, disk }: Metrics): void {
   include(bucket.cpu, cpu)
   include(bucket.memory, memory)
   include(bucket.network, network)
-  for (const { mountPoint, ...sizes } of disk) {
-    let mean = bucket.disks.get(mountPoint)
-    if (mean === undefined) {
-      if (bucket.disks.size >= mostDisks) continue
-      mean = newMean()
-      bucket.disks.set(mountPoint, mean)
-    }
-    include(mean, sizes)
+  addDisks(bucket.disks, disk)
+}
+
+function addDisks(disks: Bucket['disks'], added: Metrics['disk']): void {
+  for (const { mountPoint, ...sizes } of added) {
+    const mean = disks.get(mountPoint)
+    if (mean !== undefined) include(mean, sizes)
+    else if (disks.size < mostDisks) disks.set(mountPoint, meanOf(sizes))
   }
+}
+
+function include<Values extends Averaged>(mean: Mean<Values>, values: Values): void {
+  mean.count += 1
+  const share = 1 / mean.count
+  const averages: Averaged = mean.values
+  for (const [name, value] of Object.entries(values))
+    averages[name] = (averages[name] ?? 0) * (1 - share) + value * share
 }
 
 function averageOf(bucket: Bucket, at: number): Metrics {
   return {
     timestamp: new Date(at).toISOString(),
-    cpu: rounded<Metrics['cpu']>(bucket.cpu),
-    memory: rounded<Metrics['memory']>(bucket.memory),
-    disk: [...bucket.disks].map(([mountPoint, mean]) => ({
-      mountPoint,
-      ...rounded<Omit<Disk, 'mountPoint'>>(mean),
-    })),
-    network: rounded<Metrics['network']>(bucket.network),
+    cpu: rounded(bucket.cpu),
+    memory: rounded(bucket.memory),
+    disk: [...bucket.disks].map(([mountPoint, mean]) => ({ mountPoint, ...rounded(mean) })),
+    network: rounded(bucket.network),
   }
 }
 
-/** `Shape` is that of the values that went in: averages keep their names. */
-function rounded<Shape>({ values }: Mean): Shape {
-  const whole = Object.entries(values).map(([name, value]) => [name, hundredths(value)])
-  return Object.fromEntries(whole) as Shape
+function rounded<Values extends Averaged>({ values }: Mean<Values>): Values {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, hundredths(value)]),
+  ) as Values
 }
 
 /** Numbers whose hundredths a double can't hold stay as they are. */
