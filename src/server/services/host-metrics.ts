@@ -18,8 +18,9 @@ export async function readHostMetrics(
   const to = query.to === undefined ? now : Date.parse(query.to)
   const asked = query.from === undefined ? to - defaultRange : Date.parse(query.from)
   if (asked > to) throw invalid([{ field: 'from', message: 'must not be after to' }])
+  const oldest = now - keptFor
   // Points are spent on the time of which there is history.
-  const from = Math.min(to, Math.max(asked, now - keptFor))
+  const from = to < oldest ? asked : Math.max(asked, oldest)
   const downsample = createDownsample({ from, to, points: query.points ?? defaultPoints })
   for await (const sample of history.read(id, from, to)) downsample.add(sample)
   return { hostId: id, from: isoTime(from), to: isoTime(to), samples: downsample.samples() }

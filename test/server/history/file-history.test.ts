@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { watch } from 'node:fs'
+import { mkdtempSync, rmdirSync, watch } from 'node:fs'
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -164,6 +165,46 @@ test('a disk that takes nothing keeps samples waiting up to the bound, drops the
     kept.map((_, place) => place - kept.length),
   )
 })
+
+function mountTmpfs(bytes: number): string | null {
+  const directory = mkdtempSync(join(tmpdir(), 'rsm-history-full-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory], { stdio: 'ignore' })
+    return directory
+  } catch {
+    rmdirSync(directory)
+    return null
+  }
+}
+
+const mounted = mountTmpfs(64 * 1024)
+// Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
+const whereMountable = mounted === null ? test.skip : test
+
+whereMountable(
+  'F04 what a full disk refuses waits, is read meanwhile, and is written once there is room',
+  async (t) => {
+    const directory = String(mounted)
+    t.teardown(() => {
+      execFileSync('umount', [directory])
+      rmdirSync(directory)
+    })
+    const { history, warnings } = openHistory(directory)
+    const ballast = join(directory, 'ballast')
+    await writeFile(ballast, Buffer.alloc(44 * 1024))
+    const times = Array.from({ length: 300 }, (_, n) => n)
+    for (const n of times) history.append(1, metrics(iso(start + n)))
+    await history.close()
+    await history.close()
+    t.is(warnings.filter((warning) => warning.includes('can not write')).length, 1)
+    const { size } = await stat(join(directory, '1', '2026-03-10.jsonl'))
+    t.true(size > 0 && size < 25_000, 'a part was written')
+    t.deepEqual([...new Set(timesOf(await readAll(history, 1)))], times)
+    await rm(ballast)
+    await history.close()
+    t.deepEqual([...new Set(timesOf(await readAll(openHistory(directory).history, 1)))], times)
+  },
+)
 
 test('appends are written by themselves after a moment', async (t) => {
   const directory = await directoryFor(t)

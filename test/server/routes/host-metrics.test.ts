@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import type { HostMetrics } from '../../../src/core/protocol/http/hosts.ts'
@@ -66,7 +67,7 @@ test('a range that goes back further than history does begins where history can 
   const { from, to } = await history(server, agent.hostId, '?from=1970-01-01T00:00:00Z')
   t.is(Date.parse(to) - Date.parse(from), 7 * 24 * 60 * minute)
   const past = await history(server, agent.hostId, '?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z')
-  t.like(past, { to: '2001-01-02T00:00:00.000Z', samples: [] })
+  t.like(past, { from: '2001-01-01T00:00:00.000Z', to: '2001-01-02T00:00:00.000Z', samples: [] })
 })
 
 test('a query that makes no sense is a 400 that names the field', async (t) => {
@@ -95,6 +96,22 @@ test('a query that makes no sense is a 400 that names the field', async (t) => {
   const agent = await server.enrol('web2')
   const own = { authorization: `Bearer ${agent.token}` }
   t.is((await server.api('GET', `/api/hosts/${agent.hostId}/metrics`, undefined, own)).status, 403)
+})
+
+test('F04 a full disk for history disturbs neither heartbeats nor reports nor the end of the server', async (t) => {
+  const server = await startTestServer(t)
+  const agent = await server.enrol('web1')
+  const directory = join(server.dataDir, 'metrics', String(agent.hostId))
+  await mkdir(directory, { recursive: true })
+  const days = new Set([Date.now(), Date.now() + minute].map((at) => iso(at).slice(0, 10)))
+  for (const day of days) await symlink('/dev/full', join(directory, `${day}.jsonl`))
+  await report(server, agent, Date.now(), 55)
+  const own = { authorization: `Bearer ${agent.token}` }
+  const beat = { agentId: agent.agentId, status: 'HEALTHY' }
+  t.is((await server.api('POST', '/api/agent/heartbeat', beat, own)).status, 200)
+  t.is((await server.data('GET', `/api/hosts/${agent.hostId}`)).metrics.cpu.usagePercent, 55)
+  await server.stop()
+  t.true(existsSync(join(server.dataDir, 'presence.json')))
 })
 
 test('a host that is deleted takes its history with it', async (t) => {
