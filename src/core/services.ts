@@ -7,6 +7,8 @@ import type {
   EnrollmentCreated,
   Host,
   HostCreate,
+  HostMetrics,
+  HostMetricsQuery,
   HostPatch,
   HostQuery,
 } from './protocol/http/hosts.ts'
@@ -44,6 +46,8 @@ import type { User, UserCreate, UserPatch, UserQuery } from './protocol/http/use
 export interface HostService {
   list(query: HostQuery): Promise<Page<Host>>
   get(id: number): Promise<Host>
+  /** History, thinned out; by default the last 24 hours. `invalid` names `from` when it is after `to`. */
+  metrics(id: number, query: HostMetricsQuery): Promise<HostMetrics>
   create(input: HostCreate): Promise<Host>
   update(id: number, patch: HostPatch): Promise<Host>
   /** Revokes the agent token; its link closes at once (contract §3). `not_found` for a host without one. */

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import type { History } from './history/history.ts'
 import type { Log } from './log.ts'
 import { idempotencyLife } from './services/start-task.ts'
 import type { Store } from './store/store.ts'
@@ -7,8 +8,8 @@ const interval = 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 500
 
-/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys. */
-export function createHousekeeping(store: Store, clock: Clock, log: Log): { stop(): void } {
+/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old metrics. */
+export function createHousekeeping(store: Store, history: History, clock: Clock, log: Log): { stop(): void } {
   async function sweep(): Promise<void> {
     const now = clock.now()
     const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []
@@ -25,6 +26,9 @@ export function createHousekeeping(store: Store, clock: Clock, log: Log): { stop
   }
   const timer = setInterval(() => {
     sweep().catch((error: unknown) => log.warn({ err: error }, 'could not remove what has expired'))
+    history
+      .sweep(clock.now())
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
   }, interval)
   timer.unref()
   return { stop: () => clearInterval(timer) }

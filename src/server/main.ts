@@ -14,6 +14,7 @@ import { sha256 } from './digest.ts'
 import { createArchive } from './engine/archive.ts'
 import { createEngine } from './engine/engine.ts'
 import { createFirstUser } from './first-user.ts'
+import { createFileHistory } from './history/file-history.ts'
 import { createHousekeeping } from './housekeeping.ts'
 import { createHub } from './hub/hub.ts'
 import { loadKeys } from './keys.ts'
@@ -131,6 +132,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     clock,
     log,
   })
+  const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
   const tasks = join(path, 'tasks')
   const outputs = createFileOutputs(tasks, bus, onFatal, metrics.outputSynced)
   const engine = createEngine({
@@ -150,6 +152,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     store,
     fleet,
     presence,
+    history,
     engine,
     outputs,
     bus,
@@ -196,7 +199,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       metricsOpen: options.metricsOpen === true,
     })
   })
-  const housekeeping = createHousekeeping(store, clock, log)
+  const housekeeping = createHousekeeping(store, history, clock, log)
   const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
@@ -231,6 +234,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await stepping
     await outputs.close()
     await presence.close()
+    await history.close()
     events.stop()
     await refusals.close()
     await events.record('server.stop', server, 'SUCCESS', { pid: process.pid })

@@ -15,6 +15,19 @@ export function parseDuration(text: string): number {
   return parts.reduce((sum, part) => sum + Number(part[1]) * (units[part[2] ?? ''] ?? 1), 0)
 }
 
+const moment = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/
+
+/** The time in UTC of `2026-11-21 03:25`, as this program shows times; without an offset it is local, or UTC with `utc`. */
+export function parseTime(option: string, text: string, utc: boolean): string {
+  const [, day = '', time = '00:00', zone = utc ? 'Z' : ''] = moment.exec(text) ?? []
+  const date = new Date(`${day}T${time}${zone}`)
+  if (Number.isNaN(date.getTime()))
+    throw new RsmError('usage', `${option} takes a time, not ${text}`, {
+      hint: `for example: ${option} '2026-11-21 03:25', ${option} 2026-11-21T02:25:00Z`,
+    })
+  return date.toISOString()
+}
+
 /** `KEY=VALUE` words as an object; the value may be empty and may hold `=`. */
 export function parsePairs(option: string, words: readonly string[]): Record<string, string> {
   return Object.fromEntries(

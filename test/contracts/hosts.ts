@@ -61,6 +61,16 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
     t.true((await make(services, 'web1')).id > id)
   })
 
+  test(`${name} hosts: history is of the last 24 hours unless a range is asked for, which must not end before it begins`, async (t) => {
+    const services = await open(t)
+    const { id } = await make(services, 'web1')
+    const { from, to, ...rest } = await services.hosts.metrics(id, {})
+    t.deepEqual(rest, { hostId: id, samples: [] })
+    t.is(Date.parse(to) - Date.parse(from), 24 * 3600_000)
+    t.deepEqual(await rejects(t, 'invalid', services.hosts.metrics(id, { from: to, to: from })), ['from'])
+    await rejects(t, 'not_found', services.hosts.metrics(id + 1, {}))
+  })
+
   test(`${name} hosts: a removed host leaves its clusters`, async (t) => {
     const services = await open(t)
     const hosts = await Promise.all(['a', 'b'].map((hostname) => make(services, hostname)))

@@ -9,6 +9,7 @@ import { systemClock as clock, isoTime } from '../../src/server/clock.ts'
 import { createArchive } from '../../src/server/engine/archive.ts'
 import { createEngine, type Engine } from '../../src/server/engine/engine.ts'
 import { createFirstUser } from '../../src/server/first-user.ts'
+import { createFileHistory } from '../../src/server/history/file-history.ts'
 import { loadKeys } from '../../src/server/keys.ts'
 import { createLog } from '../../src/server/log.ts'
 import { createFileOutputs } from '../../src/server/outputs/file-outputs.ts'
@@ -61,6 +62,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     clock,
     log,
   })
+  const history = createFileHistory({ directory: join(directory, 'metrics'), clock, log })
   const tasks = join(directory, 'tasks')
   const outputs = createFileOutputs(tasks, bus, onFatal)
   const archive = createArchive(tasks)
@@ -76,12 +78,13 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     return id
   })
   const versions = createScriptVersions(join(directory, 'scripts'))
-  const parts = { store, fleet, presence, engine, outputs, bus, versions, keys, passwords, clock }
+  const parts = { store, fleet, presence, history, engine, outputs, bus, versions, keys, passwords, clock }
   const context = createContext(parts)
   t.teardown(async () => {
     await engine.stop()
     await outputs.close()
     await presence.close()
+    await history.close()
     await store.close()
     await rm(directory, { recursive: true, force: true })
   })

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import { parseBatchSize, parseDuration, parsePairs, parseStrategy } from '../../src/ui/values.ts'
+import { parseBatchSize, parseDuration, parsePairs, parseStrategy, parseTime } from '../../src/ui/values.ts'
 
 for (const [text, seconds] of [
   ['90', 90],
@@ -34,3 +34,21 @@ test('a strategy may be written in any case', (t) => {
   t.is(parseStrategy('Rolling'), 'ROLLING')
   t.throws(() => parseStrategy('random'), { instanceOf: RsmError })
 })
+
+for (const [text, time] of [
+  ['2026-11-21T02:25:15.250Z', '2026-11-21T02:25:15.250Z'],
+  ['2026-11-21 03:25:15+01:00', '2026-11-21T02:25:15.000Z'],
+  ['2026-11-21 02:25', '2026-11-21T02:25:00.000Z'],
+  ['2026-11-21', '2026-11-21T00:00:00.000Z'],
+] as const)
+  test(`the time ${text} is ${time} where times are in UTC`, (t) =>
+    t.is(parseTime('--from', text, true), time))
+
+test('a time without an offset is local', (t) => {
+  t.is(parseTime('--from', '2026-11-21 02:25', false), new Date(2026, 10, 21, 2, 25).toISOString())
+})
+
+for (const text of ['', 'yesterday', '2026-13-01', '2026-11-21 25:00', '1h', '21.11.2026'])
+  test(`"${text}" is no time`, (t) => {
+    t.throws(() => parseTime('--from', text, true), { instanceOf: RsmError, message: /--from/ })
+  })

@@ -1,6 +1,13 @@
 import { Type } from 'typebox'
 import { Closed, IdOnly, PageOf } from '../../core/protocol/http/common.ts'
-import { Host, HostCreate, HostPatch, HostQuery } from '../../core/protocol/http/hosts.ts'
+import {
+  Host,
+  HostCreate,
+  HostMetrics,
+  HostMetricsQuery,
+  HostPatch,
+  HostQuery,
+} from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
 import { operation } from './operation.ts'
@@ -46,6 +53,19 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
     '/api/hosts/:id',
     operation({ id: 'getHost', tag, summary: 'Read a host', allow: read, exists, answer: Host }),
     (request) => services(userOf(request)).hosts.get(idOf(request)),
+  )
+  app.get(
+    '/api/hosts/:id/metrics',
+    operation({
+      id: 'getHostMetrics',
+      tag,
+      summary: "Read a host's metrics of up to 7 days, down-sampled",
+      allow: read,
+      exists,
+      query: HostMetricsQuery,
+      answer: HostMetrics,
+    }),
+    (request) => services(userOf(request)).hosts.metrics(idOf(request), request.query),
   )
   app.patch(
     '/api/hosts/:id',

@@ -28,7 +28,7 @@ export interface AgentService {
 }
 
 export function createAgents(context: Context, settings: AgentSettings): AgentService {
-  const { presence, engine, clock, keys, bus } = context
+  const { presence, history, engine, clock, keys, bus } = context
   const { heartbeatInterval, metricsInterval } = settings
   const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
   /** Differs whenever an agent should ask for its configuration anew. */
@@ -72,6 +72,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     metrics(caller, { agentId, ...metrics }) {
       const hostId = hostOf(caller, agentId)
       presence.metrics(hostId, metrics)
+      history.append(hostId, metrics)
       return ack(hostId)
     },
     config(caller, agentId) {

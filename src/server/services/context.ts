@@ -2,6 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Bus } from '../bus.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { History } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Passwords } from '../passwords.ts'
@@ -15,6 +16,7 @@ export interface Context {
   store: Store
   fleet: Fleet
   presence: Presence
+  history: History
   engine: Engine
   outputs: Outputs
   bus: Bus

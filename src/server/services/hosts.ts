@@ -5,13 +5,14 @@ import { isFinal } from '../../core/task-state.ts'
 import type { HostRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 import { notFound } from './context.ts'
+import { readHostMetrics } from './host-metrics.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 
 const defaultPort = 22
 
 export function createHosts(context: Context): HostService {
-  const { store, fleet, keys, engine, presence, bus } = context
+  const { store, fleet, keys, engine, presence, history, bus } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
@@ -67,6 +68,8 @@ export function createHosts(context: Context): HostService {
       if (!record) throw notFound('host', id)
       return show(record)
     },
+
+    metrics: (id, query) => readHostMetrics(context, id, query),
 
     async create(input) {
       const at = context.time()
@@ -139,6 +142,7 @@ export function createHosts(context: Context): HostService {
         return current
       })
       presence.forget(id)
+      await history.forget(id)
       if (removed.agent)
         bus.publish('agentRevoked', removed.agent.agentId, { agentId: removed.agent.agentId })
       bus.publish('host', id, { hostId: id })

@@ -24,6 +24,7 @@ const table: Record<string, Right> = {
   'GET /api/hosts': 'read',
   'POST /api/hosts': 'change',
   'GET /api/hosts/:id': 'read',
+  'GET /api/hosts/:id/metrics': 'read',
   'PATCH /api/hosts/:id': 'change',
   'DELETE /api/hosts/:id': 'change',
   'DELETE /api/hosts/:id/agent': 'administer',

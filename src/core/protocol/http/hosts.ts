@@ -88,6 +88,28 @@ export const Metrics = Type.Object({
 })
 export type Metrics = Static<typeof Metrics>
 
+export const defaultPoints = 300
+
+/** `from` and `to` default to the last 24 hours; the answer has at most `points` samples. */
+export const HostMetricsQuery = Closed({
+  from: Type.Optional(Time),
+  to: Type.Optional(Time),
+  points: Type.Optional(Type.Integer({ minimum: 1, maximum: 2000, default: defaultPoints })),
+})
+export type HostMetricsQuery = Static<typeof HostMetricsQuery>
+
+/**
+ * Ascending averages of equal parts of the range, each at the start of its part; parts without reports are left out.
+ * `from` is later than asked for where history does not reach back so far.
+ */
+export const HostMetrics = Type.Object({
+  hostId: Id,
+  from: Time,
+  to: Time,
+  samples: Type.Array(Metrics),
+})
+export type HostMetrics = Static<typeof HostMetrics>
+
 export const agentStatuses = ['HEALTHY', 'DEGRADED', 'UNHEALTHY'] as const
 export const AgentStatus = Type.Enum([...agentStatuses])
 export type AgentStatus = Static<typeof AgentStatus>

@@ -1,0 +1,71 @@
+import { string } from '@oclif/core/args'
+import { integer, string as text } from '@oclif/core/flags'
+import { findHost } from '../../client/names.ts'
+import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showTime } from '../../ui/time.ts'
+import { parseDuration, parseTime } from '../../ui/values.ts'
+
+/** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */
+const pointsForPeople = 2000
+
+/** What to check when there is nothing, in one sentence. */
+function advice({ agent, hostname, status }: Host): string {
+  if (agent === null) return `no agent has joined it: rsm hosts join --replace ${hostname}`
+  if (status === 'OFFLINE') return `it is OFFLINE: rsm hosts doctor ${hostname}`
+  return 'its agent reports every metrics interval, 60 s by default, and what is older than 7 days is gone: try again soon, or --since 7d'
+}
+
+export default class HostsMetrics extends BaseCommand {
+  static override summary = "Show a host's metrics over time: cpu, load, memory, disks, network"
+  static override description =
+    'A line for each measure: lowest, average, highest and last value, and its course. Percentages are drawn from 0 to 100, the rest from 0 to the highest value. Up to 7 days are kept.'
+  static override examples = [
+    '$ rsm hosts metrics web1',
+    '$ rsm hosts metrics web1 --since 2h',
+    "$ rsm hosts metrics web1 --from '2026-11-20 22:00' --to '2026-11-21 06:00'",
+    '$ rsm hosts metrics web1 --since 7d --points 168 --json',
+  ]
+  static override args = {
+    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
+  }
+  static override flags = {
+    since: text({ helpValue: 'TIME', exclusive: ['from'], description: 'how far back, 24h by default' }),
+    from: text({ helpValue: 'WHEN', description: 'from this time on' }),
+    to: text({ helpValue: 'WHEN', description: 'up to this time, now by default' }),
+    points: integer({
+      min: 1,
+      max: 2000,
+      helpValue: 'N',
+      description: 'average into at most so many samples',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsMetrics)
+    this.globals = flags
+    const query: HostMetricsQuery = {}
+    if (flags.to !== undefined) query.to = parseTime('--to', flags.to, flags.utc)
+    if (flags.from !== undefined) query.from = parseTime('--from', flags.from, flags.utc)
+    if (flags.since !== undefined)
+      query.from = new Date(Math.max(0, Date.now() - parseDuration(flags.since) * 1000)).toISOString()
+    if (flags.points !== undefined) query.points = flags.points
+    else if (!flags.json) query.points = pointsForPeople
+    const client = await this.client()
+    const host = await findHost(client, args.host)
+    const history = await client.hosts.metrics(host.id, query)
+    if (history.samples.length === 0) this.#saidNone(host, history)
+    else if (!flags.json) {
+      const { renderMetrics } = await import('../../ui/metrics-view.ts')
+      const { hostname } = host
+      this.print(`${hostname}, ${showTime(history.from, flags.utc)} to ${showTime(history.to, flags.utc)}`)
+      this.print(renderMetrics(history))
+    }
+    return history
+  }
+
+  #saidNone(host: Host, { from, to }: HostMetrics): void {
+    const range = `${showTime(from, this.globals.utc)} to ${showTime(to, this.globals.utc)}`
+    this.notice(`no metrics of ${host.hostname} from ${range}; ${advice(host)}`)
+  }
+}

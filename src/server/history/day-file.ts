@@ -1,0 +1,75 @@
+import { closeSync, createReadStream, fstatSync, open, write } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+
+const openFile = promisify(open)
+const writeFile = promisify(write)
+
+/** One host's day: 450,000 samples. What one agent sends can not fill the disk of all. */
+const largestFile = 64 * 1024 * 1024
+/** Twice what a report can hold (contract §1: bodies of 2 MiB): a file of no lines must not be taken into memory. */
+const longestLine = 4 * 1024 * 1024
+const dayMilliseconds = 24 * 3600_000
+const name = /^(\d{4}-\d\d-\d\d)\.jsonl$/
+
+/** The file of the UTC day of a time. */
+export function dayFileOf(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 10)}.jsonl`
+}
+
+/** When the day of a file ends, in milliseconds since the epoch; null for a file that is not ours. */
+export function endOfDay(file: string): number | null {
+  const day = name.exec(file)?.[1]
+  return day === undefined ? null : Date.parse(day) + dayMilliseconds
+}
+
+/**
+ * Each line begins, not ends, with a line feed: what a crash or a full disk tore can't swallow the line that follows.
+ * False, and nothing written, when the file has grown as far as it may.
+ *
+ * Only what may wait for the disk goes through libuv's threads: with a file for each of thousands of hosts, those trips are
+ * most of the cost.
+ */
+export async function appendLines(path: string, lines: readonly string[]): Promise<boolean> {
+  const descriptor = await openToAppend(path)
+  try {
+    if (fstatSync(descriptor).size >= largestFile) return false
+    let rest = Buffer.from(lines.map((line) => `\n${line}`).join(''))
+    while (rest.length > 0) rest = rest.subarray((await writeFile(descriptor, rest)).bytesWritten)
+    return true
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+async function openToAppend(path: string): Promise<number> {
+  try {
+    return await openFile(path, 'a', 0o600)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    return openFile(path, 'a', 0o600)
+  }
+}
+
+/** None for a file that is not there. Split here, as readline also breaks at characters that JSON leaves as they are. */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  let rest = ''
+  try {
+    for await (const piece of createReadStream(path, { encoding: 'utf8' })) {
+      const [end = '', ...begun] = String(piece).split('\n')
+      const lines = [rest + end, ...begun]
+      rest = lines.pop() ?? ''
+      if (rest.length > longestLine) rest = ''
+      yield* lines
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  yield rest
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}
