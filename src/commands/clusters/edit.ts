@@ -4,7 +4,7 @@ import { findCluster } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { memberFlags, readMembers } from '../../ui/member-flags.ts'
+import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 
 export default class ClustersEdit extends BaseCommand {
   static override summary = 'Change the name, description or members of a cluster'

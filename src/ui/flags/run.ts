@@ -1,8 +1,8 @@
 import { boolean, string } from '@oclif/core/flags'
-import { RsmError } from '../core/errors.ts'
-import type { ExecutionOptions } from '../core/protocol/http/tasks.ts'
-import { ask } from './prompt.ts'
-import { parseBatchSize, parseDuration, parseMaxFailures, parsePairs, parseStrategy } from './values.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
+import { ask } from '../prompt.ts'
+import { parseBatchSize, parseDuration, parseMaxFailures, parsePairs, parseStrategy } from '../values.ts'
 
 const run = { helpGroup: 'RUN' } as const
 const output = { helpGroup: 'OUTPUT' } as const
