@@ -4,6 +4,7 @@ import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/ta
 import { RsmError } from '../../core/errors.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { confirm } from '../prompt.ts'
@@ -70,12 +71,7 @@ export abstract class RunCommand extends TaskCommand {
       this.print(started.taskId)
       return started
     }
-    const show = {
-      grouped: flags.grouped || flags.output === 'grouped',
-      prefix: !flags['no-prefix'],
-      raw: flags.raw,
-    }
-    return this.follow(client, start, show, deadline)
+    return this.follow(client, start, readShowOptions(flags), deadline)
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
