@@ -13,7 +13,6 @@ export default class HostsList extends BaseCommand {
     hosts: string({ char: 'w', helpValue: 'SELECTOR', description: 'only these hosts' }),
     status: string({
       options: ['ONLINE', 'OFFLINE', 'WARNING'],
-      parse: async (text) => text.toUpperCase(),
       description: 'only in this state',
     }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),

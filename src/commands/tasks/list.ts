@@ -18,7 +18,6 @@ export default class TasksList extends BaseCommand {
   static override flags = {
     status: string({
       options: ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'],
-      parse: async (text) => text.toUpperCase(),
       description: 'only in this state',
     }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only that ran on this host' }),

@@ -18,7 +18,6 @@ export default class TokensAdd extends BaseCommand {
   static override flags = {
     role: string({
       options: ['VIEWER', 'OPERATOR', 'ADMIN'],
-      parse: async (text) => text.toUpperCase(),
       description: 'what it may do: yours by default, never more',
     }),
     expires: string({

@@ -21,7 +21,6 @@ export default class UsersEdit extends BaseCommand {
   static override flags = {
     role: string({
       options: ['VIEWER', 'OPERATOR', 'ADMIN'],
-      parse: async (text) => text.toUpperCase(),
       description: 'what the user may do',
     }),
     email: string({ description: "e-mail address; '' takes it away" }),
@@ -39,7 +38,7 @@ export default class UsersEdit extends BaseCommand {
     if (flags.role !== undefined) patch.role = flags.role as NonNullable<UserPatch['role']>
     if (flags.email !== undefined) patch.email = flags.email === '' ? null : flags.email
     if (flags.username !== undefined) patch.username = flags.username
-    if (flags.enable || flags.disable) patch.enabled = flags.enable
+    if (flags.enable || flags.disable) patch.enabled = !flags.disable
     const newPassword = flags.password || flags['password-stdin']
     if (!newPassword) refuseEmpty(patch, 'users edit')
     const client = await this.client()

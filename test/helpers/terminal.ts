@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { cleanEnv } from '../fixtures/rsm.ts'
+
+const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
+
+/** The real binary with a terminal of its own, which script(1) makes; `shown` is all that the terminal shows. */
+export async function runOnTerminal(
+  argv: readonly string[],
+  home: string,
+  env: Record<string, string>,
+): Promise<{ exit: number | null; shown: string }> {
+  const command = [process.execPath, resolve('bin/run.js'), ...argv].map(quoted).join(' ')
+  const child = spawn('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
+    env: cleanEnv(home, { TERM: 'dumb', SHELL: '/bin/sh', ...env }),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  let shown = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    shown += text
+  })
+  const [exit] = (await once(child, 'close')) as [number | null]
+  return { exit, shown }
+}
