@@ -6,8 +6,9 @@ import type { Script, ScriptVersionSummary } from '../../src/core/protocol/http/
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/command-line.ts'
 import { startTestServer } from '../helpers/server.ts'
-import { runOnTerminal } from '../helpers/terminal.ts'
+import { hasTerminal, runOnTerminal } from '../helpers/terminal.ts'
 
+const onTerminal = hasTerminal ? test : test.skip
 const deploy = { name: 'deploy', type: 'BASH', content: 'echo one\n', tags: ['a'], category: 'web' }
 
 test('scripts edit changes what is said; --file reads a file or stdin', async (t) => {
@@ -95,17 +96,20 @@ async function editor(t: ExecutionContext, shell: string) {
   }
 }
 
-test('scripts edit opens the editor on a private file, stores what was saved and removes the file', async (t) => {
-  const { edit, script, left, home } = await editor(t, 'echo "echo two" >> "$1"')
-  const ran = await edit()
-  t.is(ran.exit, 0, ran.shown)
-  t.regex(ran.shown, /changed deploy \(version 2\)/)
-  t.is((await script()).content, 'echo one\necho two\n')
-  t.regex(readFileSync(join(home, 'seen'), 'utf8'), /^600 .*\/deploy\.sh\n$/)
-  t.deepEqual(left(), [])
-})
+onTerminal(
+  'scripts edit opens the editor on a private file, stores what was saved and removes the file',
+  async (t) => {
+    const { edit, script, left, home } = await editor(t, 'echo "echo two" >> "$1"')
+    const ran = await edit()
+    t.is(ran.exit, 0, ran.shown)
+    t.regex(ran.shown, /changed deploy \(version 2\)/)
+    t.is((await script()).content, 'echo one\necho two\n')
+    t.regex(readFileSync(join(home, 'seen'), 'utf8'), /^600 .*\/deploy\.sh\n$/)
+    t.deepEqual(left(), [])
+  },
+)
 
-test('VISUAL goes before EDITOR and may hold options', async (t) => {
+onTerminal('VISUAL goes before EDITOR and may hold options', async (t) => {
   const { edit, script, home } = await editor(t, '')
   const ran = await edit({ VISUAL: `sed -i s/one/visual/`, EDITOR: 'false' })
   t.is(ran.exit, 0, ran.shown)
@@ -113,30 +117,36 @@ test('VISUAL goes before EDITOR and may hold options', async (t) => {
   t.false(existsSync(join(home, 'seen')))
 })
 
-test('an unchanged text makes no new version; an editor that fails changes nothing, exit 6', async (t) => {
-  const { edit, script, left } = await editor(t, '')
-  const ran = await edit()
-  t.is(ran.exit, 0)
-  t.regex(ran.shown, /deploy is unchanged: no new version/)
-  const failed = await edit({ EDITOR: 'sh -c \'echo lost > "$1"; exit 3\' x' })
-  t.is(failed.exit, 6, failed.shown)
-  t.regex(failed.shown, /ended with exit 3; nothing was changed/)
-  t.is((await script()).version, 1)
-  t.deepEqual(left(), [])
-})
+onTerminal(
+  'an unchanged text makes no new version; an editor that fails changes nothing, exit 6',
+  async (t) => {
+    const { edit, script, left } = await editor(t, '')
+    const ran = await edit()
+    t.is(ran.exit, 0)
+    t.regex(ran.shown, /deploy is unchanged: no new version/)
+    const failed = await edit({ EDITOR: 'sh -c \'echo lost > "$1"; exit 3\' x' })
+    t.is(failed.exit, 6, failed.shown)
+    t.regex(failed.shown, /ended with exit 3; nothing was changed/)
+    t.is((await script()).version, 1)
+    t.deepEqual(left(), [])
+  },
+)
 
-test('a script that was changed meanwhile is not overwritten; the text is kept and the error says where', async (t) => {
-  const { edit, script, server } = await editor(
-    t,
-    `echo mine > "$1"
+onTerminal(
+  'a script that was changed meanwhile is not overwritten; the text is kept and the error says where',
+  async (t) => {
+    const { edit, script, server } = await editor(
+      t,
+      `echo mine > "$1"
     curl -sf -X PATCH "$RSM_URL/api/scripts/1" -H "authorization: Bearer $RSM_TOKEN" \\
       -H 'content-type: application/json' -d '{"content":"echo theirs"}' > /dev/null`,
-  )
-  const ran = await edit()
-  t.is(ran.exit, 6, ran.shown)
-  t.regex(ran.shown, /deploy was changed meanwhile: it has version 2 now/)
-  const [, path = ''] = /--file (\S+)/.exec(ran.shown) ?? []
-  t.is(readFileSync(path, 'utf8'), 'mine\n')
-  t.is((await script()).content, 'echo theirs')
-  t.is((await commandLine(t, server)(['scripts', 'edit', 'deploy', '--file', path])).exit, 0)
-})
+    )
+    const ran = await edit()
+    t.is(ran.exit, 6, ran.shown)
+    t.regex(ran.shown, /deploy was changed meanwhile: it has version 2 now/)
+    const [, path = ''] = /--file (\S+)/.exec(ran.shown) ?? []
+    t.is(readFileSync(path, 'utf8'), 'mine\n')
+    t.is((await script()).content, 'echo theirs')
+    t.is((await commandLine(t, server)(['scripts', 'edit', 'deploy', '--file', path])).exit, 0)
+  },
+)

@@ -5,7 +5,9 @@ import { commandLine, viewerToken } from '../helpers/command-line.ts'
 import { ScriptedAgent } from '../helpers/scripted-agent.ts'
 import { startTestServer } from '../helpers/server.ts'
 import { finished, startTask } from '../helpers/tasks.ts'
-import { runOnTerminal } from '../helpers/terminal.ts'
+import { hasTerminal, runOnTerminal } from '../helpers/terminal.ts'
+
+const onTerminal = hasTerminal ? test : test.skip
 
 /** A task that has failed on web2, the second of its two hosts; `exits` says how every later run there ends. */
 async function failedTask(t: ExecutionContext, options: Record<string, unknown> = {}) {
@@ -67,7 +69,7 @@ test('secret params of a retry come from the environment only where they are nam
   t.false((named.stdout + named.stderr).includes('second'))
 })
 
-test('on a terminal the secret params of a retry are asked, without echo', async (t) => {
+onTerminal('on a terminal the secret params of a retry are asked, without echo', async (t) => {
   const { taskId, server, secrets } = await failedTask(t, { secretParams: { DB_PASSWORD: 'first' } })
   const env = { RSM_URL: server.url, RSM_TOKEN: server.token, DB_PASSWORD: 'unasked' }
   const ran = await runOnTerminal(['tasks', 'retry', taskId], temporaryDirectory(t), env, [

@@ -1,7 +1,10 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { cleanEnv } from '../fixtures/rsm.ts'
+
+/** False where there is no script(1): tests that need a terminal are skipped there (2026-11-21). */
+export const hasTerminal = spawnSync('script', ['--version']).status === 0
 
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`
 
