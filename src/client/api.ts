@@ -10,7 +10,7 @@ interface CallOptions {
   readonly query?: object
   readonly body?: unknown
   readonly headers?: Record<string, string>
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** The call may be repeated when its answer was lost: it is idempotent by its key. */
   readonly repeatable?: boolean
 }

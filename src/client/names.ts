@@ -2,34 +2,71 @@ import { RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
 import type { Cluster } from '../core/protocol/http/clusters.ts'
 import type { Page } from '../core/protocol/http/common.ts'
-import type { Host } from '../core/protocol/http/hosts.ts'
+import type { Enrollment, Host } from '../core/protocol/http/hosts.ts'
 import type { Script } from '../core/protocol/http/scripts.ts'
+import type { Token } from '../core/protocol/http/tokens.ts'
+import type { User } from '../core/protocol/http/users.ts'
 import type { Services } from '../core/services.ts'
 import { allPages } from './pages.ts'
 
 type Lister<T> = (query: { page: number; size: number }) => Promise<Page<T>>
 
-/** The one with this name (case is ignored), else with this id; `not_found` names the nearest. */
-async function findNamed<T extends { id: number; name: string }>(
-  kind: string,
+/** How a noun is called: in messages, by its command topic, and each of its kind by name. */
+interface Naming<T> {
+  readonly noun: string
+  readonly topic: string
+  readonly nameOf: (each: T) => string | null
+}
+
+/** The only one with this name (case is ignored), else the one with this id; `not_found` names the nearest. */
+async function findNamed<T extends { id: number }>(
+  { noun, topic, nameOf }: Naming<T>,
   wanted: string,
   list: Lister<T>,
 ): Promise<T> {
   const { content } = await allPages(list, {})
-  const found =
-    content.find((each) => each.name.toLowerCase() === wanted.toLowerCase()) ??
-    content.find((each) => String(each.id) === wanted)
+  const named = content.filter((each) => nameOf(each)?.toLowerCase() === wanted.toLowerCase())
+  if (named.length > 1) {
+    const ids = named.map(({ id }) => id).join(', ')
+    throw new RsmError('usage', `${named.length} ${noun}s have the name ${wanted}`, {
+      hint: `say which by its id: ${ids} (rsm ${topic} list)`,
+    })
+  }
+  const found = named[0] ?? content.find((each) => String(each.id) === wanted)
   if (found !== undefined) return found
-  const names = content.map((each) => each.name)
-  throw new RsmError('not_found', unknownName(kind, wanted, names), { hint: `rsm ${kind}s list` })
+  const names = content.flatMap((each) => nameOf(each) ?? [])
+  throw new RsmError('not_found', unknownName(noun, wanted, names), { hint: `rsm ${topic} list` })
 }
 
 export function findCluster(services: Pick<Services, 'clusters'>, name: string): Promise<Cluster> {
-  return findNamed('cluster', name, (query) => services.clusters.list(query))
+  const naming = { noun: 'cluster', topic: 'clusters', nameOf: (cluster: Cluster) => cluster.name }
+  return findNamed(naming, name, (query) => services.clusters.list(query))
 }
 
 export function findScript(services: Pick<Services, 'scripts'>, name: string): Promise<Script> {
-  return findNamed('script', name, (query) => services.scripts.list(query))
+  const naming = { noun: 'script', topic: 'scripts', nameOf: (script: Script) => script.name }
+  return findNamed(naming, name, (query) => services.scripts.list(query))
+}
+
+export function findUser(services: Pick<Services, 'users'>, name: string): Promise<User> {
+  const naming = { noun: 'user', topic: 'users', nameOf: (user: User) => user.username }
+  return findNamed(naming, name, (query) => services.users.list(query))
+}
+
+/** One of the caller's own; names of tokens need not be unique: then `usage` lists the ids. */
+export function findToken(services: Pick<Services, 'tokens'>, name: string): Promise<Token> {
+  const naming = { noun: 'token', topic: 'tokens', nameOf: (token: Token) => token.name }
+  return findNamed(naming, name, (query) => services.tokens.list(query))
+}
+
+/** Names of enrolment tokens need not be unique either. */
+export function findEnrollment(services: Pick<Services, 'enrollments'>, name: string): Promise<Enrollment> {
+  const naming = {
+    noun: 'enrolment token',
+    topic: 'enrollments',
+    nameOf: (enrollment: Enrollment) => enrollment.name,
+  }
+  return findNamed(naming, name, (query) => services.enrollments.list(query))
 }
 
 /** The one host of this name; `@id:17` names it by its id. */

@@ -4,11 +4,11 @@ import { findScript } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { splitOptions } from '../ui/argv.ts'
 import { BaseCommand } from '../ui/base-command.ts'
-import { RunCommand, type Runnable } from '../ui/run-command.ts'
-import { runFlags } from '../ui/run-flags.ts'
+import { runFlags } from '../ui/flags/run.ts'
+import { targetFlags } from '../ui/flags/targets.ts'
 import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/script-file.ts'
 import { stdinReader } from '../ui/stdin.ts'
-import { targetFlags } from '../ui/target-flags.ts'
+import { RunCommand, type Runnable } from '../ui/task/run-command.ts'
 
 /** The text that the command line itself brings; undefined where it names a stored script. */
 async function readOwnText(

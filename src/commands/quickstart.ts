@@ -11,7 +11,7 @@ import { stateDirectory } from '../ui/directories.ts'
 import { ownCommand } from '../ui/own-command.ts'
 import { quickstartPassword } from '../ui/quickstart-password.ts'
 import { withSpinner } from '../ui/spinner.ts'
-import { TaskCommand } from '../ui/task-command.ts'
+import { TaskCommand } from '../ui/task/task-command.ts'
 import { aborted, endSoon, stopSignal } from '../ui/until-stopped.ts'
 
 const firstCommand = 'echo "hello from $(hostname)"; uname -sr; uptime'

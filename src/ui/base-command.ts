@@ -1,8 +1,10 @@
 import { Command } from '@oclif/core/command'
 import { boolean, string } from '@oclif/core/flags'
+import type { Input, ParserOutput } from '@oclif/core/interfaces'
 import { type Client, openClient } from '../client/client.ts'
 import { type ChosenServer, Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
+import { anyCase } from './flags/any-case.ts'
 import { isWatched } from './terminal.ts'
 
 const helpGroup = 'GLOBAL'
@@ -18,6 +20,8 @@ export interface GlobalFlags {
   readonly quiet: boolean
   readonly utc: boolean
 }
+
+type Values = Record<string, unknown>
 
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
 export abstract class BaseCommand extends Command {
@@ -45,6 +49,16 @@ export abstract class BaseCommand extends Command {
   }
 
   protected globals: GlobalFlags = { json: false, quiet: false, utc: false }
+
+  protected override parse<F extends Values, B extends Values, A extends Values>(
+    options: Input<F, B, A>,
+    argv?: string[],
+  ): Promise<ParserOutput<F, B, A>> {
+    if (options.flags === undefined) return super.parse(options, argv)
+    // A command inherits its base flags: a copy alone would leave them behind.
+    const inherited = options.baseFlags === undefined ? {} : { baseFlags: options.baseFlags }
+    return super.parse({ ...options, ...inherited, flags: anyCase(options.flags) }, argv)
+  }
 
   /** What is printed for people; with `--json` nothing but the data is. */
   protected print(text: string): void {

@@ -2,17 +2,19 @@ import type { Host } from '../core/protocol/http/hosts.ts'
 import type { Column } from './table.ts'
 import { showTime } from './time.ts'
 
-const tags = (host: Host) =>
-  Object.entries(host.tags)
+/** `role=web,zone=a`, as `-t` takes them. */
+export function showTags(tags: Host['tags']): string {
+  return Object.entries(tags)
     .map(([key, value]) => `${key}=${value}`)
     .join(',')
+}
 
 export const hostColumns: readonly Column<Host>[] = [
   { heading: 'ID', value: (host) => host.id },
   { heading: 'HOSTNAME', value: (host) => host.hostname },
   { heading: 'STATUS', value: (host) => host.status },
   { heading: 'IP', value: (host) => host.ip },
-  { heading: 'TAGS', value: tags },
+  { heading: 'TAGS', value: (host) => showTags(host.tags) },
   { heading: 'REASON', value: (host) => host.statusReason ?? '' },
 ]
 
@@ -42,7 +44,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
     hostname: host.hostname,
     status: host.statusReason === null ? host.status : `${host.status}: ${host.statusReason}`,
     ip: host.ip,
-    tags: tags(host),
+    tags: showTags(host.tags),
     ssh: `${host.username ?? ''}${host.username === null ? '' : '@'}${host.ip}:${host.sshPort} (${host.authType})`,
     system: system === null ? null : `${system.os}, ${system.kernel}, ${system.arch}`,
     size:

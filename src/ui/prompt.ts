@@ -25,9 +25,10 @@ export async function ask(
   const { input, fd } = openTerminal(options.instead)
   const hidden = options.hidden === true
   let answer = ''
-  writeSync(fd, question)
-  // Raw mode for secrets only: elsewhere the terminal's own line editing serves better.
+  // Raw mode for secrets only: elsewhere the terminal's own line editing serves better. Before the question, so that an
+  // answer that comes at once is not shown.
   if (hidden) input.setRawMode(true)
+  writeSync(fd, question)
   const interrupted = () => new RsmError('interrupted', 'interrupted')
   try {
     return await new Promise<string>((resolve, reject) => {

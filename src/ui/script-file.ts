@@ -38,3 +38,9 @@ export function readScriptFile(path: string): { text: string; name: string } {
     throw new RsmError('usage', `cannot read ${path}: ${why}`)
   }
 }
+
+/** A name for a file with this script's text, by whose ending editors know the language. */
+export function fileNameOf({ name, type }: { readonly name: string; readonly type: ScriptType }): string {
+  const [ending = ''] = Object.entries(extensions).find(([, each]) => each === type) ?? []
+  return `${name.replace(/[^A-Za-z0-9_-]+/g, '_')}${ending}`
+}

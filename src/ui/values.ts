@@ -4,7 +4,8 @@ import type { BatchSize, MaxFailures, Strategy } from '../core/protocol/http/tas
 /** Named here once more: the schemas that name them first cost a fifth of a start. */
 const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']
 
-const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 }
+const secondsOfDay = 86_400
+const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3600, d: secondsOfDay }
 
 /** Seconds of `90`, `90s`, `5m`, `1h30m` (contract §9). */
 export function parseDuration(text: string): number {
@@ -26,6 +27,18 @@ export function parseTime(option: string, text: string, utc: boolean): string {
       hint: `for example: ${option} '2026-11-21 03:25', ${option} 2026-11-21T02:25:00Z`,
     })
   return date.toISOString()
+}
+
+/** For `option`, whose server side takes no fractions. */
+export function parseWholeSeconds(option: string, text: string): number {
+  const seconds = parseDuration(text)
+  if (!Number.isInteger(seconds)) throw new RsmError('usage', `${option} takes whole seconds, not ${text}`)
+  return seconds
+}
+
+/** Days of `90`, `90d`, `12h`: where lives are counted in days, a bare number is days and not seconds. */
+export function parseDays(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : parseDuration(text) / secondsOfDay
 }
 
 /** `KEY=VALUE` words as an object; the value may be empty and may hold `=`. */

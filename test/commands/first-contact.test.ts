@@ -40,6 +40,7 @@ const cases: [string[], number, RegExp][] = [
     2,
     /^rsm: cannot read nofile \(--private-key\): there is no such file\n$/,
   ],
+  [['users', 'add', 'ann', '--role', 'boss'], 2, /--role=boss is not one of: VIEWER, OPERATOR, ADMIN/],
   [['exec', '-w', '-', '-'], 2, /no host names|both/],
   [['exec', '-w', 'a', '--secret-param', 'TOKEN=x', 'ls'], 2, /arguments are seen by all/],
   [['hosts', 'show'], 2, /missing HOST/],

@@ -1,6 +1,13 @@
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import { parseBatchSize, parseDuration, parsePairs, parseStrategy, parseTime } from '../../src/ui/values.ts'
+import {
+  parseBatchSize,
+  parseDays,
+  parseDuration,
+  parsePairs,
+  parseStrategy,
+  parseTime,
+} from '../../src/ui/values.ts'
 
 for (const [text, seconds] of [
   ['90', 90],
@@ -17,6 +24,13 @@ for (const text of ['', '5x', 'm', '-5', '5 m', '1e3'])
   test(`"${text}" is no duration`, (t) => {
     t.throws(() => parseDuration(text), { instanceOf: RsmError })
   })
+
+test('of lives a bare number is days', (t) => {
+  t.is(parseDays('90'), 90)
+  t.is(parseDays('45d'), 45)
+  t.is(parseDays('12h'), 0.5)
+  t.throws(() => parseDays('soon'), { instanceOf: RsmError })
+})
 
 test('a batch size is a number, a percentage, or a list for canaries', (t) => {
   t.is(parseBatchSize('5'), 5)

@@ -67,7 +67,6 @@ export default class AgentRun extends BaseCommand {
     'log-level': string({
       env: 'RSM_AGENT_LOG_LEVEL',
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
-      parse: async (text) => text.toUpperCase(),
       description: 'what is logged on stderr, if not what the server sets',
     }),
   }

@@ -1,7 +1,7 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { memberFlags, readMembers } from '../../ui/member-flags.ts'
+import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 
 export default class ClustersAdd extends BaseCommand {

@@ -1,10 +1,10 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { findCluster } from '../../client/names.ts'
-import { RsmError } from '../../core/errors.ts'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { memberFlags, readMembers } from '../../ui/member-flags.ts'
+import { memberFlags, readMembers } from '../../ui/flags/members.ts'
+import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 export default class ClustersEdit extends BaseCommand {
   static override summary = 'Change the name, description or members of a cluster'
@@ -29,8 +29,7 @@ export default class ClustersEdit extends BaseCommand {
     if (members.selector !== undefined) patch.hostIds = null
     if (flags.name !== undefined) patch.name = flags.name
     if (flags.description !== undefined) patch.description = flags.description
-    if (Object.keys(patch).length === 0)
-      throw new RsmError('usage', 'nothing to change', { hint: 'rsm clusters edit --help' })
+    refuseEmpty(patch, 'clusters edit')
     const { id } = await findCluster(client, args.cluster)
     const cluster = await client.clusters.update(id, patch)
     this.print(`changed ${cluster.name} (${cluster.hostCount} hosts)`)

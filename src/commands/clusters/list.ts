@@ -1,17 +1,23 @@
-import { integer } from '@oclif/core/flags'
+import { integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/pages.ts'
+import type { ClusterQuery } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 
 export default class ClustersList extends BaseCommand {
   static override summary = 'List clusters'
   static override examples = ['$ rsm clusters list']
-  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+  static override flags = {
+    search: string({ helpValue: 'TEXT', description: 'only with this in the name' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+  }
 
   async run() {
     const { flags } = await this.parse(ClustersList)
     this.globals = flags
     const client = await this.client()
-    const page = await allPages((paging) => client.clusters.list(paging), {}, flags.limit)
+    const query: ClusterQuery = {}
+    if (flags.search !== undefined) query.search = flags.search
+    const page = await allPages((paging) => client.clusters.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/table.ts')
       this.print(
@@ -24,7 +30,10 @@ export default class ClustersList extends BaseCommand {
         ]),
       )
     }
-    if (page.totalElements === 0) this.notice("no clusters: rsm clusters add NAME -w 'web[1-3]'")
+    if (page.totalElements === 0) {
+      const filtered = Object.keys(query).length > 0
+      this.notice(filtered ? 'no cluster is like that' : "no clusters: rsm clusters add NAME -w 'web[1-3]'")
+    }
     this.saidCut(page, 'clusters')
     return page
   }

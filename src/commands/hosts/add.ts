@@ -1,10 +1,9 @@
 import { string as word } from '@oclif/core/args'
-import { boolean, integer, string } from '@oclif/core/flags'
-import { readNamedFile } from '../../client/named-file.ts'
+import { integer, string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
+import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
-import { stdinReader } from '../../ui/stdin.ts'
 import { parsePairs } from '../../ui/values.ts'
 
 export default class HostsAdd extends BaseCommand {
@@ -18,12 +17,7 @@ export default class HostsAdd extends BaseCommand {
     ip: string({ required: true, description: 'IP address' }),
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port, 22 by default' }),
     'ssh-user': string({ description: 'SSH user' }),
-    'private-key': string({
-      helpValue: 'FILE',
-      exclusive: ['password-stdin'],
-      description: 'SSH key, kept sealed',
-    }),
-    'password-stdin': boolean({ description: 'SSH password from stdin, kept sealed' }),
+    ...credentialFlags,
     tag: string({
       char: 't',
       multiple: true,
@@ -36,17 +30,10 @@ export default class HostsAdd extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(HostsAdd)
     this.globals = flags
-    const input: HostCreate = { hostname: args.hostname, ip: flags.ip }
+    const input: HostCreate = { hostname: args.hostname, ip: flags.ip, ...(await readCredentials(flags)) }
     if (flags['ssh-port'] !== undefined) input.sshPort = flags['ssh-port']
     if (flags['ssh-user'] !== undefined) input.username = flags['ssh-user']
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
-    if (flags['private-key'] !== undefined) {
-      input.authType = 'PRIVATE_KEY'
-      input.privateKey = readNamedFile(flags['private-key'], '--private-key')
-    } else if (flags['password-stdin']) {
-      input.authType = 'PASSWORD'
-      input.password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
-    }
     const client = await this.client()
     const host = await refusingTaken(
       `host ${args.hostname}`,

@@ -4,7 +4,7 @@ import { plainFingerprint } from '../../client/pinning.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { confirm } from '../../ui/prompt.ts'
+import { confirmRevocation } from '../../ui/revocation.ts'
 import { showTime } from '../../ui/time.ts'
 import { parseDuration, parsePairs } from '../../ui/values.ts'
 
@@ -42,10 +42,11 @@ export default class HostsJoin extends BaseCommand {
       const host = await findHost(client, flags.replace)
       input.hostId = host.id
       if (host.agent !== null) {
-        const question = `Revoke the agent that ${host.hostname} has now?`
-        if (!flags.yes && !(await confirm(question, 'say --yes')))
-          throw new RsmError('interrupted', `${host.hostname} keeps its agent`)
-        await client.api.call('DELETE', `/api/hosts/${host.id}/agent`)
+        await confirmRevocation(host, flags.yes)
+        await client.hosts.revokeAgent(host.id).catch((error: unknown) => {
+          // Revoked before: what is wanted is done.
+          if (!(error instanceof RsmError && error.code === 'not_found')) throw error
+        })
       }
     }
     const made = await client.enrollments.create(input)

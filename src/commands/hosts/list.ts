@@ -2,6 +2,7 @@ import { integer, string } from '@oclif/core/flags'
 import { findCluster } from '../../client/names.ts'
 import { allPages } from '../../client/pages.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { parsePairs } from '../../ui/values.ts'
 
@@ -12,7 +13,6 @@ export default class HostsList extends BaseCommand {
     hosts: string({ char: 'w', helpValue: 'SELECTOR', description: 'only these hosts' }),
     status: string({
       options: ['ONLINE', 'OFFLINE', 'WARNING'],
-      parse: async (text) => text.toUpperCase(),
       description: 'only in this state',
     }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),
@@ -27,9 +27,9 @@ export default class HostsList extends BaseCommand {
     limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
     output: string({
       char: 'o',
-      options: ['table', 'wide', 'names', 'json'],
+      options: ['table', 'wide', 'names', 'nodeset', 'json'],
       default: 'table',
-      description: 'format',
+      description: 'format; nodeset folds the names, like web[1-20]',
     }),
   }
 
@@ -46,7 +46,9 @@ export default class HostsList extends BaseCommand {
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
     const page = await allPages((paging) => client.hosts.list(paging), query, flags.limit)
     if (flags.output === 'names') for (const host of page.content) this.print(host.hostname)
-    else if (!this.globals.json && page.content.length > 0) {
+    else if (flags.output === 'nodeset') {
+      if (page.content.length > 0) this.print(foldNodeset(page.content.map((host) => host.hostname)))
+    } else if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/table.ts')
       const { hostColumns, wideHostColumns } = await import('../../ui/host-view.ts')
       this.print(

@@ -39,7 +39,10 @@ export default class ScriptsList extends BaseCommand {
         ]),
       )
     }
-    if (page.totalElements === 0) this.notice('no scripts: rsm scripts add NAME FILE')
+    if (page.totalElements === 0) {
+      const filtered = Object.keys(query).length > 0
+      this.notice(filtered ? 'no script is like that' : 'no scripts: rsm scripts add NAME FILE')
+    }
     this.saidCut(page, 'scripts')
     return page
   }

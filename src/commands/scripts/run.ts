@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/args'
 import { findScript } from '../../client/names.ts'
-import { RunCommand } from '../../ui/run-command.ts'
-import { runFlags } from '../../ui/run-flags.ts'
+import { runFlags } from '../../ui/flags/run.ts'
+import { targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/stdin.ts'
-import { targetFlags } from '../../ui/target-flags.ts'
+import { RunCommand } from '../../ui/task/run-command.ts'
 
 export default class ScriptsRun extends RunCommand {
   static override summary = 'Run a stored script on hosts'

@@ -64,7 +64,6 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_LOG_LEVEL',
       default: 'INFO',
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
-      parse: async (text) => text.toUpperCase(),
       description: 'what is logged on stderr',
     }),
   }

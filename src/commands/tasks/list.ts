@@ -18,13 +18,16 @@ export default class TasksList extends BaseCommand {
   static override flags = {
     status: string({
       options: ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'],
-      parse: async (text) => text.toUpperCase(),
       description: 'only in this state',
     }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only that ran on this host' }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only of this cluster' }),
     script: string({ helpValue: 'NAME', description: 'only of this stored script' }),
-    by: string({ helpValue: 'USER', description: 'only that this user started' }),
+    'created-by': string({
+      aliases: ['by'],
+      helpValue: 'USER',
+      description: 'only that this user started',
+    }),
     limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
   }
 
@@ -37,7 +40,7 @@ export default class TasksList extends BaseCommand {
     if (flags.host !== undefined) query.hostId = (await findHost(client, flags.host)).id
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
     if (flags.script !== undefined) query.scriptId = (await findScript(client, flags.script)).id
-    if (flags.by !== undefined) query.createdBy = flags.by
+    if (flags['created-by'] !== undefined) query.createdBy = flags['created-by']
     const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/table.ts')
@@ -53,7 +56,10 @@ export default class TasksList extends BaseCommand {
         ]),
       )
     }
-    if (page.totalElements === 0) this.notice('no tasks: rsm exec -w HOST COMMAND')
+    if (page.totalElements === 0) {
+      const filtered = Object.keys(query).length > 0
+      this.notice(filtered ? 'no task is like that' : 'no tasks: rsm exec -w HOST COMMAND')
+    }
     this.saidCut(page, 'tasks')
     return page
   }

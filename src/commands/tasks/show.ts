@@ -46,6 +46,7 @@ export default class TasksShow extends BaseCommand {
         status: task.status,
         script: nameOf(script),
         params: paramsOf(script.params),
+        ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
         strategy: task.strategy,
         by: task.createdBy,
         created: showTime(task.createdAt, flags.utc),

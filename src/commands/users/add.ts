@@ -18,7 +18,6 @@ export default class UsersAdd extends BaseCommand {
     role: string({
       required: true,
       options: ['VIEWER', 'OPERATOR', 'ADMIN'],
-      parse: async (text) => text.toUpperCase(),
       description: 'what the user may do',
     }),
     email: string({ description: 'e-mail address' }),

@@ -1,19 +1,25 @@
-import { integer } from '@oclif/core/flags'
+import { integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/pages.ts'
+import type { UserQuery } from '../../core/protocol/http/users.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { showTime } from '../../ui/time.ts'
 
 export default class UsersList extends BaseCommand {
   static override summary = 'List users (for administrators)'
   static override examples = ['$ rsm users list']
-  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+  static override flags = {
+    search: string({ helpValue: 'TEXT', description: 'only with this in username or e-mail' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+  }
 
   async run() {
     const { flags } = await this.parse(UsersList)
     this.globals = flags
     const client = await this.client()
-    const page = await allPages((paging) => client.users.list(paging), {}, flags.limit)
-    if (!this.globals.json) {
+    const query: UserQuery = {}
+    if (flags.search !== undefined) query.search = flags.search
+    const page = await allPages((paging) => client.users.list(paging), query, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/table.ts')
       this.print(
         renderTable(page.content, [
@@ -26,6 +32,7 @@ export default class UsersList extends BaseCommand {
         ]),
       )
     }
+    if (page.totalElements === 0) this.notice('no user is like that')
     this.saidCut(page, 'users')
     return page
   }

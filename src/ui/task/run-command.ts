@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import type { Client } from '../client/client.ts'
-import { resolveHosts, resolveTarget, type TargetOptions } from '../client/targets.ts'
-import { RsmError } from '../core/errors.ts'
-import type { Host } from '../core/protocol/http/hosts.ts'
-import type { ExecutionOptions, Started, Task, TaskCreate } from '../core/protocol/http/tasks.ts'
-import { confirm } from './prompt.ts'
-import { type RunFlags, readRunOptions } from './run-flags.ts'
-import { readTargets, type TargetFlags } from './target-flags.ts'
+import type { Client } from '../../client/client.ts'
+import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { readShowOptions } from '../flags/output.ts'
+import { type RunFlags, readRunOptions } from '../flags/run.ts'
+import { readTargets, type TargetFlags } from '../flags/targets.ts'
+import { confirm } from '../prompt.ts'
+import { parseDuration } from '../values.ts'
 import { TaskCommand } from './task-command.ts'
-import { parseDuration } from './values.ts'
 
 /** What is to run: a stored script, or a text of one's own. */
 export type Runnable =
@@ -70,12 +71,7 @@ export abstract class RunCommand extends TaskCommand {
       this.print(started.taskId)
       return started
     }
-    const show = {
-      grouped: flags.grouped || flags.output === 'grouped',
-      prefix: !flags['no-prefix'],
-      raw: flags.raw,
-    }
-    return this.follow(client, start, show, deadline)
+    return this.follow(client, start, readShowOptions(flags), deadline)
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
@@ -97,7 +93,7 @@ export abstract class RunCommand extends TaskCommand {
     options: ExecutionOptions,
     runnable: Runnable,
   ): Promise<PlanView> {
-    const { planBatches } = await import('../core/plan.ts')
+    const { planBatches } = await import('../../core/plan.ts')
     const found = await resolveHosts(client, targets)
     if (found.length === 0) throw new RsmError('invalid', 'the target has no hosts')
     const sizes = planBatches(found.length, {
@@ -109,7 +105,7 @@ export abstract class RunCommand extends TaskCommand {
     })
     const names = found.map((host) => host.hostname)
     const batches = sizes.map((size) => names.splice(0, size))
-    const { foldNodeset } = await import('../core/selector/nodeset.ts')
+    const { foldNodeset } = await import('../../core/selector/nodeset.ts')
     batches.forEach((batch, index) => {
       const title = batches.length === 1 ? 'hosts' : `batch ${index + 1}`
       this.print(`${title} (${batch.length}): ${foldNodeset(batch)}`)

@@ -1,11 +1,11 @@
-import type { Client } from '../client/client.ts'
-import { type TaskEvent, watchTask } from '../client/watch.ts'
-import { RsmError } from '../core/errors.ts'
-import type { LogQuery, Task, TaskResult } from '../core/protocol/http/tasks.ts'
-import { Halted } from './failure.ts'
+import type { Client } from '../../client/client.ts'
+import { type TaskEvent, watchTask } from '../../client/watch.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { LogQuery, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import { Halted } from '../failure.ts'
+import type { OutputFormat } from '../output/format.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask, timedOutExit } from './outcome.ts'
-import type { OutputFormat } from './output/format.ts'
 
 interface FollowOptions {
   readonly client: Client

@@ -1,19 +1,14 @@
-import type { Client } from '../client/client.ts'
-import { RsmError } from '../core/errors.ts'
-import type { Task } from '../core/protocol/http/tasks.ts'
-import { BaseCommand } from './base-command.ts'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import { BaseCommand } from '../base-command.ts'
+import type { ShowOptions } from '../flags/output.ts'
+import type { OutputFormat } from '../output/format.ts'
+import { GroupedOutput } from '../output/grouped.ts'
+import { LiveOutput } from '../output/live.ts'
+import { sinkOf } from '../output/sink.ts'
 import { runAndFollow } from './follow.ts'
 import { failureLines, summaryLine, tellsHostState } from './outcome.ts'
-import type { OutputFormat } from './output/format.ts'
-import { GroupedOutput } from './output/grouped.ts'
-import { LiveOutput } from './output/live.ts'
-import { sinkOf } from './output/sink.ts'
-
-interface ShowOptions {
-  readonly grouped: boolean
-  readonly prefix: boolean
-  readonly raw: boolean
-}
 
 /** Hosts that get a line of their own on why they are not reachable. */
 const explainedHosts = 3

@@ -1,7 +1,7 @@
 import test from 'ava'
-import type { Task, TaskResult } from '../../src/core/protocol/http/tasks.ts'
-import { exitOfTask, failureLines, summaryLine } from '../../src/ui/outcome.ts'
-import { resultOf, taskOf } from '../fixtures/fake-server.ts'
+import type { Task, TaskResult } from '../../../src/core/protocol/http/tasks.ts'
+import { exitOfTask, failureLines, summaryLine } from '../../../src/ui/task/outcome.ts'
+import { resultOf, taskOf } from '../../fixtures/fake-server.ts'
 
 const one: [string, Partial<TaskResult>, Partial<Task>, number][] = [
   ['success', {}, {}, 0],

@@ -1,0 +1,36 @@
+import { integer } from '@oclif/core/flags'
+import { allPages } from '../../client/pages.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showTime } from '../../ui/time.ts'
+
+export default class EnrollmentsList extends BaseCommand {
+  static override summary = 'List enrolment tokens, which `rsm hosts join` makes (for administrators)'
+  static override examples = ['$ rsm enrollments list']
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+
+  async run() {
+    const { flags } = await this.parse(EnrollmentsList)
+    this.globals = flags
+    const client = await this.client()
+    const page = await allPages((paging) => client.enrollments.list(paging), {}, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      const { showTags } = await import('../../ui/host-view.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'ID', value: (enrollment) => enrollment.id },
+          { heading: 'NAME', value: (enrollment) => enrollment.name },
+          { heading: 'USES', value: ({ uses, maxUses }) => `${uses} of ${maxUses}` },
+          { heading: 'HOST', value: ({ hostId }) => (hostId === null ? null : `@id:${hostId}`) },
+          { heading: 'CLUSTER', value: (enrollment) => enrollment.clusterId },
+          { heading: 'TAGS', value: (enrollment) => showTags(enrollment.tags) },
+          { heading: 'BY', value: (enrollment) => enrollment.createdBy },
+          { heading: 'EXPIRES', value: (enrollment) => showTime(enrollment.expiresAt, flags.utc) },
+        ]),
+      )
+    }
+    if (page.totalElements === 0) this.notice('no enrolment tokens: rsm hosts join')
+    this.saidCut(page, 'enrolment tokens')
+    return page
+  }
+}

@@ -1,0 +1,70 @@
+import { string as word } from '@oclif/core/args'
+import { integer, string } from '@oclif/core/flags'
+import { findHost } from '../../client/names.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { HostPatch } from '../../core/protocol/http/hosts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
+import { showTags } from '../../ui/host-view.ts'
+import { refuseEmpty } from '../../ui/nothing-to-change.ts'
+import { parsePairs } from '../../ui/values.ts'
+
+/** Tags as a merge patch: set ones with their value, taken ones as null. */
+function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable<HostPatch['tags']> {
+  const tags: Record<string, string | null> = parsePairs('-t', set)
+  for (const key of taken) {
+    if (Object.hasOwn(tags, key)) throw new RsmError('usage', `tag ${key} is both set and taken away`)
+    tags[key] = null
+  }
+  return tags
+}
+
+export default class HostsEdit extends BaseCommand {
+  static override summary = "Change a host's name, address, SSH access or tags"
+  static override examples = [
+    '$ rsm hosts edit web1 -t role=web --untag old',
+    '$ rsm hosts edit @id:17 --hostname web2',
+  ]
+  static override args = {
+    host: word({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
+  }
+  static override flags = {
+    hostname: string({ description: 'new name' }),
+    ip: string({ description: 'new IP address' }),
+    'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port' }),
+    'ssh-user': string({ aliases: ['user'], description: "SSH user; '' takes it away" }),
+    ...credentialFlags,
+    tag: string({
+      char: 't',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'KEY=VALUE',
+      description: 'set this tag; the others stay',
+    }),
+    untag: string({
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'KEY',
+      description: 'take this tag away',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsEdit)
+    this.globals = flags
+    const patch: HostPatch = { ...(await readCredentials(flags)) }
+    if (flags.hostname !== undefined) patch.hostname = flags.hostname
+    if (flags.ip !== undefined) patch.ip = flags.ip
+    if (flags['ssh-port'] !== undefined) patch.sshPort = flags['ssh-port']
+    if (flags['ssh-user'] !== undefined) patch.username = flags['ssh-user'] === '' ? null : flags['ssh-user']
+    if (flags.tag !== undefined || flags.untag !== undefined)
+      patch.tags = tagPatch(flags.tag ?? [], flags.untag ?? [])
+    refuseEmpty(patch, 'hosts edit')
+    const client = await this.client()
+    const { id } = await findHost(client, args.host)
+    const host = await client.hosts.update(id, patch)
+    const tags = showTags(host.tags)
+    this.print(`changed ${host.hostname} (id ${host.id}${tags === '' ? '' : `, ${tags}`})`)
+    return host
+  }
+}

@@ -1,0 +1,35 @@
+import { string } from '@oclif/core/args'
+import { boolean } from '@oclif/core/flags'
+import { findHost } from '../../client/names.ts'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { confirmRevocation } from '../../ui/revocation.ts'
+
+export default class HostsRevoke extends BaseCommand {
+  static override summary = "Revoke a host's agent: its token is void and its link closes at once"
+  static override description =
+    'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrols it again.'
+  static override examples = ['$ rsm hosts revoke web1 --yes']
+  static override args = {
+    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
+  }
+  static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsRevoke)
+    this.globals = flags
+    const client = await this.client()
+    const host = await findHost(client, args.host)
+    const again = `rsm hosts join --replace ${host.hostname}`
+    const nothing = () =>
+      new RsmError('not_found', `${host.hostname} has no agent to revoke`, { hint: `to enrol one: ${again}` })
+    if (host.agent === null) throw nothing()
+    await confirmRevocation(host, flags.yes)
+    const revoked = await client.hosts.revokeAgent(host.id).catch((error: unknown) => {
+      throw error instanceof RsmError && error.code === 'not_found' ? nothing() : error
+    })
+    this.print(`revoked the agent of ${host.hostname}`)
+    this.hint(`to enrol it again: ${again}`)
+    return revoked
+  }
+}

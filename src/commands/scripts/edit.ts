@@ -1,0 +1,65 @@
+import { string } from '@oclif/core/args'
+import type { Client } from '../../client/client.ts'
+import { findScript } from '../../client/names.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { editText } from '../../ui/editor.ts'
+import { readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'
+import { fileNameOf } from '../../ui/script-file.ts'
+
+/** Stores what came out of the editor, unless somebody else has changed the script since it was opened. */
+async function storeText(client: Client, { id, name, version }: Script, content: string): Promise<Script> {
+  const present = await client.scripts.get(id)
+  if (present.version !== version)
+    throw new RsmError('conflict', `${name} was changed meanwhile: it has version ${present.version} now`)
+  return client.scripts.update(id, { content })
+}
+
+export default class ScriptsEdit extends BaseCommand {
+  static override summary = 'Change a stored script; without options, its text in $VISUAL or $EDITOR'
+  static override description =
+    'Every change makes a new version. Tasks keep the version that they ran; `rsm scripts versions` lists them.'
+  static override examples = [
+    '$ rsm scripts edit deploy',
+    '$ rsm scripts edit deploy --file ./deploy.sh --timeout 10m',
+    '$ rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3',
+  ]
+  static override args = {
+    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
+  }
+  static override flags = scriptPatchFlags
+
+  async run() {
+    const { args, flags } = await this.parse(ScriptsEdit)
+    this.globals = flags
+    const patch = await readScriptPatch(flags)
+    const client = await this.client()
+    const former = await findScript(client, args.script)
+    const inEditor = Object.keys(patch).length === 0
+    const script = inEditor ? await this.#edit(client, former) : await client.scripts.update(former.id, patch)
+    if (script.version === former.version) this.print(`${script.name} is unchanged: no new version`)
+    else this.print(`changed ${script.name} (version ${script.version})`)
+    return script
+  }
+
+  async #edit(client: Client, script: Script): Promise<Script> {
+    const { path, text, remove } = await editText(
+      script.content,
+      fileNameOf(script),
+      `rsm scripts edit ${script.name} --file FILE`,
+    )
+    try {
+      const stored = text === script.content ? script : await storeText(client, script, text)
+      remove()
+      return stored
+    } catch (error) {
+      if (!(error instanceof RsmError)) throw error
+      throw new RsmError(error.code, error.message, {
+        fields: error.fields,
+        hint: `your text is kept: rsm scripts edit ${script.name} --file ${path}`,
+        cause: error,
+      })
+    }
+  }
+}

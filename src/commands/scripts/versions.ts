@@ -1,0 +1,61 @@
+import { integer as number, string } from '@oclif/core/args'
+import { integer } from '@oclif/core/flags'
+import { findScript } from '../../client/names.ts'
+import { allPages } from '../../client/pages.ts'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { sanitize } from '../../ui/sanitize.ts'
+import { showTime } from '../../ui/time.ts'
+
+/** Digits of a SHA-256 that tell versions apart at a glance. */
+const shortDigest = 12
+
+export default class ScriptsVersions extends BaseCommand {
+  static override summary = 'List the versions of a stored script, or print the text of one'
+  static override description =
+    'The text comes byte for byte where stdout is no terminal; on one, without control sequences.'
+  static override examples = [
+    '$ rsm scripts versions deploy',
+    '$ rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3',
+  ]
+  static override args = {
+    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
+    version: number({ min: 1, ignoreStdin: true, description: 'print the text of this one' }),
+  }
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+
+  async run() {
+    const { args, flags } = await this.parse(ScriptsVersions)
+    this.globals = flags
+    const client = await this.client()
+    const script = await findScript(client, args.script)
+    if (args.version !== undefined) {
+      const version = await client.scripts.version(script.id, args.version).catch((error: unknown) => {
+        if (!(error instanceof RsmError && error.code === 'not_found')) throw error
+        throw new RsmError('not_found', `${script.name} has no version ${args.version}`, {
+          hint: `rsm scripts versions ${script.name}`,
+        })
+      })
+      if (!this.globals.json)
+        process.stdout.write(process.stdout.isTTY ? sanitize(version.content) : version.content)
+      return version
+    }
+    const page = await allPages((paging) => client.scripts.versions(script.id, paging), {}, flags.limit)
+    if (!this.globals.json) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'VERSION', value: (version) => version.version },
+          { heading: 'CHANGED', value: (version) => showTime(version.changedAt, flags.utc) },
+          { heading: 'BY', value: (version) => version.changedBy },
+          { heading: 'NAME', value: (version) => version.name },
+          { heading: 'TYPE', value: (version) => version.type },
+          { heading: 'BYTES', value: (version) => version.bytes },
+          { heading: 'SHA256', value: (version) => version.sha256.slice(0, shortDigest) },
+        ]),
+      )
+    }
+    this.saidCut(page, 'versions')
+    return page
+  }
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto'
+import { string } from '@oclif/core/args'
+import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
+import { startFlags } from '../../ui/flags/run.ts'
+import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
+import { TaskCommand } from '../../ui/task/task-command.ts'
+import { parseDuration } from '../../ui/values.ts'
+
+export default class TasksRetry extends TaskCommand {
+  static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
+  static override description = `It is a new task, with the same text, params and options.
+Values of secret params are not kept: they are asked, or come from the environment with --secret-param.`
+  static override examples = [
+    '$ rsm tasks retry TASK',
+    '$ rsm tasks retry TASK --secret-param DB_PASSWORD --detach',
+  ]
+  static override args = {
+    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+  }
+  static override flags = { ...startFlags, ...outputFlags }
+
+  async run() {
+    const { args, flags } = await this.parse(TasksRetry)
+    this.globals = flags
+    const deadline = flags.deadline === undefined ? undefined : parseDuration(flags.deadline)
+    const client = await this.client()
+    const former = await client.tasks.script(args.task)
+    const named = flags['secret-param'] ?? []
+    const unnamed = former.secretParams.filter((name) => !named.includes(name))
+    const secretParams = {
+      ...(await readSecrets(named)),
+      ...(await askSecrets(former.taskId, unnamed)),
+    }
+    const input = { async: true, ...(Object.keys(secretParams).length === 0 ? {} : { secretParams }) }
+    const key = flags['idempotency-key'] ?? randomUUID()
+    const start = async (signal?: AbortSignal) => {
+      const started = await client.tasks.retry(former.taskId, input, key, signal)
+      const hosts = `${started.hostCount} host${started.hostCount === 1 ? '' : 's'}`
+      this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
+      return started
+    }
+    if (!flags.detach) return this.follow(client, start, readShowOptions(flags), deadline)
+    const started = await start()
+    this.print(started.taskId)
+    return started
+  }
+}

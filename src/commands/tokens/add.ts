@@ -1,0 +1,44 @@
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showTime } from '../../ui/time.ts'
+import { parseDays } from '../../ui/values.ts'
+
+export default class TokensAdd extends BaseCommand {
+  static override summary = 'Make a personal access token, for a pipeline; it is shown this once'
+  static override description = 'The token alone goes to stdout.'
+  static override examples = [
+    '$ rsm tokens add nightly --role OPERATOR --expires 30d',
+    '$ (umask 077; rsm tokens add ci > rsm-token) && RSM_TOKEN_FILE=rsm-token rsm hosts list',
+  ]
+  static override args = {
+    name: word({ required: true, ignoreStdin: true, description: 'what it is for' }),
+  }
+  static override flags = {
+    role: string({
+      options: ['VIEWER', 'OPERATOR', 'ADMIN'],
+      description: 'what it may do: yours by default, never more',
+    }),
+    expires: string({
+      helpValue: 'TIME',
+      description: 'how long it is good, like 90 (days, the default), 90d or 12h',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(TokensAdd)
+    this.globals = flags
+    const input: TokenCreate = { name: args.name }
+    if (flags.role !== undefined) input.role = flags.role as NonNullable<TokenCreate['role']>
+    if (flags.expires !== undefined) input.expiresInDays = parseDays(flags.expires)
+    const client = await this.client()
+    const made = await client.tokens.create(input)
+    this.print(made.token)
+    this.hint(
+      `shown this once; give it to the pipeline as the secret RSM_TOKEN, or as a file named by RSM_TOKEN_FILE
+it is ${made.role} until ${showTime(made.expiresAt, flags.utc)}; to revoke it: rsm tokens remove ${made.id}`,
+    )
+    return made
+  }
+}

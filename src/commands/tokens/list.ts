@@ -1,0 +1,33 @@
+import { integer } from '@oclif/core/flags'
+import { allPages } from '../../client/pages.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showTime } from '../../ui/time.ts'
+
+export default class TokensList extends BaseCommand {
+  static override summary = 'List your own personal access tokens'
+  static override examples = ['$ rsm tokens list']
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+
+  async run() {
+    const { flags } = await this.parse(TokensList)
+    this.globals = flags
+    const client = await this.client()
+    const page = await allPages((paging) => client.tokens.list(paging), {}, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'ID', value: (token) => token.id },
+          { heading: 'NAME', value: (token) => token.name },
+          { heading: 'ROLE', value: (token) => token.role },
+          { heading: 'CREATED', value: (token) => showTime(token.createdAt, flags.utc) },
+          { heading: 'LAST USED', value: (token) => showTime(token.lastUsedAt, flags.utc) },
+          { heading: 'EXPIRES', value: (token) => showTime(token.expiresAt, flags.utc) },
+        ]),
+      )
+    }
+    if (page.totalElements === 0) this.notice('no tokens: rsm tokens add NAME')
+    this.saidCut(page, 'tokens')
+    return page
+  }
+}

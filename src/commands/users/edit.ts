@@ -1,0 +1,53 @@
+import { string as word } from '@oclif/core/args'
+import { boolean, string } from '@oclif/core/flags'
+import { findUser } from '../../client/names.ts'
+import type { UserPatch } from '../../core/protocol/http/users.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { refuseEmpty } from '../../ui/nothing-to-change.ts'
+import { readNewPassword } from '../../ui/password.ts'
+
+export default class UsersEdit extends BaseCommand {
+  static override summary = 'Change a user (for administrators)'
+  static override description =
+    'A new password, another role and --disable end every session and token of the user at once.'
+  static override examples = [
+    '$ rsm users edit alice --role ADMIN',
+    '$ rsm users edit alice --disable',
+    '$ pwgen 20 1 | rsm users edit ci --password-stdin',
+  ]
+  static override args = {
+    user: word({ required: true, ignoreStdin: true, description: 'name of the user' }),
+  }
+  static override flags = {
+    role: string({
+      options: ['VIEWER', 'OPERATOR', 'ADMIN'],
+      description: 'what the user may do',
+    }),
+    email: string({ description: "e-mail address; '' takes it away" }),
+    username: string({ description: 'new name' }),
+    enable: boolean({ exclusive: ['disable'], description: 'let the user log in again' }),
+    disable: boolean({ exclusive: ['enable'], description: 'let the user log in no more' }),
+    password: boolean({ exclusive: ['password-stdin'], description: 'ask for a new password' }),
+    'password-stdin': boolean({ exclusive: ['password'], description: 'new password from stdin' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(UsersEdit)
+    this.globals = flags
+    const patch: UserPatch = {}
+    if (flags.role !== undefined) patch.role = flags.role as NonNullable<UserPatch['role']>
+    if (flags.email !== undefined) patch.email = flags.email === '' ? null : flags.email
+    if (flags.username !== undefined) patch.username = flags.username
+    if (flags.enable || flags.disable) patch.enabled = !flags.disable
+    const newPassword = flags.password || flags['password-stdin']
+    if (!newPassword) refuseEmpty(patch, 'users edit')
+    const client = await this.client()
+    const former = await findUser(client, args.user)
+    if (newPassword) patch.password = await readNewPassword(flags['password-stdin'])
+    const user = await client.users.update(former.id, patch)
+    this.print(`changed ${user.username} (${user.role}${user.enabled ? '' : ', disabled'})`)
+    if (newPassword || user.role !== former.role || (former.enabled && !user.enabled))
+      this.notice(`every session and token of ${user.username} has ended`)
+    return user
+  }
+}

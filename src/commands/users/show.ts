@@ -1,0 +1,33 @@
+import { string } from '@oclif/core/args'
+import { findUser } from '../../client/names.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showTime } from '../../ui/time.ts'
+
+export default class UsersShow extends BaseCommand {
+  static override summary = 'Show a user (for administrators)'
+  static override examples = ['$ rsm users show alice']
+  static override args = {
+    user: string({ required: true, ignoreStdin: true, description: 'name of the user' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(UsersShow)
+    this.globals = flags
+    const user = await findUser(await this.client(), args.user)
+    if (this.globals.json) return user
+    const { renderFields } = await import('../../ui/table.ts')
+    this.print(
+      renderFields({
+        id: user.id,
+        username: user.username,
+        role: user.role,
+        enabled: user.enabled ? 'yes' : 'no',
+        email: user.email,
+        'last login': showTime(user.lastLoginAt, flags.utc),
+        created: showTime(user.createdAt, flags.utc),
+        changed: showTime(user.updatedAt, flags.utc),
+      }),
+    )
+    return user
+  }
+}

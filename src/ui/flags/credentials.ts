@@ -1,0 +1,31 @@
+import { boolean, string } from '@oclif/core/flags'
+import { readNamedFile } from '../../client/named-file.ts'
+import type { HostCreate } from '../../core/protocol/http/hosts.ts'
+import { readPassword } from '../password.ts'
+
+/** How a host's SSH secret is said: never as an argument, which all users of the machine can read. */
+export const credentialFlags = {
+  'private-key': string({
+    helpValue: 'FILE',
+    exclusive: ['password-stdin'],
+    description: 'SSH key, kept sealed',
+  }),
+  'password-stdin': boolean({
+    exclusive: ['private-key'],
+    description: 'SSH password from stdin, kept sealed',
+  }),
+}
+
+interface CredentialFlags {
+  readonly 'private-key'?: string | undefined
+  readonly 'password-stdin': boolean
+}
+
+export async function readCredentials(
+  flags: CredentialFlags,
+): Promise<Pick<HostCreate, 'authType' | 'privateKey' | 'password'>> {
+  if (flags['private-key'] !== undefined)
+    return { authType: 'PRIVATE_KEY', privateKey: readNamedFile(flags['private-key'], '--private-key') }
+  if (!flags['password-stdin']) return {}
+  return { authType: 'PASSWORD', password: await readPassword(true, '') }
+}

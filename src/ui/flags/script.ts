@@ -1,0 +1,44 @@
+import { string } from '@oclif/core/flags'
+import type { ScriptPatch } from '../../core/protocol/http/scripts.ts'
+import { readScriptFile, scriptType, scriptTypeNames } from '../script-file.ts'
+import { stdinReader } from '../stdin.ts'
+import { parseWholeSeconds } from '../values.ts'
+
+/** What of a stored script can be changed from the command line. */
+export const scriptPatchFlags = {
+  name: string({ description: 'new name' }),
+  description: string({ char: 'd', description: 'what it does' }),
+  type: string({ options: scriptTypeNames, description: 'what runs it' }),
+  timeout: string({
+    char: 'u',
+    helpValue: 'TIME',
+    description: "run time on a host, like 90 or 5m; 0 = none; default = the server's",
+  }),
+  category: string({ description: "category of the script; '' takes it away" }),
+  tag: string({
+    char: 't',
+    multiple: true,
+    multipleNonGreedy: true,
+    description: "all tags of the script; '' takes them away",
+  }),
+  file: string({ helpValue: 'FILE', description: 'new text, from a file or - for stdin' }),
+}
+
+type ScriptPatchFlags = {
+  readonly [name in Exclude<keyof typeof scriptPatchFlags, 'tag'>]?: string | undefined
+} & { readonly tag?: readonly string[] | undefined }
+
+/** The merge patch that the options say; empty where none was given. */
+export async function readScriptPatch(flags: ScriptPatchFlags): Promise<ScriptPatch> {
+  const patch: ScriptPatch = {}
+  if (flags.name !== undefined) patch.name = flags.name
+  if (flags.description !== undefined) patch.description = flags.description
+  if (flags.type !== undefined) patch.type = scriptType(flags.type, '')
+  if (flags.timeout !== undefined)
+    patch.timeout = flags.timeout === 'default' ? null : parseWholeSeconds('--timeout', flags.timeout)
+  if (flags.category !== undefined) patch.category = flags.category === '' ? null : flags.category
+  if (flags.tag !== undefined) patch.tags = flags.tag.filter((tag) => tag !== '')
+  if (flags.file !== undefined)
+    patch.content = flags.file === '-' ? await stdinReader()('the script') : readScriptFile(flags.file).text
+  return patch
+}

@@ -1,0 +1,32 @@
+import { RsmError } from '../../core/errors.ts'
+import { ask } from '../prompt.ts'
+
+/** Values of secret parameters: never arguments, which every user of the machine can read. */
+export async function readSecrets(names: readonly string[]): Promise<Record<string, string>> {
+  const secrets: Record<string, string> = {}
+  for (const name of names) {
+    if (name.includes('='))
+      throw new RsmError('usage', '--secret-param takes a name only: arguments are seen by all', {
+        hint: `export ${name.slice(0, name.indexOf('='))}, or leave it out to be asked`,
+      })
+    secrets[name] =
+      process.env[name] ??
+      (await ask(`${name}: `, { hidden: true, instead: `set ${name} in the environment` }))
+  }
+  return secrets
+}
+
+/**
+ * Values of those secret parameters that a former task had and nobody has named now. They are asked, and never taken from
+ * the environment unnamed: whoever started that task chose the names, and could so have asked for anything that is there.
+ */
+export async function askSecrets(taskId: string, names: readonly string[]): Promise<Record<string, string>> {
+  const secrets: Record<string, string> = {}
+  const options = names.map((name) => `--secret-param ${name}`).join(' ')
+  for (const name of names)
+    secrets[name] = await ask(`${name} (a secret param of task ${taskId}): `, {
+      hidden: true,
+      instead: `task ${taskId} had secret params: say ${options}, with ${names.join(' and ')} in the environment`,
+    })
+  return secrets
+}

@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import type { Host } from '../../src/core/protocol/http/hosts.ts'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { commandLine } from '../helpers/command-line.ts'
+import { ScriptedAgent } from '../helpers/scripted-agent.ts'
+import { startTestServer } from '../helpers/server.ts'
+
+test('hosts edit changes what is said and leaves the rest', async (t) => {
+  const server = await startTestServer(t)
+  const tags = { role: 'web', old: 'yes' }
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1', tags })
+  const rsm = commandLine(t, server)
+  const edited = await rsm(['hosts', 'edit', 'web1', '-t', 'zone=a', '-t', 'role=db', '--untag', 'old'])
+  t.is(edited.stdout, 'changed web1 (id 1, role=db,zone=a)\n', edited.stderr)
+  const key = join(temporaryDirectory(t), 'key')
+  writeFileSync(key, 'a key')
+  const options = ['--hostname', 'web2', '--ip', '192.0.2.2', '--ssh-port', '2222', '--user', 'ops']
+  const ran = await rsm(['hosts', 'edit', '@id:1', ...options, '--private-key', key, '--json'])
+  t.like(JSON.parse(ran.stdout) as Host, {
+    hostname: 'web2',
+    ip: '192.0.2.2',
+    sshPort: 2222,
+    username: 'ops',
+    authType: 'PRIVATE_KEY',
+    tags: { role: 'db', zone: 'a' },
+  })
+  t.is((await rsm(['hosts', 'list', '-o', 'nodeset'])).stdout, 'web2\n')
+  for (const [argv, exit, said] of [
+    [['web2'], 2, /nothing to change/],
+    [['web2', '-t', 'a=b', '--untag', 'a'], 2, /both set and taken away/],
+    [['web3', '-t', 'a=b'], 5, /no such host: web3 \(did you mean web2\?\)/],
+    [['web2', '--ip', 'x'], 2, /ip/],
+  ] as const) {
+    const refused = await rsm(['hosts', 'edit', ...argv])
+    t.is(refused.exit, exit, refused.stderr)
+    t.regex(refused.stderr, said)
+  }
+})
+
+test('hosts revoke closes the link; the host joins again with --replace', async (t) => {
+  const server = await startTestServer(t)
+  const agent = await ScriptedAgent.link(server, await server.enrol('web1'))
+  const rsm = commandLine(t, server)
+  t.is((await rsm(['hosts', 'revoke', 'web1'])).exit, 2)
+  t.is((await rsm(['hosts', 'revoke', 'web1', '--yes'])).stdout, 'revoked the agent of web1\n')
+  t.is((await agent.closed).code, 4401)
+  const again = await rsm(['hosts', 'revoke', 'web1', '--yes'])
+  t.is(again.exit, 5)
+  t.is(again.stderr, 'rsm: web1 has no agent to revoke\n     to enrol one: rsm hosts join --replace web1\n')
+  const joined = await rsm(['hosts', 'join', '--replace', 'web1', '--yes'])
+  t.is(joined.exit, 0, joined.stderr)
+  t.regex(joined.stdout, /^RSM_AGENT_ENROLL_TOKEN=\S+ rsm agent run --url /)
+})
