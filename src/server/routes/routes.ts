@@ -6,11 +6,13 @@ import type { Context } from '../services/context.ts'
 import type { LoginService } from '../services/login.ts'
 import { agentRoutes } from './agent.ts'
 import { clusterRoutes } from './clusters.ts'
+import { docsRoutes } from './docs.ts'
 import { enrollmentRoutes } from './enrollments.ts'
 import { healthRoutes } from './health.ts'
 import { hostRoutes } from './hosts.ts'
 import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics.ts'
+import { openapiRoutes } from './openapi.ts'
 import { scriptRoutes } from './scripts.ts'
 import { taskRoutes } from './tasks.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -31,6 +33,9 @@ export interface RouteDependencies {
 }
 
 export function registerRoutes(app: AppInstance, deps: RouteDependencies): void {
+  // First: it describes all operations that come after it.
+  openapiRoutes(app)
+  docsRoutes(app)
   healthRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)
