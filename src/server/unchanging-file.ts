@@ -20,9 +20,7 @@ export function sendUnchanging(
   { mediaType, bytes, etag }: UnchangingFile,
 ): FastifyReply {
   reply.headers({ 'cache-control': 'no-cache', etag })
-  const known = (request.headers['if-none-match'] ?? '')
-    .split(',')
-    .map((tag) => tag.trim().replace(/^W\//, ''))
-  if (known.includes(etag) || known.includes('*')) return reply.code(304).send()
+  const known = new Set((request.headers['if-none-match'] ?? '').split(/\s*,\s*/))
+  if (known.has(etag) || known.has(`W/${etag}`) || known.has('*')) return reply.code(304).send()
   return reply.type(mediaType).send(bytes)
 }

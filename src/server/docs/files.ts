@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { type UnchangingFile, unchangingFile } from '../unchanging-file.ts'
 import { html, startScript } from './page.ts'
 
@@ -20,8 +19,8 @@ const read = new Map<string, Promise<UnchangingFile>>()
 
 async function readShipped(name: string, mediaType: string): Promise<UnchangingFile> {
   // Resolved like an import, so that it is found wherever the package manager has put it.
-  const file = fileURLToPath(import.meta.resolve(`@fastify/swagger-ui/static/${name}`))
-  return unchangingFile(mediaType, await readFile(file))
+  const home = import.meta.resolve('@fastify/swagger-ui/package.json')
+  return unchangingFile(mediaType, await readFile(new URL(`static/${name}`, home)))
 }
 
 /** A file of the page by its name; undefined for one that the page does not take. Read at most once. */

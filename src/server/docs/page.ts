@@ -1,7 +1,4 @@
-/**
- * The page that shows the API's document, with Swagger UI. All addresses are relative, so that it works behind a proxy
- * that puts it below a path of its own.
- */
+/** The page that shows the API's document, with Swagger UI. */
 export const html = `<!doctype html>
 <html lang="en">
   <head>

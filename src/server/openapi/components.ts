@@ -4,7 +4,7 @@ import type { Schema } from './schema.ts'
 /** The schemas of the document that have a name, and how the others refer to them. */
 export interface Components {
   /** As the document says it; what has a name becomes a reference and is kept in `schemas`. */
-  refer(schema: Schema): Schema
+  refer: (schema: Schema) => Schema
   schemas: Record<string, Schema>
 }
 

@@ -92,7 +92,7 @@ export function describeOperation(
     description: callers(allow) + audited,
     security: allow.open ? [] : [{ token: [] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: requestBody(body as Schema, components) }),
+    ...(body && { requestBody: requestBody(body, components) }),
     responses: { ...success(operation, components), ...errorReferences(errors) },
   }
   return { description, errors }
