@@ -85,7 +85,7 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       exists,
       body: ClusterExecute,
       answer: ExecutionAnswer,
-      errors: ['conflict'],
+      errors: ['conflict', 'gone'],
       headers: idempotencyHeader,
       audit: { action: 'task.create', object: 'task' },
     }),

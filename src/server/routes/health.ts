@@ -22,6 +22,7 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
       summary: 'Whether the server takes work: not while starting, draining, or when its disk refuses writes',
       allow,
       answer: Up,
+      errors: ['unavailable'],
     }),
     () => {
       if (!deps.ready())

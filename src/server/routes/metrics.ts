@@ -11,7 +11,12 @@ export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {
       tag: 'server',
       summary: 'What the server measures of itself, for Prometheus',
       allow: deps.metricsOpen ? { open: true } : { anyUser: true },
-      media: { 'text/plain': 'Prometheus exposition format 0.0.4' },
+      media: {
+        'text/plain': {
+          holds: 'Prometheus exposition format 0.0.4',
+          example: '# TYPE rsm_hosts gauge\nrsm_hosts{status="ONLINE"} 3\n',
+        },
+      },
     }),
     async (_request, reply) => reply.type(metricsMediaType).send(await deps.scrape()),
   )

@@ -38,8 +38,8 @@ export interface Operation {
   answer?: TSchema
   /** Answers 201 instead of 200. */
   created?: true
-  /** Media types of a success beside the envelope, with what they hold. */
-  media?: Readonly<Record<string, string>>
+  /** Media types of a success beside the envelope, with what they hold, and an example where the answer has none. */
+  media?: Readonly<Record<string, string | { holds: string; example: unknown }>>
   /** Errors of its own, beyond those that follow from the rest. */
   errors?: readonly ErrorCode[]
   /** Headers of the request that matter, with what they do. */

@@ -10,12 +10,14 @@ import type { NoteStarted } from '../services/tasks.ts'
 import { agentRoutes } from './agent.ts'
 import { auditRoutes } from './audit.ts'
 import { clusterRoutes } from './clusters.ts'
+import { docsRoutes } from './docs.ts'
 import { enrollmentRoutes } from './enrollments.ts'
 import { eventRoutes } from './events.ts'
 import { healthRoutes } from './health.ts'
 import { hostRoutes } from './hosts.ts'
 import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics.ts'
+import { openapiRoutes } from './openapi.ts'
 import { scriptRoutes } from './scripts.ts'
 import { taskRoutes } from './tasks.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -38,6 +40,9 @@ export interface RouteDependencies {
 }
 
 export function registerRoutes(app: AppInstance, deps: RouteDependencies): void {
+  // First: it describes all operations that come after it.
+  openapiRoutes(app)
+  docsRoutes(app)
   healthRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)

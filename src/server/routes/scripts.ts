@@ -125,7 +125,7 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       exists,
       body: ScriptExecute,
       answer: ExecutionAnswer,
-      errors: ['conflict'],
+      errors: ['conflict', 'gone'],
       headers: idempotencyHeader,
       audit: { action: 'task.create', object: 'task' },
     }),

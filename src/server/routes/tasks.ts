@@ -56,7 +56,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       allow: execute,
       body: TaskCreate,
       answer: ExecutionAnswer,
-      errors: ['conflict'],
+      errors: ['conflict', 'gone'],
       headers: idempotencyHeader,
       audit: { action: 'task.create', object: 'task' },
     }),
@@ -99,8 +99,14 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       query: LogQuery,
       answer: LogPage,
       media: {
-        'text/event-stream': 'With follow=true: events output, host, task and end, until the task has ended.',
-        'text/plain': 'With Accept: text/plain: the bare output of one host.',
+        'text/event-stream': {
+          holds: 'With follow=true: events output, host, task and end, until the task has ended.',
+          example: 'event: end\ndata: {}\n\n',
+        },
+        'text/plain': {
+          holds: 'With Accept: text/plain: the bare output of one host.',
+          example: 'Linux web1 6.1.0\n',
+        },
       },
       headers: {
         'Last-Event-ID': 'With follow=true: the id of the last output seen; what follows it comes.',
@@ -148,7 +154,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       exists,
       body: TaskRetry,
       answer: ExecutionAnswer,
-      errors: ['conflict'],
+      errors: ['conflict', 'gone'],
       headers: idempotencyHeader,
       audit: { action: 'task.retry', object: 'task' },
     }),

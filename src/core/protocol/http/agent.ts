@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Hostname, Id, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
 import { AgentStatus, Metrics } from './hosts.ts'
 
 /** Names an agent for ever; it stands in URLs and file names. */
@@ -13,59 +14,77 @@ export const AgentId = Type.String({
 const Fact = Type.String({ maxLength: 256 })
 
 /** Bodies from agents: unknown fields are ignored, so that older servers take newer agents (contract §1). */
-export const RegisterRequest = Type.Object({
-  agentId: AgentId,
-  hostname: Hostname,
-  ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
-  os: Type.Optional(Fact),
-  kernel: Type.Optional(Fact),
-  arch: Type.Optional(Fact),
-  cpuCores: Type.Optional(Type.Number({ minimum: 0 })),
-  memoryMB: Type.Optional(Type.Number({ minimum: 0 })),
-  diskGB: Type.Optional(Type.Number({ minimum: 0 })),
-  agentVersion: Type.Optional(Fact),
-})
+export const RegisterRequest = Type.Object(
+  {
+    agentId: AgentId,
+    hostname: Hostname,
+    ipAddresses: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 })),
+    os: Type.Optional(Fact),
+    kernel: Type.Optional(Fact),
+    arch: Type.Optional(Fact),
+    cpuCores: Type.Optional(Type.Number({ minimum: 0 })),
+    memoryMB: Type.Optional(Type.Number({ minimum: 0 })),
+    diskGB: Type.Optional(Type.Number({ minimum: 0 })),
+    agentVersion: Type.Optional(Fact),
+  },
+  { examples: [examples.registerRequest] },
+)
 export type RegisterRequest = Static<typeof RegisterRequest>
 
 /** `serverKey`: the Ed25519 public key, base64, that signs executions; `keyId` names it (contract §6). */
-export const RegisterResult = Type.Object({
-  hostId: Id,
-  token: Type.String(),
-  heartbeatInterval: Type.Number(),
-  metricsInterval: Type.Number(),
-  serverKey: Type.String(),
-  keyId: Type.String(),
-  serverTime: Time,
-})
+export const RegisterResult = Type.Object(
+  {
+    hostId: Id,
+    token: Type.String(),
+    heartbeatInterval: Type.Number(),
+    metricsInterval: Type.Number(),
+    serverKey: Type.String(),
+    keyId: Type.String(),
+    serverTime: Time,
+  },
+  { examples: [examples.registerResult] },
+)
 export type RegisterResult = Static<typeof RegisterResult>
 
 /** `uptime` in seconds. */
-export const HeartbeatRequest = Type.Object({
-  agentId: AgentId,
-  timestamp: Type.Optional(Type.String({ maxLength: 64 })),
-  status: AgentStatus,
-  uptime: Type.Optional(Type.Number({ minimum: 0 })),
-})
+export const HeartbeatRequest = Type.Object(
+  {
+    agentId: AgentId,
+    timestamp: Type.Optional(Type.String({ maxLength: 64 })),
+    status: AgentStatus,
+    uptime: Type.Optional(Type.Number({ minimum: 0 })),
+  },
+  { examples: [examples.heartbeatRequest] },
+)
 export type HeartbeatRequest = Static<typeof HeartbeatRequest>
 
-export const MetricsRequest = Type.Object({ agentId: AgentId, ...Metrics.properties })
+export const MetricsRequest = Type.Object(
+  { agentId: AgentId, ...Metrics.properties },
+  { examples: [examples.metricsRequest] },
+)
 export type MetricsRequest = Static<typeof MetricsRequest>
 
 /** Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). */
-export const AgentAck = Type.Object({
-  serverTime: Time,
-  configVersion: Type.Integer(),
-  pendingTasks: Type.Integer(),
-})
+export const AgentAck = Type.Object(
+  {
+    serverTime: Time,
+    configVersion: Type.Integer(),
+    pendingTasks: Type.Integer(),
+  },
+  { examples: [examples.agentAck] },
+)
 export type AgentAck = Static<typeof AgentAck>
 
 export const AgentConfigQuery = Type.Object({ agentId: AgentId }, { additionalProperties: false })
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
-export const AgentConfig = Type.Object({
-  heartbeatInterval: Type.Number(),
-  metricsInterval: Type.Number(),
-  logLevel: Type.Enum([...logLevels]),
-  configVersion: Type.Integer(),
-  pendingTasks: Type.Array(Type.Object({ taskId: Type.String(), type: Type.Literal('EXECUTE_SCRIPT') })),
-})
+export const AgentConfig = Type.Object(
+  {
+    heartbeatInterval: Type.Number(),
+    metricsInterval: Type.Number(),
+    logLevel: Type.Enum([...logLevels]),
+    configVersion: Type.Integer(),
+    pendingTasks: Type.Array(Type.Object({ taskId: Type.String(), type: Type.Literal('EXECUTE_SCRIPT') })),
+  },
+  { examples: [examples.agentConfig] },
+)
 export type AgentConfig = Static<typeof AgentConfig>

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Nullable, paging, Text, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
 
 /** Names stand in selectors as `@name`, so they hold none of the selector's own characters (contract §8). */
 const ClusterName = Type.String({
@@ -11,34 +12,43 @@ const ClusterName = Type.String({
 export const HostIds = Type.Array(Id, { maxItems: 100_000 })
 export const Selector = Type.String({ minLength: 1, maxLength: 65_536, format: 'not-blank' })
 
-export const ClusterCreate = Closed({
-  name: ClusterName,
-  description: Type.Optional(Text(4096)),
-  hostIds: Type.Optional(HostIds),
-  selector: Type.Optional(Selector),
-})
+export const ClusterCreate = Closed(
+  {
+    name: ClusterName,
+    description: Type.Optional(Text(4096)),
+    hostIds: Type.Optional(HostIds),
+    selector: Type.Optional(Selector),
+  },
+  { examples: [examples.clusterCreate] },
+)
 export type ClusterCreate = Static<typeof ClusterCreate>
 
-export const ClusterPatch = Closed({
-  name: Type.Optional(ClusterName),
-  description: Type.Optional(Nullable(Text(4096))),
-  hostIds: Type.Optional(Nullable(HostIds)),
-  selector: Type.Optional(Nullable(Selector)),
-})
+export const ClusterPatch = Closed(
+  {
+    name: Type.Optional(ClusterName),
+    description: Type.Optional(Nullable(Text(4096))),
+    hostIds: Type.Optional(Nullable(HostIds)),
+    selector: Type.Optional(Nullable(Selector)),
+  },
+  { examples: [examples.clusterPatch] },
+)
 export type ClusterPatch = Static<typeof ClusterPatch>
 
 export const ClusterQuery = Closed({ ...paging, search: Type.Optional(Type.String({ maxLength: 128 })) })
 export type ClusterQuery = Static<typeof ClusterQuery>
 
 /** `hostIds` are the members of now, for a dynamic cluster too. */
-export const Cluster = Type.Object({
-  id: Id,
-  name: Type.String(),
-  description: Type.String(),
-  hostIds: Type.Array(Id),
-  selector: Nullable(Type.String()),
-  hostCount: Type.Integer(),
-  createdAt: Time,
-  updatedAt: Time,
-})
+export const Cluster = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    description: Type.String(),
+    hostIds: Type.Array(Id),
+    selector: Nullable(Type.String()),
+    hostCount: Type.Integer(),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { examples: [examples.cluster] },
+)
 export type Cluster = Static<typeof Cluster>

@@ -1,8 +1,8 @@
-import { type Static, type TProperties, type TSchema, Type } from 'typebox'
+import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox'
 
 /** An object that refuses unknown fields: a mistyped `batchsize` must never run a fleet (contract §1). */
-export const Closed = <P extends TProperties>(properties: P) =>
-  Type.Object(properties, { additionalProperties: false })
+export const Closed = <P extends TProperties>(properties: P, options: TObjectOptions = {}) =>
+  Type.Object(properties, { ...options, additionalProperties: false })
 
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
@@ -40,25 +40,29 @@ export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false 
 
 /** Query of every list: `page` from 0, `size` 1 to 500 (contract §1). */
 export const paging = {
-  page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0 })),
-  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 20 })),
+  page: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'The page, from 0' }),
+  ),
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 500, default: 20, description: 'Records on a page' }),
+  ),
 }
 export const PageQuery = Closed(paging)
 export type PageQuery = Static<typeof PageQuery>
 
 /** The `data` of a deletion, and of what changes a record without showing it. */
-export const IdOnly = Type.Object({ id: Id })
+export const IdOnly = Type.Object({ id: Id }, { examples: [{ id: 7 }] })
 /** The `data` of what has nothing to tell. */
-export const Nothing = Type.Object({})
+export const Nothing = Type.Object({}, { examples: [{}] })
 
 /** The schema of a list's `data`. */
 export const PageOf = <T extends TSchema>(item: T) =>
   Type.Object({
     content: Type.Array(item),
-    page: Type.Integer(),
-    size: Type.Integer(),
-    totalElements: Type.Integer(),
-    totalPages: Type.Integer(),
+    page: Type.Integer({ examples: [0] }),
+    size: Type.Integer({ examples: [20] }),
+    totalElements: Type.Integer({ examples: [1] }),
+    totalPages: Type.Integer({ examples: [1] }),
   })
 
 /** The `data` of every list. */

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Closed, Hostname, Id, Line, Nullable, paging, TagKey, Tags, TagValue, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
 
 export const hostStatuses = ['ONLINE', 'OFFLINE', 'WARNING'] as const
 export const HostStatus = Type.Enum([...hostStatuses])
@@ -10,29 +11,35 @@ const Ip = Type.String({ minLength: 1, maxLength: 45, format: 'ip' })
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
 const Secret = Type.String({ minLength: 1, maxLength: 16_384 })
 
-export const HostCreate = Closed({
-  hostname: Hostname,
-  ip: Ip,
-  sshPort: Type.Optional(Port),
-  authType: Type.Optional(AuthType),
-  username: Type.Optional(Line(64)),
-  password: Type.Optional(Secret),
-  privateKey: Type.Optional(Secret),
-  tags: Type.Optional(Tags),
-})
+export const HostCreate = Closed(
+  {
+    hostname: Hostname,
+    ip: Ip,
+    sshPort: Type.Optional(Port),
+    authType: Type.Optional(AuthType),
+    username: Type.Optional(Line(64)),
+    password: Type.Optional(Secret),
+    privateKey: Type.Optional(Secret),
+    tags: Type.Optional(Tags),
+  },
+  { examples: [examples.hostCreate] },
+)
 export type HostCreate = Static<typeof HostCreate>
 
 /** RFC 7396: `null` removes. */
-export const HostPatch = Closed({
-  hostname: Type.Optional(Hostname),
-  ip: Type.Optional(Ip),
-  sshPort: Type.Optional(Nullable(Port)),
-  authType: Type.Optional(Nullable(AuthType)),
-  username: Type.Optional(Nullable(Line(64))),
-  password: Type.Optional(Nullable(Secret)),
-  privateKey: Type.Optional(Nullable(Secret)),
-  tags: Type.Optional(Nullable(Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }))),
-})
+export const HostPatch = Closed(
+  {
+    hostname: Type.Optional(Hostname),
+    ip: Type.Optional(Ip),
+    sshPort: Type.Optional(Nullable(Port)),
+    authType: Type.Optional(Nullable(AuthType)),
+    username: Type.Optional(Nullable(Line(64))),
+    password: Type.Optional(Nullable(Secret)),
+    privateKey: Type.Optional(Nullable(Secret)),
+    tags: Type.Optional(Nullable(Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }))),
+  },
+  { examples: [examples.hostPatch] },
+)
 export type HostPatch = Static<typeof HostPatch>
 
 export const HostQuery = Closed({
@@ -45,47 +52,53 @@ export const HostQuery = Closed({
 })
 export type HostQuery = Static<typeof HostQuery>
 
-export const SystemInfo = Type.Object({
-  os: Type.String(),
-  kernel: Type.String(),
-  arch: Type.String(),
-  cpuCores: Type.Number(),
-  memoryMB: Type.Number(),
-  diskGB: Type.Number(),
-  ipAddresses: Type.Array(Type.String()),
-})
+export const SystemInfo = Type.Object(
+  {
+    os: Type.String(),
+    kernel: Type.String(),
+    arch: Type.String(),
+    cpuCores: Type.Number(),
+    memoryMB: Type.Number(),
+    diskGB: Type.Number(),
+    ipAddresses: Type.Array(Type.String()),
+  },
+  { examples: [examples.systemInfo] },
+)
 export type SystemInfo = Static<typeof SystemInfo>
 
 /** A metrics report without its agentId. */
-export const Metrics = Type.Object({
-  timestamp: Time,
-  cpu: Type.Object({
-    usagePercent: Type.Number(),
-    loadAvg1m: Type.Number(),
-    loadAvg5m: Type.Number(),
-    loadAvg15m: Type.Number(),
-  }),
-  memory: Type.Object({
-    totalMB: Type.Number(),
-    usedMB: Type.Number(),
-    availableMB: Type.Number(),
-    usagePercent: Type.Number(),
-  }),
-  disk: Type.Array(
-    Type.Object({
-      mountPoint: Type.String({ maxLength: 4096 }),
-      totalGB: Type.Number(),
-      usedGB: Type.Number(),
+export const Metrics = Type.Object(
+  {
+    timestamp: Time,
+    cpu: Type.Object({
+      usagePercent: Type.Number(),
+      loadAvg1m: Type.Number(),
+      loadAvg5m: Type.Number(),
+      loadAvg15m: Type.Number(),
+    }),
+    memory: Type.Object({
+      totalMB: Type.Number(),
+      usedMB: Type.Number(),
+      availableMB: Type.Number(),
       usagePercent: Type.Number(),
     }),
-    { maxItems: 256 },
-  ),
-  network: Type.Object({
-    rxBytesPerSec: Type.Number(),
-    txBytesPerSec: Type.Number(),
-    connections: Type.Number(),
-  }),
-})
+    disk: Type.Array(
+      Type.Object({
+        mountPoint: Type.String({ maxLength: 4096 }),
+        totalGB: Type.Number(),
+        usedGB: Type.Number(),
+        usagePercent: Type.Number(),
+      }),
+      { maxItems: 256 },
+    ),
+    network: Type.Object({
+      rxBytesPerSec: Type.Number(),
+      txBytesPerSec: Type.Number(),
+      connections: Type.Number(),
+    }),
+  },
+  { examples: [examples.metrics] },
+)
 export type Metrics = Static<typeof Metrics>
 
 export const defaultPoints = 300
@@ -114,59 +127,74 @@ export const agentStatuses = ['HEALTHY', 'DEGRADED', 'UNHEALTHY'] as const
 export const AgentStatus = Type.Enum([...agentStatuses])
 export type AgentStatus = Static<typeof AgentStatus>
 
-export const HostAgent = Type.Object({
-  agentId: Type.String(),
-  agentVersion: Type.String(),
-  status: Nullable(AgentStatus),
-  uptime: Nullable(Type.Number()),
-  connected: Type.Boolean(),
-  registeredAt: Time,
-  lastHeartbeatAt: Nullable(Time),
-})
+export const HostAgent = Type.Object(
+  {
+    agentId: Type.String(),
+    agentVersion: Type.String(),
+    status: Nullable(AgentStatus),
+    uptime: Nullable(Type.Number()),
+    connected: Type.Boolean(),
+    registeredAt: Time,
+    lastHeartbeatAt: Nullable(Time),
+  },
+  { examples: [examples.hostAgent] },
+)
 
-export const Host = Type.Object({
-  id: Id,
-  hostname: Type.String(),
-  ip: Type.String(),
-  sshPort: Type.Integer(),
-  authType: AuthType,
-  username: Nullable(Type.String()),
-  tags: Type.Record(Type.String(), Type.String()),
-  status: HostStatus,
-  statusReason: Nullable(Type.String()),
-  clusterIds: Type.Array(Id),
-  systemInfo: Nullable(SystemInfo),
-  agent: Nullable(HostAgent),
-  metrics: Nullable(Metrics),
-  createdAt: Time,
-  updatedAt: Time,
-})
+export const Host = Type.Object(
+  {
+    id: Id,
+    hostname: Type.String(),
+    ip: Type.String(),
+    sshPort: Type.Integer(),
+    authType: AuthType,
+    username: Nullable(Type.String()),
+    tags: Type.Record(Type.String(), Type.String()),
+    status: HostStatus,
+    statusReason: Nullable(Type.String()),
+    clusterIds: Type.Array(Id),
+    systemInfo: Nullable(SystemInfo),
+    agent: Nullable(HostAgent),
+    metrics: Nullable(Metrics),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { examples: [examples.host] },
+)
 export type Host = Static<typeof Host>
 
-export const EnrollmentCreate = Closed({
-  name: Type.Optional(Line(128)),
-  maxUses: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-  expiresInHours: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 8784 })),
-  tags: Type.Optional(Tags),
-  clusterId: Type.Optional(Id),
-  hostId: Type.Optional(Id),
-})
+export const EnrollmentCreate = Closed(
+  {
+    name: Type.Optional(Line(128)),
+    maxUses: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    expiresInHours: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 8784 })),
+    tags: Type.Optional(Tags),
+    clusterId: Type.Optional(Id),
+    hostId: Type.Optional(Id),
+  },
+  { examples: [examples.enrollmentCreate] },
+)
 export type EnrollmentCreate = Static<typeof EnrollmentCreate>
 
-export const Enrollment = Type.Object({
-  id: Id,
-  name: Nullable(Type.String()),
-  maxUses: Type.Integer(),
-  uses: Type.Integer(),
-  tags: Type.Record(Type.String(), Type.String()),
-  clusterId: Nullable(Id),
-  hostId: Nullable(Id),
-  createdBy: Type.String(),
-  createdAt: Time,
-  expiresAt: Time,
-})
+export const Enrollment = Type.Object(
+  {
+    id: Id,
+    name: Nullable(Type.String()),
+    maxUses: Type.Integer(),
+    uses: Type.Integer(),
+    tags: Type.Record(Type.String(), Type.String()),
+    clusterId: Nullable(Id),
+    hostId: Nullable(Id),
+    createdBy: Type.String(),
+    createdAt: Time,
+    expiresAt: Time,
+  },
+  { examples: [examples.enrollment] },
+)
 export type Enrollment = Static<typeof Enrollment>
 
 /** `token` is shown this once. */
-export const EnrollmentCreated = Type.Object({ ...Enrollment.properties, token: Type.String() })
+export const EnrollmentCreated = Type.Object(
+  { ...Enrollment.properties, token: Type.String() },
+  { examples: [examples.enrollmentCreated] },
+)
 export type EnrollmentCreated = Static<typeof EnrollmentCreated>

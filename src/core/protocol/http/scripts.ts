@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Line, Nullable, paging, Text, Time } from './common.ts'
+import * as examples from './work-examples.ts'
 
 export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const
 export const ScriptType = Type.Enum([...scriptTypes])
@@ -13,26 +14,32 @@ export const Content = Type.String({ minLength: 1, maxLength: maxScriptBytes, fo
 export const Timeout = Type.Integer({ minimum: 0, maximum: 31_536_000 })
 const TagList = Type.Array(Line(64), { maxItems: 64 })
 
-export const ScriptCreate = Closed({
-  name: Line(128),
-  description: Type.Optional(Text(4096)),
-  type: ScriptType,
-  content: Content,
-  timeout: Type.Optional(Timeout),
-  tags: Type.Optional(TagList),
-  category: Type.Optional(Line(64)),
-})
+export const ScriptCreate = Closed(
+  {
+    name: Line(128),
+    description: Type.Optional(Text(4096)),
+    type: ScriptType,
+    content: Content,
+    timeout: Type.Optional(Timeout),
+    tags: Type.Optional(TagList),
+    category: Type.Optional(Line(64)),
+  },
+  { examples: [examples.scriptCreate] },
+)
 export type ScriptCreate = Static<typeof ScriptCreate>
 
-export const ScriptPatch = Closed({
-  name: Type.Optional(Line(128)),
-  description: Type.Optional(Nullable(Text(4096))),
-  type: Type.Optional(ScriptType),
-  content: Type.Optional(Content),
-  timeout: Type.Optional(Nullable(Timeout)),
-  tags: Type.Optional(Nullable(TagList)),
-  category: Type.Optional(Nullable(Line(64))),
-})
+export const ScriptPatch = Closed(
+  {
+    name: Type.Optional(Line(128)),
+    description: Type.Optional(Nullable(Text(4096))),
+    type: Type.Optional(ScriptType),
+    content: Type.Optional(Content),
+    timeout: Type.Optional(Nullable(Timeout)),
+    tags: Type.Optional(Nullable(TagList)),
+    category: Type.Optional(Nullable(Line(64))),
+  },
+  { examples: [examples.scriptPatch] },
+)
 export type ScriptPatch = Static<typeof ScriptPatch>
 
 export const ScriptQuery = Closed({
@@ -44,36 +51,45 @@ export const ScriptQuery = Closed({
 })
 export type ScriptQuery = Static<typeof ScriptQuery>
 
-export const Script = Type.Object({
-  id: Id,
-  name: Type.String(),
-  description: Type.String(),
-  type: ScriptType,
-  content: Type.String(),
-  timeout: Nullable(Type.Integer()),
-  tags: Type.Array(Type.String()),
-  category: Nullable(Type.String()),
-  version: Type.Integer(),
-  sha256: Type.String(),
-  createdBy: Type.String(),
-  createdAt: Time,
-  updatedAt: Time,
-})
+export const Script = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    description: Type.String(),
+    type: ScriptType,
+    content: Type.String(),
+    timeout: Nullable(Type.Integer()),
+    tags: Type.Array(Type.String()),
+    category: Nullable(Type.String()),
+    version: Type.Integer(),
+    sha256: Type.String(),
+    createdBy: Type.String(),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { examples: [examples.script] },
+)
 export type Script = Static<typeof Script>
 
 /** A version as lists show it: all but the text. */
-export const ScriptVersionSummary = Type.Object({
-  version: Type.Integer(),
-  name: Type.String(),
-  type: ScriptType,
-  sha256: Type.String(),
-  /** Of the content, in UTF-8. */
-  bytes: Type.Integer(),
-  changedBy: Type.String(),
-  changedAt: Time,
-})
+export const ScriptVersionSummary = Type.Object(
+  {
+    version: Type.Integer(),
+    name: Type.String(),
+    type: ScriptType,
+    sha256: Type.String(),
+    /** Of the content, in UTF-8. */
+    bytes: Type.Integer(),
+    changedBy: Type.String(),
+    changedAt: Time,
+  },
+  { examples: [examples.scriptVersionSummary] },
+)
 export type ScriptVersionSummary = Static<typeof ScriptVersionSummary>
 
 /** The script as it was in one of its versions. */
-export const ScriptVersion = Type.Object({ ...Script.properties, changedBy: Type.String() })
+export const ScriptVersion = Type.Object(
+  { ...Script.properties, changedBy: Type.String() },
+  { examples: [examples.scriptVersion] },
+)
 export type ScriptVersion = Static<typeof ScriptVersion>

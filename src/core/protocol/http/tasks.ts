@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
+import * as examples from './work-examples.ts'
 
 export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const
 export const Strategy = Type.Enum([...strategies])
@@ -60,10 +61,10 @@ const options = {
 const OptionsSchema = Closed(options)
 export type ExecutionOptions = Static<typeof OptionsSchema>
 
-export const ScriptExecute = Closed({ ...options, hostIds: HostIds })
+export const ScriptExecute = Closed({ ...options, hostIds: HostIds }, { examples: [examples.scriptExecute] })
 export type ScriptExecute = Static<typeof ScriptExecute>
 
-export const ClusterExecute = Closed({ ...options, scriptId: Id })
+export const ClusterExecute = Closed({ ...options, scriptId: Id }, { examples: [examples.clusterExecute] })
 export type ClusterExecute = Static<typeof ClusterExecute>
 
 const Target = Closed({
@@ -73,33 +74,42 @@ const Target = Closed({
 })
 export type Target = Static<typeof Target>
 
-export const TaskCreate = Closed({
-  ...options,
-  scriptId: Type.Optional(Id),
-  script: Type.Optional(
-    Closed({
-      type: Type.Optional(ScriptType),
-      content: Content,
-      timeout: Type.Optional(Timeout),
-      name: Type.Optional(Line(128)),
-    }),
-  ),
-  target: Target,
-})
+export const TaskCreate = Closed(
+  {
+    ...options,
+    scriptId: Type.Optional(Id),
+    script: Type.Optional(
+      Closed({
+        type: Type.Optional(ScriptType),
+        content: Content,
+        timeout: Type.Optional(Timeout),
+        name: Type.Optional(Line(128)),
+      }),
+    ),
+    target: Target,
+  },
+  { examples: [examples.taskCreate] },
+)
 export type TaskCreate = Static<typeof TaskCreate>
 
 /**
  * Body of a retry. The new task runs the same text with the same params and options; values of `secretParams` are not
  * kept after a task's end, so they have to be given again.
  */
-export const TaskRetry = Closed({
-  async: Type.Optional(Type.Boolean()),
-  secretParams: Type.Optional(Params),
-})
+export const TaskRetry = Closed(
+  {
+    async: Type.Optional(Type.Boolean()),
+    secretParams: Type.Optional(Params),
+  },
+  { examples: [examples.taskRetry] },
+)
 export type TaskRetry = Static<typeof TaskRetry>
 
 /** What an execution answers; with `async: false` it is the whole final task instead. */
-export const Started = Type.Object({ taskId: OpaqueId, status: TaskStatus, hostCount: Type.Integer() })
+export const Started = Type.Object(
+  { taskId: OpaqueId, status: TaskStatus, hostCount: Type.Integer() },
+  { examples: [examples.started] },
+)
 export type Started = Static<typeof Started>
 
 export const LateResult = Type.Object({
@@ -110,22 +120,25 @@ export const LateResult = Type.Object({
 })
 
 /** One host's part of a task; `duration` in milliseconds. */
-export const TaskResult = Type.Object({
-  hostId: Id,
-  hostname: Type.String(),
-  status: ResultStatus,
-  exitCode: Nullable(Type.Integer()),
-  signal: Nullable(Type.String()),
-  startedAt: Nullable(Time),
-  completedAt: Nullable(Time),
-  duration: Nullable(Type.Number()),
-  stdoutBytes: Type.Integer(),
-  stderrBytes: Type.Integer(),
-  truncated: Type.Boolean(),
-  outputComplete: Type.Boolean(),
-  error: Nullable(Type.String()),
-  lateResult: Nullable(LateResult),
-})
+export const TaskResult = Type.Object(
+  {
+    hostId: Id,
+    hostname: Type.String(),
+    status: ResultStatus,
+    exitCode: Nullable(Type.Integer()),
+    signal: Nullable(Type.String()),
+    startedAt: Nullable(Time),
+    completedAt: Nullable(Time),
+    duration: Nullable(Type.Number()),
+    stdoutBytes: Type.Integer(),
+    stderrBytes: Type.Integer(),
+    truncated: Type.Boolean(),
+    outputComplete: Type.Boolean(),
+    error: Nullable(Type.String()),
+    lateResult: Nullable(LateResult),
+  },
+  { examples: [examples.taskResult] },
+)
 export type TaskResult = Static<typeof TaskResult>
 
 /** How many hosts are in each status; statuses without a host are 0. */
@@ -138,48 +151,57 @@ export const Counts = Type.Object(
 export type Counts = Record<ResultStatus, number>
 
 /** A task without its results, as lists carry it. */
-export const TaskSummary = Type.Object({
-  taskId: OpaqueId,
-  status: TaskStatus,
-  hostCount: Type.Integer(),
-  counts: Counts,
-  strategy: Strategy,
-  batchSize: Nullable(BatchSize),
-  scriptId: Nullable(Id),
-  scriptVersion: Nullable(Type.Integer()),
-  scriptName: Nullable(Type.String()),
-  type: ScriptType,
-  params: Type.Record(Type.String(), Type.String()),
-  timeout: Type.Integer(),
-  clusterId: Nullable(Id),
-  /** The task whose unsuccessful hosts this one took up again. */
-  retryOf: Nullable(OpaqueId),
-  createdBy: Type.String(),
-  createdAt: Time,
-  startedAt: Nullable(Time),
-  completedAt: Nullable(Time),
-  duration: Nullable(Type.Number()),
-})
+export const TaskSummary = Type.Object(
+  {
+    taskId: OpaqueId,
+    status: TaskStatus,
+    hostCount: Type.Integer(),
+    counts: Counts,
+    strategy: Strategy,
+    batchSize: Nullable(BatchSize),
+    scriptId: Nullable(Id),
+    scriptVersion: Nullable(Type.Integer()),
+    scriptName: Nullable(Type.String()),
+    type: ScriptType,
+    params: Type.Record(Type.String(), Type.String()),
+    timeout: Type.Integer(),
+    clusterId: Nullable(Id),
+    /** The task whose unsuccessful hosts this one took up again. */
+    retryOf: Nullable(OpaqueId),
+    createdBy: Type.String(),
+    createdAt: Time,
+    startedAt: Nullable(Time),
+    completedAt: Nullable(Time),
+    duration: Nullable(Type.Number()),
+  },
+  { examples: [examples.taskSummary] },
+)
 export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: Counts }
-export const Task = Type.Object({ ...TaskSummary.properties, results: Type.Array(TaskResult) })
+export const Task = Type.Object(
+  { ...TaskSummary.properties, results: Type.Array(TaskResult) },
+  { examples: [examples.task] },
+)
 export type Task = TaskSummary & { results: TaskResult[] }
 
 /** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). */
-export const TaskScript = Type.Object({
-  taskId: OpaqueId,
-  scriptId: Nullable(Id),
-  scriptVersion: Nullable(Type.Integer()),
-  scriptName: Nullable(Type.String()),
-  type: ScriptType,
-  content: Type.String(),
-  sha256: Type.String(),
-  params: Type.Record(Type.String(), Type.String()),
-  secretParams: Type.Array(Type.String()),
-})
+export const TaskScript = Type.Object(
+  {
+    taskId: OpaqueId,
+    scriptId: Nullable(Id),
+    scriptVersion: Nullable(Type.Integer()),
+    scriptName: Nullable(Type.String()),
+    type: ScriptType,
+    content: Type.String(),
+    sha256: Type.String(),
+    params: Type.Record(Type.String(), Type.String()),
+    secretParams: Type.Array(Type.String()),
+  },
+  { examples: [examples.taskScript] },
+)
 export type TaskScript = Static<typeof TaskScript>
 
 /** Of an execute call: with `async: false` the final task, else what has started. */
-export const ExecutionAnswer = Type.Union([Task, Started])
+export const ExecutionAnswer = Type.Union([Task, Started], { examples: [examples.started] })
 
 export const TaskQuery = Closed({
   ...paging,
@@ -224,5 +246,8 @@ export const LogEntry = Type.Object({
 })
 export type LogEntry = Static<typeof LogEntry>
 
-export const LogPage = Type.Object({ taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer() })
+export const LogPage = Type.Object(
+  { taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer() },
+  { examples: [examples.logPage] },
+)
 export type LogPage = Static<typeof LogPage>

@@ -1,27 +1,37 @@
 import { type Static, Type } from 'typebox'
 import { Closed, Id, Line, Nullable, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
 import { Role } from './users.ts'
 
 /** Days that a personal access token lives if nothing is said (contract §2). */
 export const defaultTokenDays = 90
 
-export const TokenCreate = Closed({
-  name: Line(128),
-  role: Type.Optional(Role),
-  expiresInDays: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3660 })),
-})
+export const TokenCreate = Closed(
+  {
+    name: Line(128),
+    role: Type.Optional(Role),
+    expiresInDays: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3660 })),
+  },
+  { examples: [examples.tokenCreate] },
+)
 export type TokenCreate = Static<typeof TokenCreate>
 
 /** A personal access token, for pipelines; its text is shown once, when it is made. */
-export const Token = Type.Object({
-  id: Id,
-  name: Nullable(Type.String()),
-  role: Role,
-  createdAt: Time,
-  lastUsedAt: Time,
-  expiresAt: Time,
-})
+export const Token = Type.Object(
+  {
+    id: Id,
+    name: Nullable(Type.String()),
+    role: Role,
+    createdAt: Time,
+    lastUsedAt: Time,
+    expiresAt: Time,
+  },
+  { examples: [examples.token] },
+)
 export type Token = Static<typeof Token>
 
-export const TokenCreated = Type.Object({ ...Token.properties, token: Type.String() })
+export const TokenCreated = Type.Object(
+  { ...Token.properties, token: Type.String() },
+  { examples: [examples.tokenCreated] },
+)
 export type TokenCreated = Static<typeof TokenCreated>

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, paging, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
 
 export const Role = Type.Enum([...roles])
 const Email = Type.String({ maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
@@ -12,53 +13,71 @@ const Username = Type.String({
   format: 'not-blank',
 })
 
-export const UserCreate = Closed({
-  username: Username,
-  password: Password,
-  role: Role,
-  email: Type.Optional(Email),
-})
+export const UserCreate = Closed(
+  {
+    username: Username,
+    password: Password,
+    role: Role,
+    email: Type.Optional(Email),
+  },
+  { examples: [examples.userCreate] },
+)
 export type UserCreate = Static<typeof UserCreate>
 
-export const UserPatch = Closed({
-  username: Type.Optional(Username),
-  password: Type.Optional(Password),
-  role: Type.Optional(Role),
-  email: Type.Optional(Nullable(Email)),
-  enabled: Type.Optional(Type.Boolean()),
-})
+export const UserPatch = Closed(
+  {
+    username: Type.Optional(Username),
+    password: Type.Optional(Password),
+    role: Type.Optional(Role),
+    email: Type.Optional(Nullable(Email)),
+    enabled: Type.Optional(Type.Boolean()),
+  },
+  { examples: [examples.userPatch] },
+)
 export type UserPatch = Static<typeof UserPatch>
 
 export const UserQuery = Closed({ ...paging, search: Type.Optional(Type.String({ maxLength: 64 })) })
 export type UserQuery = Static<typeof UserQuery>
 
-export const User = Type.Object({
-  id: Id,
-  username: Type.String(),
-  role: Role,
-  email: Nullable(Type.String()),
-  enabled: Type.Boolean(),
-  lastLoginAt: Nullable(Time),
-  createdAt: Time,
-  updatedAt: Time,
-})
+export const User = Type.Object(
+  {
+    id: Id,
+    username: Type.String(),
+    role: Role,
+    email: Nullable(Type.String()),
+    enabled: Type.Boolean(),
+    lastLoginAt: Nullable(Time),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { examples: [examples.user] },
+)
 export type User = Static<typeof User>
 
-export const PasswordChange = Closed({
-  currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),
-  newPassword: Password,
-})
+export const PasswordChange = Closed(
+  {
+    currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),
+    newPassword: Password,
+  },
+  { examples: [examples.passwordChange] },
+)
 export type PasswordChange = Static<typeof PasswordChange>
 
-export const LoginRequest = Closed({
-  username: Line(64),
-  password: Type.String({ minLength: 1, maxLength: 1024 }),
-})
+export const LoginRequest = Closed(
+  {
+    username: Line(64),
+    password: Type.String({ minLength: 1, maxLength: 1024 }),
+  },
+  { examples: [examples.loginRequest] },
+)
 export type LoginRequest = Static<typeof LoginRequest>
 
-export const LoginResult = Type.Object({
-  token: Type.String(),
-  expiresAt: Time,
-  user: Type.Object({ id: Id, username: Type.String(), role: Role }),
-})
+export const LoginResult = Type.Object(
+  {
+    token: Type.String(),
+    expiresAt: Time,
+    user: Type.Object({ id: Id, username: Type.String(), role: Role }),
+  },
+  { examples: [examples.loginResult] },
+)
 export type LoginResult = Static<typeof LoginResult>

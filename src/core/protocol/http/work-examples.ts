@@ -1,0 +1,142 @@
+/** Examples of scripts and tasks; see fleet-examples.ts. */
+
+export const taskId = '01JNZ8Q3V5K7M9P2R4T6W8Y0AB'
+const content = '#!/usr/bin/env bash\nset -eu\nsystemctl restart "$UNIT"\necho "restarted $UNIT"\n'
+const sha256 = '16bd57d99f5808dc4bfa95fe18f40b620eb3b3e6abd2e1d8e355506bd7714eb4'
+
+export const scriptCreate = {
+  name: 'deploy',
+  description: 'Restarts a service',
+  type: 'BASH',
+  content,
+  timeout: 120,
+  tags: ['web'],
+  category: 'release',
+}
+
+export const scriptPatch = { timeout: 300, category: null }
+
+export const script = {
+  id: 5,
+  ...scriptCreate,
+  version: 3,
+  sha256,
+  createdBy: 'admin',
+  createdAt: '2026-03-01T08:00:00.000Z',
+  updatedAt: '2026-03-02T08:00:00.000Z',
+}
+
+export const scriptVersionSummary = {
+  version: 3,
+  name: 'deploy',
+  type: 'BASH',
+  sha256,
+  bytes: 77,
+  changedBy: 'admin',
+  changedAt: '2026-03-02T08:00:00.000Z',
+}
+
+export const scriptVersion = { ...script, changedBy: 'admin' }
+
+export const scriptExecute = {
+  hostIds: [7, 8],
+  params: { UNIT: 'nginx' },
+  strategy: 'ROLLING',
+  batchSize: '25%',
+}
+
+export const clusterExecute = {
+  scriptId: 5,
+  params: { UNIT: 'nginx' },
+  strategy: 'ROLLING',
+  batchSize: [1, '10%', '50%'],
+}
+
+export const taskCreate = {
+  script: { type: 'BASH', content: 'uptime' },
+  target: { selector: 'web[1-20]' },
+  timeout: 30,
+}
+
+export const taskRetry = { async: false }
+
+export const started = { taskId, status: 'RUNNING', hostCount: 2 }
+
+export const taskResult = {
+  hostId: 7,
+  hostname: 'web1',
+  status: 'SUCCESS',
+  exitCode: 0,
+  signal: null,
+  startedAt: '2026-03-02T09:30:12.510Z',
+  completedAt: '2026-03-02T09:30:13.730Z',
+  duration: 1220,
+  stdoutBytes: 16,
+  stderrBytes: 0,
+  truncated: false,
+  outputComplete: true,
+  error: null,
+  lateResult: null,
+}
+
+export const logPage = {
+  taskId,
+  entries: [
+    {
+      id: 131,
+      hostId: 7,
+      hostname: 'web1',
+      stream: 'stdout',
+      sequence: 0,
+      timestamp: '2026-03-02T09:30:12.640Z',
+      data: 'restarted nginx\n',
+    },
+  ],
+  next: 131,
+}
+
+export const taskScript = {
+  taskId,
+  scriptId: 5,
+  scriptVersion: 3,
+  scriptName: 'deploy',
+  type: 'BASH',
+  content,
+  sha256,
+  params: { UNIT: 'nginx' },
+  secretParams: [],
+}
+
+export const taskSummary = {
+  taskId,
+  status: 'SUCCESS',
+  hostCount: 1,
+  counts: {
+    PENDING: 0,
+    RUNNING: 0,
+    SUCCESS: 1,
+    FAILED: 0,
+    TIMEOUT: 0,
+    CANCELLED: 0,
+    SKIPPED: 0,
+    UNREACHABLE: 0,
+    LOST: 0,
+  },
+  strategy: 'PARALLEL',
+  batchSize: null,
+  scriptId: 5,
+  scriptVersion: 3,
+  scriptName: 'deploy',
+  type: 'BASH',
+  params: { UNIT: 'nginx' },
+  timeout: 120,
+  clusterId: null,
+  retryOf: null,
+  createdBy: 'admin',
+  createdAt: '2026-03-02T09:30:12.480Z',
+  startedAt: '2026-03-02T09:30:12.510Z',
+  completedAt: '2026-03-02T09:30:13.730Z',
+  duration: 1250,
+}
+
+export const task = { ...taskSummary, results: [taskResult] }

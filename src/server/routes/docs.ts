@@ -1,0 +1,56 @@
+import { RsmError } from '../../core/errors.ts'
+import type { AppInstance } from '../app.ts'
+import { sendUnchanging } from '../unchanging-file.ts'
+import { operation } from './operation.ts'
+
+const allow = { open: true } as const
+const tag = 'server' as const
+
+/** The API's document for people to read and to try. */
+export function docsRoutes(app: AppInstance): void {
+  app.get(
+    '/docs',
+    operation({
+      id: 'getDocs',
+      tag,
+      summary: 'This document as a page, to read and to try',
+      allow,
+      media: { 'text/html': { holds: 'The page', example: '<!doctype html>' } },
+    }),
+    async (request, reply) => {
+      const { contentSecurityPolicy, page } = await loaded()
+      reply.headers({ 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer' })
+      return sendUnchanging(request, reply, page)
+    },
+  )
+  app.get(
+    '/docs/:file',
+    operation({
+      id: 'getDocsFile',
+      tag,
+      summary: 'A file of that page',
+      allow,
+      media: {
+        'text/javascript': { holds: 'A script', example: 'SwaggerUIBundle({})' },
+        'text/css': 'A style sheet',
+        'image/png': 'A picture',
+      },
+    }),
+    async (request, reply) => {
+      const { file: name } = request.params as { file: string }
+      const { docsFile } = await loaded()
+      const file = await docsFile(name)
+      if (!file) throw new RsmError('not_found', `The page has no file ${name}`)
+      return sendUnchanging(request, reply, file)
+    },
+  )
+}
+
+/** Loaded when first asked for: starting the server costs nothing more for the page. */
+async function loaded() {
+  const [{ docsFile, page }, { contentSecurityPolicy }] = await Promise.all([
+    import('../docs/files.ts'),
+    import('../docs/page.ts'),
+  ])
+  return { docsFile, page, contentSecurityPolicy }
+}

@@ -1,0 +1,40 @@
+import type { AppInstance } from '../app.ts'
+import type { RoutedOperation } from '../openapi/operations.ts'
+import { sendUnchanging, type UnchangingFile, unchangingFile } from '../unchanging-file.ts'
+import { serverVersion } from '../version.ts'
+import { operation } from './operation.ts'
+
+/**
+ * The API's own document: all operations that are registered after this one. It is made when it is first asked for, so
+ * that starting costs nothing, and open, because it holds no secret and a browser sends no token for a page.
+ */
+export function openapiRoutes(app: AppInstance): void {
+  const operations: RoutedOperation[] = []
+  app.addHook('onRoute', ({ method, url, config }) => {
+    // HEAD is beside every GET, and the 405 answers of other methods are no operations.
+    if (config?.operation && typeof method === 'string' && method !== 'HEAD')
+      operations.push({ method, url, operation: config.operation })
+  })
+  let file: Promise<UnchangingFile> | undefined
+  const written = async () => {
+    const { apiDocument } = await import('../openapi/document.ts')
+    const text = JSON.stringify(apiDocument(operations, serverVersion()))
+    return unchangingFile('application/json; charset=utf-8', Buffer.from(text))
+  }
+  app.get(
+    '/api/openapi.json',
+    operation({
+      id: 'getOpenapi',
+      tag: 'server',
+      summary: 'This document: OpenAPI 3.1',
+      allow: { open: true },
+      media: {
+        'application/json': {
+          holds: 'An OpenAPI 3.1 document, without the envelope',
+          example: { openapi: '3.1.0', info: { title: 'rsm', version: '1.0.0' }, paths: {} },
+        },
+      },
+    }),
+    async (request, reply) => sendUnchanging(request, reply, await (file ??= written())),
+  )
+}
