@@ -1,3 +1,4 @@
+import type { Change } from '../core/protocol/http/events.ts'
 import type { TaskResult, TaskStatus } from '../core/protocol/http/tasks.ts'
 
 /** Every event of the server, by topic. */
@@ -5,11 +6,13 @@ export interface BusEvents {
   /** A host of this task has a new result, or the task itself changed; `ended` comes once, with its final status. */
   task: {
     taskId: string
-    change: { kind: 'host'; result: TaskResult } | { kind: 'task'; ended?: TaskStatus }
+    change: { kind: 'host'; result: TaskResult } | { kind: 'task'; created?: true; ended?: TaskStatus }
   }
   /** Output of this task was written and can be read. */
   output: { taskId: string }
-  host: { hostId: number }
+  host: { hostId: number; change: Change }
+  /** A cluster's record changed; members that come and go by its selector are not told here. */
+  cluster: { clusterId: number; change: Change }
   /** A client begins or ceases to follow a stream of events of this route. */
   stream: { route: string; opened: boolean }
   /** A token ended (logout, revocation, a changed password or role): what hangs on it has to close (contract §2). */

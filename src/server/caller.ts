@@ -11,6 +11,8 @@ export type Caller =
       tokenKind: 'session' | 'personal'
       /** Milliseconds since the epoch: what hangs on the token closes then. */
       expiresAt: number
+      /** As `expiresAt`: when a session ends that is not used again. Its streams close then and may be taken up by one that was. */
+      idleAt: number
     }
   | { type: 'agent'; hostId: number; agentId: string }
   | { type: 'enrollment'; id: number }

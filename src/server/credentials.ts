@@ -31,7 +31,8 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     if (token.kind === 'session' && now >= lastUse + sessionIdle) return undefined
     const owner = await store.get('users', token.userId)
     if (!owner?.enabled) return undefined
-    if (now - lastUse > useGranularity) {
+    const isNoted = now - lastUse > useGranularity
+    if (isNoted) {
       await noted(async (tx) => {
         const current = await tx.get('tokens', token.id)
         if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
@@ -45,6 +46,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
       tokenId: token.id,
       tokenKind: token.kind,
       expiresAt: Date.parse(token.expiresAt),
+      idleAt: token.kind === 'session' ? (isNoted ? now : lastUse) + sessionIdle : Number.POSITIVE_INFINITY,
     }
   }
 

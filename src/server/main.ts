@@ -13,6 +13,7 @@ import { createCredentials } from './credentials.ts'
 import { sha256 } from './digest.ts'
 import { createArchive } from './engine/archive.ts'
 import { createEngine } from './engine/engine.ts'
+import { createEvents } from './events/events.ts'
 import { createFirstUser } from './first-user.ts'
 import { createFileHistory } from './history/file-history.ts'
 import { createHousekeeping } from './housekeeping.ts'
@@ -161,6 +162,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     passwords,
     clock,
   })
+  const fleetEvents = createEvents({ ...context, log })
   let accepting = false
   const hub = createHub({
     credentials,
@@ -194,6 +196,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       agents: createAgents(context, options),
       context,
       audit,
+      events: fleetEvents,
       ready: () => accepting && store.readOnlyReason === null && audit.refusal === null,
       scrape,
       metricsOpen: options.metricsOpen === true,
@@ -231,6 +234,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     unused.close()
     await closed
     clearTimeout(grace)
+    fleetEvents.close()
     await stepping
     await outputs.close()
     await presence.close()

@@ -107,7 +107,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     known.reason = next.reason
     if (!changed) return
     save()
-    bus.publish('host', hostId, { hostId })
+    bus.publish('host', hostId, { hostId, change: 'updated' })
   }
 
   function heard(hostId: number, status: AgentStatus): Entry {
@@ -215,7 +215,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       // A link that closes because its host was deleted must not bring the host back.
       const known = connected ? entry(hostId) : entries.get(hostId)
       if (known) known.connected = connected
-      bus.publish('host', hostId, { hostId })
+      bus.publish('host', hostId, { hostId, change: 'updated' })
     },
     duplicate(hostId, duplicate) {
       const known = entry(hostId)

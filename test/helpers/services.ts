@@ -96,6 +96,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     tokenId,
     tokenKind: 'session',
     expiresAt: Number.POSITIVE_INFINITY,
+    idleAt: Number.POSITIVE_INFINITY,
   })
   const refuse = (now: boolean) => {
     refuses = now

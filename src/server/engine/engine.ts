@@ -104,6 +104,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     begin(task, executions) {
       const run = new TaskRun(task, [...executions])
       state.runs.set(task.id, run)
+      state.bus.publish('task', task.id, { taskId: task.id, change: { kind: 'task', created: true } })
       strategy.step(run)
     },
     async cancel(taskId) {

@@ -2,35 +2,35 @@ import { once } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { userOf } from '../auth.ts'
-import type { Bus } from '../bus.ts'
-import type { FollowEvent } from '../services/follow.ts'
+import type { Context } from '../services/context.ts'
 
 /** A comment line so often keeps proxies from closing a silent stream (contract §5). */
 const commentInterval = 15_000
 /** `setTimeout` takes no more; a client whose stream ends resumes it. */
 const longestTimer = 2 ** 31 - 1
 
-function text({ event, id, data }: FollowEvent): string {
-  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`
-}
-
 /**
  * Sends batches of events as a stream (WHATWG HTML §9.2) until the source ends, the client leaves, or the token that
  * opened it ends. The next batch is asked for when the socket has taken the last: a slow reader slows only itself.
+ * `comment` is what keeps a silent stream open.
  */
 export async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  bus: Bus,
-  source: (signal: AbortSignal) => AsyncGenerator<FollowEvent[]>,
+  { bus, store }: Pick<Context, 'bus' | 'store'>,
+  source: (signal: AbortSignal) => AsyncGenerator<string | Buffer>,
+  comment: () => string = () => ':\n\n',
 ): Promise<void> {
   const leave = new AbortController()
-  const { tokenId, expiresAt } = userOf(request)
-  const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, expiresAt - Date.now()), longestTimer))
+  const { tokenId, expiresAt, idleAt } = userOf(request)
+  const life = Math.min(expiresAt, idleAt) - Date.now()
+  const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
     bus.subscribe('tokenEnded', tokenId, () => leave.abort()),
     bus.subscribe('stopping', null, () => leave.abort()),
   ]
+  // It may have ended after it was looked at and before the subscription.
+  if (!(await store.get('tokens', tokenId))) leave.abort()
   const { raw } = reply
   reply.hijack()
   raw.on('close', () => leave.abort())
@@ -45,15 +45,14 @@ export async function sendEvents(
   // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.
   if (request.method === 'HEAD') leave.abort()
   const comments = setInterval(() => {
-    if (!raw.writableNeedDrain) raw.write(':\n\n')
+    if (!raw.writableNeedDrain) raw.write(comment())
   }, commentInterval)
   const route = request.routeOptions.url ?? 'unknown'
   bus.publish('stream', route, { route, opened: true })
   try {
-    for await (const events of source(leave.signal)) {
+    for await (const batch of source(leave.signal)) {
       if (leave.signal.aborted) break
-      if (!raw.write(events.map((event) => text(event)).join('')))
-        await once(raw, 'drain', { signal: leave.signal })
+      if (!raw.write(batch)) await once(raw, 'drain', { signal: leave.signal })
     }
   } catch (error) {
     if (!leave.signal.aborted) throw error
@@ -62,6 +61,8 @@ export async function sendEvents(
     clearTimeout(expiry)
     for (const end of unsubscribe) end()
     bus.publish('stream', route, { route, opened: false })
-    raw.end()
+    // What a reader that is stuck has not taken would hold the connection open, and be read after its token has ended.
+    if (raw.writableNeedDrain) raw.destroy()
+    else raw.end()
   }
 }

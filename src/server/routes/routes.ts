@@ -2,6 +2,7 @@ import type { Services } from '../../core/services.ts'
 import type { AppInstance } from '../app.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { UserCaller } from '../caller.ts'
+import type { Events } from '../events/events.ts'
 import type { AgentService } from '../services/agents.ts'
 import type { Context } from '../services/context.ts'
 import type { LoginService } from '../services/login.ts'
@@ -10,6 +11,7 @@ import { agentRoutes } from './agent.ts'
 import { auditRoutes } from './audit.ts'
 import { clusterRoutes } from './clusters.ts'
 import { enrollmentRoutes } from './enrollments.ts'
+import { eventRoutes } from './events.ts'
 import { healthRoutes } from './health.ts'
 import { hostRoutes } from './hosts.ts'
 import { loginRoutes } from './login.ts'
@@ -26,6 +28,7 @@ export interface RouteDependencies {
   agents: AgentService
   context: Context
   audit: Pick<AuditLog, 'list' | 'raw'>
+  events: Events
   /** Whether work is taken: 503 of /api/ready while starting, draining, or when the store refuses writes. */
   ready(): boolean
   /** The text of `/metrics`. */
@@ -45,6 +48,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   scriptRoutes(app, deps)
   clusterRoutes(app, deps)
   taskRoutes(app, deps)
+  eventRoutes(app, deps)
   agentRoutes(app, deps)
   auditRoutes(app, deps)
 }

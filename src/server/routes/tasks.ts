@@ -113,7 +113,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
         const lastId = Number(request.headers['last-event-id'])
         const from = Number.isSafeInteger(lastId) && lastId > 0 ? { ...query, after: lastId } : query
         const task = await record(taskIdOf(request))
-        return sendEvents(request, reply, context.bus, (signal) => followLog(context, task, from, signal))
+        return sendEvents(request, reply, context, (signal) => followLog(context, task, from, signal))
       }
       if (/\btext\/plain\b/.test(accept)) {
         const text = plainLog(context, await record(taskIdOf(request)), query)

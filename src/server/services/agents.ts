@@ -51,11 +51,13 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     async register(caller, input, address) {
       const { token, tokenHash } = newToken('agent')
       const registered = await register(context, caller, input, address, tokenHash)
-      if (registered.replacedAgentId !== null)
-        bus.publish('agentRevoked', registered.replacedAgentId, { agentId: registered.replacedAgentId })
-      presence.registered(registered.hostId)
+      const { hostId, created, clusterId, replacedAgentId } = registered
+      if (replacedAgentId !== null) bus.publish('agentRevoked', replacedAgentId, { agentId: replacedAgentId })
+      bus.publish('host', hostId, { hostId, change: created ? 'created' : 'updated' })
+      if (clusterId !== null) bus.publish('cluster', clusterId, { clusterId, change: 'updated' })
+      presence.registered(hostId)
       return {
-        hostId: registered.hostId,
+        hostId,
         token,
         heartbeatInterval,
         metricsInterval,

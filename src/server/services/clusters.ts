@@ -22,7 +22,7 @@ export async function unknownHosts(
 }
 
 export function createClusters(context: Context): ClusterService {
-  const { store, fleet } = context
+  const { store, fleet, bus } = context
 
   async function show(record: ClusterRecord) {
     const [cluster] = await fleet.showClusters([record])
@@ -75,6 +75,7 @@ export function createClusters(context: Context): ClusterService {
         tx.put('clusters', created)
         return created
       })
+      bus.publish('cluster', record.id, { clusterId: record.id, change: 'created' })
       return show(record)
     },
     async update(id, patch) {
@@ -97,6 +98,7 @@ export function createClusters(context: Context): ClusterService {
         tx.put('clusters', next)
         return next
       })
+      bus.publish('cluster', id, { clusterId: id, change: 'updated' })
       return show(record)
     },
     async remove(id) {
@@ -104,6 +106,7 @@ export function createClusters(context: Context): ClusterService {
         if (!(await tx.get('clusters', id))) throw notFound('cluster', id)
         tx.remove('clusters', id)
       })
+      bus.publish('cluster', id, { clusterId: id, change: 'removed' })
       return { id }
     },
   }

@@ -90,13 +90,12 @@ export function createFleet(store: Store, presence: Presence): Fleet {
       return counts
     },
     async showClusters(records) {
-      return Promise.all(
-        records.map(async (record) => {
-          const hostIds = await members(record)
-          const { id, name, description, selector, createdAt, updatedAt } = record
-          return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
-        }),
-      )
+      const known = records.some(({ selector }) => selector !== null) ? await directory() : null
+      return records.map((record) => {
+        const { id, name, description, selector, createdAt, updatedAt } = record
+        const hostIds = selector !== null && known ? dynamicMembers(selector, known) : record.hostIds
+        return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
+      })
     },
   }
 }

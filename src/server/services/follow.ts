@@ -1,19 +1,13 @@
 import type { LogQuery, TaskResult } from '../../core/protocol/http/tasks.ts'
+import { formatEvent } from '../sse.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 import { hostnamesOf, showEntry, startCursor } from './logs.ts'
 
-/** An event of a followed log (contract §5); only `output` has an id. */
-export interface FollowEvent {
-  event: 'output' | 'host' | 'task' | 'end'
-  id?: number
-  data: unknown
-}
-
 const entriesPerRead = 500
 
 /**
- * Follows the log of a task from a cursor to its end. Yields batches; the caller takes the next one when it has got rid
+ * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id); the caller takes the next one when it has got rid
  * of the last, so a slow reader costs nothing but its own time: output waits on disk, changes of one host are folded.
  */
 export async function* followLog(
@@ -21,7 +15,7 @@ export async function* followLog(
   first: TaskRecord,
   query: LogQuery,
   signal: AbortSignal,
-): AsyncGenerator<FollowEvent[]> {
+): AsyncGenerator<string> {
   const { store, engine, bus, outputs } = context
   const taskId = first.id
   let wake: () => void = () => undefined
@@ -45,7 +39,7 @@ export async function* followLog(
   try {
     const nameOf = await hostnamesOf(context, first)
     let after = await startCursor(context, taskId, query)
-    yield [{ event: 'task', data: engine.summary(first) }]
+    yield formatEvent('task', engine.summary(first))
     while (!signal.aborted) {
       if (!changed)
         await new Promise<void>((resolve) => {
@@ -68,20 +62,18 @@ export async function* followLog(
         more = read.next !== after
         after = read.next
         if (read.entries.length > 0)
-          yield read.entries.map((entry) => ({
-            event: 'output',
-            id: entry.id,
-            data: showEntry(entry, nameOf(entry.hostId)),
-          }))
+          yield read.entries
+            .map((entry) => formatEvent('output', showEntry(entry, nameOf(entry.hostId)), entry.id))
+            .join('')
       }
-      const events: FollowEvent[] = results.map((data) => ({ event: 'host', data }))
+      const events = results.map((result) => formatEvent('host', result)).join('')
       if (task.status !== 'RUNNING') {
         const end = { ...engine.summary(task), results: await engine.results(task) }
-        yield [...events, { event: 'end', data: end }]
+        yield events + formatEvent('end', end)
         return
       }
-      if (tellTask) events.push({ event: 'task', data: engine.summary(task) })
-      if (events.length > 0) yield events
+      const summary = tellTask ? formatEvent('task', engine.summary(task)) : ''
+      if (events + summary !== '') yield events + summary
     }
   } finally {
     for (const end of unsubscribe) end()

@@ -93,7 +93,7 @@ export function createHosts(context: Context): HostService {
         tx.put('hosts', created)
         return created
       })
-      bus.publish('host', record.id, { hostId: record.id })
+      bus.publish('host', record.id, { hostId: record.id, change: 'created' })
       return show(record)
     },
 
@@ -118,7 +118,7 @@ export function createHosts(context: Context): HostService {
         tx.put('hosts', next)
         return next
       })
-      bus.publish('host', id, { hostId: id })
+      bus.publish('host', id, { hostId: id, change: 'updated' })
       return show(record)
     },
 
@@ -130,22 +130,25 @@ export function createHosts(context: Context): HostService {
           `Host ${id} takes part in ${running.length} running task(s); wait for them, cancel them, or add force=true`,
         )
       if (running.length > 0) await engine.abandonHost(id)
-      const removed = await store.transact(async (tx) => {
+      const { removed, clusterIds } = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
         if (!current) throw notFound('host', id)
         tx.remove('hosts', id)
+        const left: number[] = []
         for (const cluster of await store.all('clusters')) {
           const newest = await tx.get('clusters', cluster.id)
-          if (newest?.hostIds.includes(id))
-            tx.put('clusters', { ...newest, hostIds: newest.hostIds.filter((member) => member !== id) })
+          if (!newest?.hostIds.includes(id)) continue
+          tx.put('clusters', { ...newest, hostIds: newest.hostIds.filter((member) => member !== id) })
+          left.push(newest.id)
         }
-        return current
+        return { removed: current, clusterIds: left }
       })
       presence.forget(id)
       await history.forget(id)
       if (removed.agent)
         bus.publish('agentRevoked', removed.agent.agentId, { agentId: removed.agent.agentId })
-      bus.publish('host', id, { hostId: id })
+      bus.publish('host', id, { hostId: id, change: 'removed' })
+      for (const clusterId of clusterIds) bus.publish('cluster', clusterId, { clusterId, change: 'updated' })
       return { id }
     },
 

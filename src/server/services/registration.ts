@@ -8,6 +8,10 @@ import type { Context } from './context.ts'
 
 interface Registered {
   hostId: number
+  /** Whether the host is new. */
+  created: boolean
+  /** The cluster that it entered. */
+  clusterId: number | null
   /** The agent whose token this registration ended: its link has to close. */
   replacedAgentId: string | null
 }
@@ -71,10 +75,12 @@ function takeUse({ tx, enrollment }: Attempt, host: HostRecord | null): void {
   tx.put('enrollments', { ...enrollment, uses: enrollment.uses + 1 })
 }
 
-async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise<void> {
+/** Answers the cluster that the host entered. */
+async function joinCluster({ tx, enrollment }: Attempt, hostId: number): Promise<number | null> {
   const cluster = enrollment?.clusterId == null ? undefined : await tx.get('clusters', enrollment.clusterId)
-  if (cluster && cluster.selector === null && !cluster.hostIds.includes(hostId))
-    tx.put('clusters', { ...cluster, hostIds: [...cluster.hostIds, hostId] })
+  if (!cluster || cluster.selector !== null || cluster.hostIds.includes(hostId)) return null
+  tx.put('clusters', { ...cluster, hostIds: [...cluster.hostIds, hostId] })
+  return cluster.id
 }
 
 /** Registers an agent: the whole of it or nothing is durable when this resolves. */
@@ -130,7 +136,8 @@ export function register(
       createdAt: host?.createdAt ?? at,
       updatedAt: at,
     })
-    await joinCluster(attempt, id)
-    return { hostId: id, replacedAgentId: host?.agent?.tokenHash ? host.agent.agentId : null }
+    const clusterId = await joinCluster(attempt, id)
+    const replacedAgentId = host?.agent?.tokenHash ? host.agent.agentId : null
+    return { hostId: id, created: host === null, clusterId, replacedAgentId }
   })
 }

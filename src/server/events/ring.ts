@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import type { EventType, ResetEvent } from '../../core/protocol/http/events.ts'
+
+interface Frame {
+  type: EventType
+  bytes: Buffer
+}
+
+/** What a listener sends next, shared by all who stand at the same place; null bytes: nothing of it was wanted. */
+interface Batch {
+  bytes: Buffer | null
+  /** The number up to which it goes. */
+  upTo: number
+}
+
+export interface RingLimits {
+  frames: number
+  bytes: number
+  /** Of one batch; a frame that is larger goes alone. */
+  batchBytes: number
+}
+
+/** Distinct places of listeners whose next batch is remembered until the next frame comes. */
+const rememberedBatches = 16
+
+/**
+ * The last events, ready to be sent and numbered without gaps; the oldest make room for new ones. A listener is nothing
+ * but a number here: however many there are and however slow, the memory is that of the ring.
+ */
+export class Ring {
+  /** Names this life of the server, so that a number of a former one is not mistaken for one of this. */
+  readonly epoch = randomBytes(6).toString('hex')
+  /** The number of the newest event. */
+  last = 0
+  #oldest = 1
+  #bytes = 0
+  readonly #limits: RingLimits
+  readonly #frames = new Map<number, Frame>()
+  readonly #batches = new Map<string, Batch>()
+  readonly #waiting = new Set<() => void>()
+
+  constructor(limits: RingLimits) {
+    this.#limits = limits
+  }
+
+  /** `format` makes the text of the event from its id. */
+  append(type: EventType, format: (id: string) => string): void {
+    const number = ++this.last
+    const bytes = Buffer.from(format(this.idOf(number)))
+    this.#frames.set(number, { type, bytes })
+    this.#bytes += bytes.length
+    while (this.#frames.size > this.#limits.frames || this.#bytes > this.#limits.bytes) this.#dropOldest()
+    this.#batches.clear()
+  }
+
+  /** Whoever has not got everything up to here has missed something: from now on its place is no longer known. */
+  forget(): void {
+    this.last++
+    this.#oldest = this.last + 1
+    this.#frames.clear()
+    this.#bytes = 0
+    this.#batches.clear()
+    this.wake()
+  }
+
+  #dropOldest(): void {
+    const dropped = this.#frames.get(this.#oldest)
+    this.#frames.delete(this.#oldest++)
+    this.#bytes -= dropped?.bytes.length ?? 0
+  }
+
+  idOf(number: number): string {
+    return `${this.epoch}-${number}`
+  }
+
+  /** The number behind an id that a client brings back, or why it can't go on from there. */
+  placeOf(id: string): number | ResetEvent['reason'] {
+    const [epoch, digits] = id.split('-')
+    const number = Number(digits)
+    if (!/^[0-9a-f]{12}-\d{1,15}$/.test(id)) return 'UNKNOWN'
+    if (epoch !== this.epoch) return 'RESTARTED'
+    if (number > this.last) return 'UNKNOWN'
+    return this.holds(number) ? number : 'BEHIND'
+  }
+
+  /** Whether everything after this number is still there. */
+  holds(number: number): boolean {
+    return number >= this.#oldest - 1
+  }
+
+  /** What follows `number`, of these types. */
+  after(number: number, types: ReadonlySet<EventType>): Batch {
+    const key = `${number} ${[...types].join()}`
+    const known = this.#batches.get(key)
+    if (known) return known
+    const parts: Buffer[] = []
+    let size = 0
+    let upTo = number
+    while (upTo < this.last) {
+      const frame = this.#frames.get(upTo + 1)
+      if (frame && types.has(frame.type)) {
+        if (size > 0 && size + frame.bytes.length > this.#limits.batchBytes) break
+        parts.push(frame.bytes)
+        size += frame.bytes.length
+      }
+      upTo++
+    }
+    const [only] = parts
+    const batch = { bytes: parts.length > 1 ? Buffer.concat(parts) : (only ?? null), upTo }
+    if (this.#batches.size >= rememberedBatches) this.#batches.clear()
+    this.#batches.set(key, batch)
+    return batch
+  }
+
+  /** Calls `listener` when there may be something new; answers the way to end that. */
+  onNews(listener: () => void): () => void {
+    this.#waiting.add(listener)
+    return () => this.#waiting.delete(listener)
+  }
+
+  /** Told apart from `append`: what changed together wakes everyone once. */
+  wake(): void {
+    for (const listener of this.#waiting) listener()
+  }
+}

@@ -1,0 +1,43 @@
+import { EventQuery, eventTypes } from '../../core/protocol/http/events.ts'
+import type { AppInstance } from '../app.ts'
+import { sendEvents } from './event-stream.ts'
+import { operation } from './operation.ts'
+import type { RouteDependencies } from './routes.ts'
+
+export function eventRoutes(app: AppInstance, { events, context }: RouteDependencies): void {
+  app.get(
+    '/api/events',
+    operation({
+      id: 'followEvents',
+      tag: 'events',
+      summary: 'Follow changes of hosts, tasks and clusters',
+      allow: { users: 'read' },
+      query: EventQuery,
+      media: {
+        'text/event-stream':
+          'First `ready` {id}; then `host`, `task` and `cluster`: {change: created|updated|removed, at, host|task|cluster: ' +
+          'the read representation, or {id} of what was removed}. `reset` {reason: RESTARTED|BEHIND|UNKNOWN, id}: what came ' +
+          'after the id that was given is not known any more; read anew what you show.',
+      },
+      headers: {
+        'Last-Event-ID':
+          'The id of the last event seen; what follows it comes. Goes before the query `after`.',
+      },
+    }),
+    (request, reply) => {
+      const { type, after } = request.query
+      const lastId = request.headers['last-event-id']
+      const listener = events.listen({
+        after: typeof lastId === 'string' && lastId !== '' ? lastId : after,
+        types: new Set(type ?? eventTypes),
+      })
+      return sendEvents(
+        request,
+        reply,
+        context,
+        (signal) => listener.batches(signal),
+        () => listener.comment(),
+      )
+    },
+  )
+}

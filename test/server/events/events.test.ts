@@ -1,0 +1,229 @@
+import test, { type ExecutionContext } from 'ava'
+import { readEvents } from '../../helpers/events.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { startTask } from '../../helpers/tasks.ts'
+
+async function started(t: ExecutionContext, query = '') {
+  const server = await startTestServer(t)
+  const events = await readEvents(t, server, query)
+  const ready = await events.next('ready')
+  return { server, events, ready }
+}
+
+const host = (server: TestServer, hostname: string) =>
+  server.data('POST', '/api/hosts', { hostname, ip: '192.0.2.1' })
+
+/** A user of this role, and a session of theirs. */
+async function loggedIn(server: TestServer, username: string, role: string) {
+  const { id } = await server.data('POST', '/api/users', { username, password: 'long enough', role })
+  const { token } = await server.data('POST', '/api/auth/login', { username, password: 'long enough' })
+  return { id, token }
+}
+
+test('a stream begins with ready, whose id is where it stands', async (t) => {
+  const { ready } = await started(t)
+  t.is(ready.id, ready.data.id)
+  t.regex(ready.data.id, /^[0-9a-f]{12}-0$/)
+})
+
+test('a host is told when it is created, changed and removed, as it is read', async (t) => {
+  const { server, events } = await started(t)
+  const web1 = await host(server, 'web1')
+  const created = await events.next('host')
+  t.is(created.data.change, 'created')
+  t.deepEqual(created.data.host, web1)
+  const changed = await server.data('PATCH', `/api/hosts/${web1.id}`, { tags: { env: 'prod' } })
+  const updated = await events.next('host')
+  t.is(updated.data.change, 'updated')
+  t.deepEqual(updated.data.host, changed)
+  await server.data('DELETE', `/api/hosts/${web1.id}`)
+  const removed = await events.next('host')
+  t.is(removed.data.change, 'removed')
+  t.deepEqual(removed.data.host, { id: web1.id })
+})
+
+test('a host that changes many times at once is told once, as it stands', async (t) => {
+  const { server, events } = await started(t, '?type=host')
+  const { id } = await host(server, 'web1')
+  await events.next('host')
+  await Promise.all(
+    Array.from({ length: 20 }, (_, n) => server.data('PATCH', `/api/hosts/${id}`, { tags: { n: `${n}` } })),
+  )
+  const { id: last } = await host(server, 'web2')
+  await events.next('host', (data) => data.host.id === last)
+  t.true(events.seen.length < 10, `${events.seen.length} events`)
+  const told = events.seen.findLast(({ data }) => data.host?.id === id)
+  t.deepEqual(told?.data.host, await server.data('GET', `/api/hosts/${id}`))
+})
+
+test('a status that changes with a heartbeat or with silence is told', async (t) => {
+  const server = await startTestServer(t, { heartbeatInterval: 0.5 })
+  const events = await readEvents(t, server)
+  const web1 = await server.enrol('web1')
+  const created = await events.next('host')
+  t.is(created.data.change, 'created')
+  t.is(created.data.host.status, 'ONLINE')
+  const offline = await events.next('host', (data) => data.host.status === 'OFFLINE')
+  t.regex(offline.data.host.statusReason, /^no heartbeat for/)
+  const beat = { agentId: web1.agentId, status: 'DEGRADED', timestamp: new Date().toISOString() }
+  await server.api('POST', '/api/agent/heartbeat', beat, { authorization: `Bearer ${web1.token}` })
+  const warning = await events.next('host', (data) => data.host.status === 'WARNING')
+  t.is(warning.data.host.agent.status, 'DEGRADED')
+})
+
+test('a cluster is told when it is created, changed and removed, and when a member of it is removed or joins', async (t) => {
+  const { server, events } = await started(t)
+  const web1 = await host(server, 'web1')
+  const cluster = await server.data('POST', '/api/clusters', { name: 'web', hostIds: [web1.id] })
+  const created = await events.next('cluster')
+  t.is(created.data.change, 'created')
+  t.deepEqual(created.data.cluster, cluster)
+  await server.data('DELETE', `/api/hosts/${web1.id}`)
+  t.deepEqual((await events.next('cluster')).data.cluster.hostIds, [])
+  const { token } = await server.data('POST', '/api/enrollment-tokens', { clusterId: cluster.id })
+  const registration = { agentId: 'a-web2', hostname: 'web2', ipAddresses: ['192.0.2.2'] }
+  await server.api('POST', '/api/agent/register', registration, { authorization: `Bearer ${token}` })
+  t.is((await events.next('cluster')).data.cluster.hostCount, 1)
+  await server.data('PATCH', `/api/clusters/${cluster.id}`, { description: 'front' })
+  t.is((await events.next('cluster')).data.cluster.description, 'front')
+  await server.data('DELETE', `/api/clusters/${cluster.id}`)
+  const { data } = await events.next('cluster')
+  t.deepEqual([data.change, data.cluster], ['removed', { id: cluster.id }])
+})
+
+test('a host that enters or leaves a dynamic cluster changes that cluster', async (t) => {
+  const server = await startTestServer(t)
+  const web1 = await host(server, 'web1')
+  const cluster = await server.data('POST', '/api/clusters', { name: 'prod', selector: '@env:prod' })
+  t.is(cluster.hostCount, 0)
+  const events = await readEvents(t, server)
+  await events.next('ready')
+  await server.data('PATCH', `/api/hosts/${web1.id}`, { tags: { env: 'prod' } })
+  t.deepEqual((await events.next('cluster')).data.cluster.hostIds, [web1.id])
+  t.deepEqual(events.seen.find(({ event }) => event === 'host')?.data.host.clusterIds, [cluster.id])
+  await server.data('PATCH', `/api/hosts/${web1.id}`, { tags: { env: null } })
+  t.deepEqual((await events.next('cluster')).data.cluster.hostIds, [])
+})
+
+test('a task is told from its start to its end, with its counts and without its output', async (t) => {
+  const { server, events } = await started(t, '?type=task')
+  const web1 = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, web1)
+  const taskId = await startTask(server, [web1.hostId])
+  const created = await events.next('task')
+  t.is(created.data.change, 'created')
+  t.is(created.data.task.taskId, taskId)
+  await agent.execution(taskId)
+  // What changes within an instant is told once: it may have been running already when it was told.
+  if (created.data.task.counts.RUNNING === 0)
+    await events.next('task', ({ task }) => task.counts.RUNNING === 1 && task.status === 'RUNNING')
+  agent.output(taskId, 0, 'much to say')
+  agent.complete(taskId, 3, { lastSequence: 0 })
+  const ended = await events.next('task', ({ task }) => task.status !== 'RUNNING')
+  t.is(ended.data.task.status, 'FAILED')
+  t.is(ended.data.task.counts.FAILED, 1)
+  t.false('results' in ended.data.task)
+  t.false(JSON.stringify(events.seen).includes('much to say'))
+  t.deepEqual([...new Set(events.seen.map(({ event }) => event))], ['ready', 'task'])
+})
+
+test('who comes back with the last id seen, as header or query, misses nothing and gets nothing twice', async (t) => {
+  const { server, events } = await started(t)
+  for (const name of ['a', 'b', 'c']) {
+    await host(server, name)
+    await events.next('host', (data) => data.host.hostname === name)
+  }
+  const told = events.seen.filter(({ event }) => event === 'host')
+  const first = told[0]?.id ?? ''
+  events.close()
+  await host(server, 'd')
+  for (const [query, headers] of [
+    [`?after=${first}`, {}],
+    ['', { 'last-event-id': first }],
+    // A browser asks again with the address that it began with.
+    [`?after=${told[2]?.id}`, { 'last-event-id': first }],
+  ] as [string, Record<string, string>][]) {
+    const again = await readEvents(t, server, query, headers)
+    await again.next('host', (data) => data.host.hostname === 'd')
+    t.is(again.seen[0]?.event, 'ready')
+    t.is(again.seen[0]?.data.id, first)
+    t.deepEqual(
+      again.seen.slice(1).map(({ event, data }) => [event, data.host.hostname]),
+      ['b', 'c', 'd'].map((name) => ['host', name]),
+    )
+  }
+})
+
+test('an id of before a restart is answered with reset, and what follows is told', async (t) => {
+  const { server, events, ready } = await started(t)
+  const restarted = server.restart()
+  await events.ended
+  await restarted
+  const again = await readEvents(t, server, '', { 'last-event-id': ready.data.id })
+  const reset = await again.next('reset')
+  t.is(reset.data.reason, 'RESTARTED')
+  t.is(reset.id, reset.data.id)
+  await host(server, 'web1')
+  t.is((await again.next('host')).data.host.hostname, 'web1')
+})
+
+test('a Last-Event-ID that is none of ours is answered with reset', async (t) => {
+  const server = await startTestServer(t)
+  const events = await readEvents(t, server, '', { 'last-event-id': '17' })
+  t.is((await events.next('reset')).data.reason, 'UNKNOWN')
+})
+
+test('a wrong type or after is a 400 that names it', async (t) => {
+  const server = await startTestServer(t)
+  for (const [query, field] of [
+    ['?type=hosts', 'type[0]'],
+    ['?type=host&type=x', 'type[1]'],
+    ['?after=17', 'after'],
+    ['?since=1', 'since'],
+  ] as const) {
+    const { status, body } = await server.api('GET', `/api/events${query}`)
+    t.is(status, 400, query)
+    t.is(body.errors?.[0]?.field, field)
+  }
+})
+
+test('HEAD is answered with the headers and ends', async (t) => {
+  const server = await startTestServer(t)
+  const response = await fetch(`${server.url}/api/events`, {
+    method: 'HEAD',
+    headers: { authorization: `Bearer ${server.token}` },
+  })
+  t.is(response.status, 200)
+  t.is(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+})
+
+test('a stream ends within a second of its user, role or token', async (t) => {
+  const server = await startTestServer(t)
+  const gone = await loggedIn(server, 'gone', 'VIEWER')
+  const demoted = await loggedIn(server, 'demoted', 'OPERATOR')
+  const out = await loggedIn(server, 'out', 'VIEWER')
+  const personal = await server.data('POST', '/api/tokens', { name: 'ci' })
+  const end: [string, string, () => Promise<unknown>][] = [
+    ['a deleted user', gone.token, () => server.data('DELETE', `/api/users/${gone.id}`)],
+    [
+      'another role',
+      demoted.token,
+      () => server.data('PATCH', `/api/users/${demoted.id}`, { role: 'VIEWER' }),
+    ],
+    [
+      'a logout',
+      out.token,
+      () => server.api('POST', '/api/auth/logout', undefined, { authorization: `Bearer ${out.token}` }),
+    ],
+    ['a revoked token', personal.token, () => server.data('DELETE', `/api/tokens/${personal.id}`)],
+  ]
+  for (const [what, token, act] of end) {
+    const events = await readEvents(t, { url: server.url, token })
+    await events.next('ready')
+    await act()
+    const answered = performance.now()
+    await events.ended
+    t.true(performance.now() - answered < 1000, what)
+  }
+})
