@@ -20,6 +20,19 @@ export class SseParser {
   #event = ''
   #data: string[] = []
   #id: string | undefined
+  /** As `#id`, but of whole events: an id whose event was cut off has not been seen. */
+  #lastId: string | undefined
+
+  /** `id` is the last one of the stream that this one goes on with. */
+  constructor(id?: string) {
+    this.#id = id
+    this.#lastId = id
+  }
+
+  /** The last id that the stream has named, with an event or alone: what goes back as `Last-Event-ID`. */
+  get lastId(): string | undefined {
+    return this.#lastId
+  }
 
   /** The events that these bytes complete. */
   push(bytes: Buffer): ServerEvent[] {
@@ -44,6 +57,7 @@ export class SseParser {
 
   #line(line: string, events: ServerEvent[]): void {
     if (line === '') {
+      this.#lastId = this.#id
       if (this.#data.length > 0)
         events.push({ event: this.#event || 'message', data: this.#data.join('\n'), id: this.#id })
       this.#event = ''

@@ -111,8 +111,18 @@ export function createEvents(deps: EventsDependencies): Events {
     for (const changes of Object.values(noted)) changes.clear()
     if (hosts.size > 0 || clusters.size > 0)
       for (const { id } of await memberships.changed()) clusters.set(id, merge(clusters.get(id), 'updated'))
-    await tellRecords('host', hosts, (id) => store.get('hosts', id), fleet.showHosts)
-    await tellRecords('cluster', clusters, (id) => store.get('clusters', id), fleet.showClusters)
+    await tellRecords(
+      'host',
+      hosts,
+      (id) => store.get('hosts', id),
+      (found) => fleet.showHosts(found),
+    )
+    await tellRecords(
+      'cluster',
+      clusters,
+      (id) => store.get('clusters', id),
+      (found) => fleet.showClusters(found),
+    )
     await tellTasks(tasks)
   }
 

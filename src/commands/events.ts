@@ -1,0 +1,46 @@
+import { string } from '@oclif/core/flags'
+import { watchEvents } from '../client/events.ts'
+import type { RsmError } from '../core/errors.ts'
+import { type EventType, eventTypes } from '../core/protocol/http/events.ts'
+import { BaseCommand } from '../ui/base-command.ts'
+import { eventLine, resetLine } from '../ui/event-line.ts'
+import { sinkOf } from '../ui/output/sink.ts'
+
+export default class Events extends BaseCommand {
+  static override summary = 'Follow changes of hosts, tasks and clusters until Ctrl-C'
+  static override description =
+    'With --json one line of JSON an event; its "id" is what --after goes on behind. ' +
+    '"reset" says that what came in between is not known any more.'
+  static override examples = [
+    '$ rsm events',
+    '$ rsm events --type host,cluster',
+    '$ rsm events --json | jq .',
+  ]
+  static override flags = {
+    type: string({
+      options: eventTypes,
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      description: 'only changes of these',
+    }),
+    after: string({ helpValue: 'ID', description: 'go on behind this event' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Events)
+    this.globals = flags
+    const client = await this.client()
+    const stdout = sinkOf(process.stdout)
+    const events = watchEvents(client.api, {
+      after: flags.after,
+      ...(flags.type === undefined ? {} : { types: flags.type as EventType[] }),
+      onCut: (error: RsmError) => this.notice(`${error.message}; trying again for 5 minutes`),
+    })
+    for await (const event of events) {
+      if (flags.json) await stdout.write(`${JSON.stringify(event)}\n`)
+      else if (event.type === 'reset') this.notice(resetLine(event))
+      else if (event.type !== 'ready') await stdout.write(`${eventLine(event, flags.utc)}\n`)
+    }
+  }
+}
