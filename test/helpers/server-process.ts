@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -14,6 +14,8 @@ const program = fileURLToPath(new URL('../fixtures/server-process.js', import.me
 export interface ServerProcess extends TestServer {
   kill(): Promise<void>
   start(): Promise<void>
+  /** Resident memory in MB. */
+  memory(): Promise<number>
 }
 
 export async function startServerProcess(t: ExecutionContext): Promise<ServerProcess> {
@@ -39,6 +41,10 @@ export async function startServerProcess(t: ExecutionContext): Promise<ServerPro
       child = started
       const [line] = (await once(createInterface({ input: started.stdout }), 'line')) as [string]
       server.url = line
+    },
+    async memory() {
+      const status = await readFile(`/proc/${child?.pid}/status`, 'utf8')
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGKILL'),
