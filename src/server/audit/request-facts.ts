@@ -131,6 +131,11 @@ function targetOf(body: Fields): AuditDetail {
   const { hostIds = body['hostIds'], selector } = asFields(body['target'])
   const found: AuditDetail = {}
   if (typeof selector === 'string') found['selector'] = selector
-  if (Array.isArray(hostIds)) found['hostIds'] = hostIds.slice(0, hostsShown).map(String)
+  // Of a body that was refused anything may stand there, even what no text can be made of.
+  if (Array.isArray(hostIds))
+    found['hostIds'] = hostIds
+      .slice(0, hostsShown)
+      .filter((id) => typeof id === 'number')
+      .map(String)
   return found
 }
