@@ -33,7 +33,6 @@ export default class AuditList extends BaseCommand {
     object: string({ helpValue: 'TYPE[:ID]', description: 'only what was done to this, like host:17' }),
     outcome: string({
       options: ['SUCCESS', 'REFUSED', 'FAILED'],
-      parse: async (text) => text.toUpperCase(),
       description: 'only with this outcome',
     }),
     since: string({ helpValue: 'TIME', description: 'only since then: 2h, 3d, 2026-11-21T08:00:00Z' }),
