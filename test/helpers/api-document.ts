@@ -25,7 +25,7 @@ export interface ApiDocument {
   document: any
   operations: DocumentedOperation[]
   /** What is wrong with a response by the document: its status, media type or body; null if nothing. */
-  faultOf(operation: DocumentedOperation, received: Received): string | null
+  faultOf: (operation: DocumentedOperation, received: Received) => string | null
 }
 
 const pointer = (...steps: string[]) =>
