@@ -64,14 +64,15 @@ test('each operation shows a success and all that can go wrong by examples that 
   }
 })
 
-test('bodies and records have names for a generated client; formats and records speak standard words', (t) => {
-  for (const [route, { requestBody }] of described)
-    if (requestBody)
-      t.regex(
-        requestBody.content['application/json'].schema.$ref ?? '',
-        /^#\/components\/schemas\/\w+$/,
-        route,
-      )
+test('bodies and answers have names for a generated client; formats and records speak standard words', (t) => {
+  const named = /^#\/components\/schemas\/\w+$/
+  const json = 'application/json'
+  // A name is missing where the file of the schema is not listed in src/server/openapi/named-schemas.ts.
+  for (const [route, { requestBody, responses }] of described) {
+    if (requestBody) t.regex(requestBody.content[json].schema.$ref ?? '', named, route)
+    const { data } = (responses['200'] ?? responses['201']).content[json]?.schema.properties ?? {}
+    if (data) t.regex(data.$ref ?? '', named, route)
+  }
   const { schemas } = document.components
   for (const name of [
     'Host',
