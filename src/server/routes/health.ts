@@ -1,12 +1,11 @@
-import { Type } from 'typebox'
 import { RsmError } from '../../core/errors.ts'
+import { Up } from '../../core/protocol/http/common.ts'
 import type { AppInstance } from '../app.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { open: true } as const
 const tag = 'server' as const
-const Up = Type.Object({ status: Type.Literal('UP') })
 
 export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(
