@@ -11,7 +11,7 @@ export async function temporaryDirectory(t: ExecutionContext): Promise<string> {
   return directory
 }
 
-export function agentOptions(server: FakeServer, dataDir: string): AgentOptions {
+export function agentOptions(server: { url: string }, dataDir: string): AgentOptions {
   return {
     url: server.url,
     dataDir,
