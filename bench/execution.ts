@@ -1,6 +1,7 @@
 import { startBareLoop } from './bare/loop.ts'
-import { binary, type Fleet } from './fleet/fleet.ts'
+import type { Fleet } from './fleet/fleet.ts'
 import { startPdsh } from './fleet/pdsh.ts'
+import { binary } from './fleet/server.ts'
 import { inTurn, ratioRow, wholeProcess } from './measure.ts'
 import type { Row } from './row.ts'
 

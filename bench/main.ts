@@ -1,17 +1,38 @@
 /**
  * `npm run bench`: one table, ours beside a baseline measured in the same run. Ratios hold, absolute times depend on the
- * machine. `npm run bench -- --agents 20` takes a smaller fleet.
+ * machine. `npm run bench -- --agents 20` takes a smaller fleet, `npm run bench -- rest store` only these groups.
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { benchExecution } from './execution.ts'
-import { startFleet } from './fleet/fleet.ts'
+import { type Fleet, startFleet } from './fleet/fleet.ts'
+import { benchHistory } from './history/history.ts'
 import { benchMemory } from './memory.ts'
+import { benchRest } from './rest/rest.ts'
 import type { Row } from './row.ts'
 import { benchStartup } from './startup.ts'
 import { benchStore } from './store.ts'
 
-const { values } = parseArgs({ options: { agents: { type: 'string', default: '100' } } })
+/** In the order of the table. */
+const groups: Record<string, () => Promise<Row[]>> = {
+  store: benchStore,
+  history: benchHistory,
+  rest: benchRest,
+}
+const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
+  memory: benchMemory,
+  startup: benchStartup,
+  execution: benchExecution,
+}
+
+const { values, positionals } = parseArgs({
+  options: { agents: { type: 'string', default: '100' } },
+  allowPositionals: true,
+})
+const names = [...Object.keys(groups), ...Object.keys(fleetGroups)]
+for (const name of positionals)
+  if (!names.includes(name)) throw new Error(`no group ${name}; there are ${names.join(', ')}`)
+const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name)
 
 function print(rows: readonly Row[]): void {
   const shown = (value: number) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3))
@@ -21,10 +42,11 @@ function print(rows: readonly Row[]): void {
     shown(row.baseline),
     row.unit,
     `${row.ratio.toFixed(2)} ×`,
+    row.spread ?? '',
     row.goal,
     row.met ? 'met' : 'MISSED',
   ])
-  const all = [['measure', 'ours', 'baseline', 'unit', 'ratio', 'goal', ''], ...table]
+  const all = [['measure', 'ours', 'baseline', 'unit', 'ratio', 'spread', 'goal', ''], ...table]
   const widths = all[0]?.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0))) ?? []
   for (const line of all)
     console.log(
@@ -38,16 +60,22 @@ function print(rows: readonly Row[]): void {
 console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}\n`)
 const rows: Row[] = []
 const said = (what: string) => process.stderr.write(`measuring ${what} …\n`)
-said('the store')
-rows.push(...(await benchStore()))
-said(`a fleet of ${values.agents} agents`)
-const fleet = await startFleet(Number(values.agents))
-try {
-  for (const bench of [benchMemory, benchStartup, benchExecution]) {
-    said(bench.name.replace('bench', '').toLowerCase())
-    rows.push(...(await bench(fleet)))
+for (const [name, bench] of Object.entries(groups)) {
+  if (!isWanted(name)) continue
+  said(name)
+  rows.push(...(await bench()))
+}
+if (Object.keys(fleetGroups).some((name) => isWanted(name))) {
+  said(`a fleet of ${values.agents} agents`)
+  const fleet = await startFleet(Number(values.agents))
+  try {
+    for (const [name, bench] of Object.entries(fleetGroups)) {
+      if (!isWanted(name)) continue
+      said(name)
+      rows.push(...(await bench(fleet)))
+    }
+  } finally {
+    await fleet.stop()
   }
-} finally {
-  await fleet.stop()
 }
 print(rows)

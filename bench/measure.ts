@@ -21,12 +21,19 @@ export async function wholeProcess(
   return performance.now() - start
 }
 
+/** Medians of two measures, and the ratios of their single rounds from the least to the greatest. */
+export interface Measured {
+  ours: number
+  baseline: number
+  ratios: readonly number[]
+}
+
 /** Two measures in turn, A B A B …, so that a machine whose speed drifts treats both alike; medians. */
 export async function inTurn(
   rounds: number,
   ours: () => Promise<number>,
   baseline: () => Promise<number>,
-): Promise<{ ours: number; baseline: number }> {
+): Promise<Measured> {
   const a: number[] = []
   const b: number[] = []
   for (let round = 0; round <= rounds; round++) {
@@ -37,7 +44,8 @@ export async function inTurn(
     a.push(mine)
     b.push(bare)
   }
-  return { ours: median(a), baseline: median(b) }
+  const ratios = a.map((mine, round) => mine / (b[round] ?? Number.NaN)).sort((one, other) => one - other)
+  return { ours: median(a), baseline: median(b), ratios }
 }
 
 /** Resident megabytes of a process. */
@@ -50,11 +58,12 @@ export function residentMB(pid: number | undefined): number {
 export function ratioRow(
   name: string,
   unit: string,
-  measured: { ours: number; baseline: number },
+  { ours, baseline, ratios }: Measured,
   bound: { atMost: number } | { atLeast: number },
 ): Row {
-  const ratio = measured.ours / measured.baseline
+  const ratio = ours / baseline
   const met = 'atMost' in bound ? ratio <= bound.atMost : ratio >= bound.atLeast
   const goal = 'atMost' in bound ? `≤ ${bound.atMost} ×` : `≥ ${bound.atLeast} ×`
-  return { name, unit, ...measured, ratio, goal, met }
+  const spread = `${(ratios[0] ?? ratio).toFixed(2)}–${(ratios.at(-1) ?? ratio).toFixed(2)}`
+  return { name, unit, ours, baseline, ratio, spread, goal, met }
 }

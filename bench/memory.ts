@@ -15,7 +15,7 @@ export async function benchMemory(fleet: Fleet): Promise<Row[]> {
   const node = residentMB(bare.pid)
   bare.kill('SIGKILL')
   const agent = median(fleet.agents.map(({ pid }) => residentMB(pid)))
-  const server = residentMB(fleet.server.pid)
+  const server = residentMB(fleet.child.pid)
   return [
     {
       name: 'an idle agent, beside bare Node',

@@ -5,6 +5,8 @@ export interface Row {
   baseline: number
   unit: string
   ratio: number
+  /** Least and greatest ratio of single rounds, where there were several. */
+  spread?: string
   goal: string
   met: boolean
 }

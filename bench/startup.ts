@@ -1,4 +1,5 @@
-import { binary, type Fleet } from './fleet/fleet.ts'
+import type { Fleet } from './fleet/fleet.ts'
+import { binary } from './fleet/server.ts'
 import { inTurn, ratioRow, wholeProcess } from './measure.ts'
 import type { Row } from './row.ts'
 

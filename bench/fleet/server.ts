@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+export const binary = fileURLToPath(new URL('../../../bin/run.js', import.meta.url))
+const password = 'a password for the benchmark'
+
+/** The real server, the binary in a process of its own. */
+export interface BenchServer {
+  url: string
+  /** Of an administrator's session. */
+  token: string
+  child: ChildProcess
+  /** Milliseconds from spawn until it took requests. */
+  startedIn: number
+  call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>
+  stop(): Promise<void>
+}
+
+/** Resolves when the server takes requests and the administrator is logged in. */
+export async function startServer(
+  dataDir: string,
+  logLevel: 'INFO' | 'ERROR' = 'ERROR',
+): Promise<BenchServer> {
+  const spawned = performance.now()
+  const where = ['--port', '0', '--data-dir', dataDir]
+  const child = spawn(
+    process.execPath,
+    [binary, 'server', 'start', ...where, '--log-level', logLevel, '--json'],
+    {
+      stdio: ['ignore', 'pipe', logLevel === 'ERROR' ? 'inherit' : 'ignore'],
+      env: { ...process.env, RSM_ADMIN_PASSWORD: password },
+    },
+  )
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const startedIn = performance.now() - spawned
+  const server: BenchServer = {
+    url: (JSON.parse(line) as { url: string }).url,
+    token: '',
+    child,
+    startedIn,
+    async call(method, path, body) {
+      const response = await fetch(server.url + path, {
+        method,
+        headers: {
+          'content-type': 'application/json',
+          ...(server.token ? { authorization: `Bearer ${server.token}` } : {}),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const envelope = (await response.json()) as { message: string; data?: Record<string, unknown> }
+      if (!envelope.data) throw new Error(`${method} ${path}: ${envelope.message}`)
+      return envelope.data
+    },
+    async stop() {
+      child.kill('SIGKILL')
+      await ended(child)
+    },
+  }
+  server.token = String(
+    (await server.call('POST', '/api/auth/login', { username: 'admin', password }))['token'],
+  )
+  return server
+}
+
+export async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}

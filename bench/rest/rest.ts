@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BareFastify, startBareFastify } from '../bare/start-fastify.ts'
+import { type BenchServer, startServer } from '../fleet/server.ts'
+import { type Load, requestText, startLoad } from '../load/load.ts'
+import { inTurn, ratioRow } from '../measure.ts'
+import type { Row } from '../row.ts'
+import { heartbeatText, type RegisteredAgent, registerAgents } from './register.ts'
+
+const rounds = 9
+const milliseconds = 1500
+const connections = 32
+const fleetSize = 100
+const largeFleetSize = 10_000
+const heartbeatingAgents = 64
+const page = '/api/hosts?size=20'
+
+/** Requests a second to one port with one set of requests. */
+function rateOf(load: Load, port: number, requests: string[]): () => Promise<number> {
+  return async () => (await load.run({ port, requests, connections, milliseconds })).perSecond
+}
+
+const portOf = (server: BenchServer) => Number(new URL(server.url).port)
+
+async function allHosts(server: BenchServer): Promise<unknown[]> {
+  const hosts: unknown[] = []
+  for (let at = 0; ; at++) {
+    const { content, totalPages } = await server.call('GET', `/api/hosts?size=500&page=${at}`)
+    hosts.push(...(content as unknown[]))
+    if (at + 1 >= Number(totalPages)) return hosts
+  }
+}
+
+async function heartbeatRow(load: Load, bare: BareFastify, server: BenchServer, agents: RegisteredAgent[]) {
+  const requests = agents.slice(0, heartbeatingAgents).map((agent) => heartbeatText(agent))
+  const measured = await inTurn(
+    rounds,
+    rateOf(load, portOf(server), requests),
+    rateOf(load, bare.port, requests),
+  )
+  return ratioRow('heartbeats, beside bare Fastify', 'requests/s', measured, { atLeast: 0.9 })
+}
+
+/** The faster of bare Fastify with a response schema and without one. */
+async function fasterList(load: Load, bare: BareFastify, token: string): Promise<string[]> {
+  const [schema, stringified] = [page, page.replace('/api/', '/stringified/')].map((path) => [
+    requestText('GET', path, token),
+  ]) as [string[], string[]]
+  const measured = await inTurn(2, rateOf(load, bare.port, schema), rateOf(load, bare.port, stringified))
+  return measured.ours >= measured.baseline ? schema : stringified
+}
+
+/** Requests a second of the real server beside bare Fastify with the same schemas, each in its own process. */
+export async function benchRest(): Promise<Row[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-rest-'))
+  const load = startLoad()
+  const bare = await startBareFastify()
+  const servers: BenchServer[] = []
+  try {
+    const small = await startServer(join(directory, 'small'), 'INFO')
+    servers.push(small)
+    const agents = await registerAgents(small, fleetSize)
+    const rows = [await heartbeatRow(load, bare, small, agents)]
+
+    const large = await startServer(join(directory, 'large'), 'INFO')
+    servers.push(large)
+    await registerAgents(large, largeFleetSize)
+    await bare.serve(await allHosts(large))
+    const ofBare = await fasterList(load, bare, large.token)
+    const [ofSmall, ofLarge] = [small, large].map((server) => [requestText('GET', page, server.token)]) as [
+      string[],
+      string[],
+    ]
+    const largeRate = rateOf(load, portOf(large), ofLarge)
+    const beside = await inTurn(rounds, largeRate, rateOf(load, bare.port, ofBare))
+    rows.push(
+      ratioRow(`GET ${page} of ${largeFleetSize} hosts, beside bare Fastify`, 'requests/s', beside, {
+        atLeast: 0.7,
+      }),
+    )
+    const sizes = await inTurn(rounds, largeRate, rateOf(load, portOf(small), ofSmall))
+    rows.push(
+      ratioRow(`GET ${page} of ${largeFleetSize} hosts, beside ${fleetSize} hosts`, 'requests/s', sizes, {
+        atLeast: 0.8,
+      }),
+    )
+    return rows
+  } finally {
+    load.stop()
+    bare.stop()
+    await Promise.all(servers.map((server) => server.stop()))
+    await rm(directory, { recursive: true, force: true })
+  }
+}
