@@ -20,6 +20,6 @@ export async function startBareFastify(): Promise<BareFastify> {
       child.send([...hosts])
       await ready
     },
-    stop: () => void child.kill('SIGKILL'),
+    stop: () => child.disconnect(),
   }
 }

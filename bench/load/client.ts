@@ -51,7 +51,7 @@ async function run({ port, requests, connections, milliseconds }: LoadOrder): Pr
                 return
               }
             } catch (error) {
-              reject(error as Error)
+              reject(error)
               return
             }
             waiting = null

@@ -32,7 +32,7 @@ export function startLoad(): Load {
       if ('error' in result) throw new Error(result.error)
       return result
     },
-    stop: () => void child.disconnect(),
+    stop: () => child.disconnect(),
   }
 }
 

@@ -112,43 +112,71 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     jsonParser(app.getDefaultJsonParser('error', 'error')),
   )
 
+  const note = (request: FastifyRequest, { statusCode: status }: FastifyReply) => {
+    const { id, method, route, startedAt } = request
+    const elapsed = performance.now() - startedAt
+    const level = status >= 500 ? 'warn' : isOfAgents(route) ? 'debug' : 'info'
+    deps.answered({ method, route, status, seconds: elapsed / 1000 })
+    deps.log[level]({ requestId: id, method, route, status, ms: Math.round(elapsed * 10) / 10 }, 'request')
+  }
+  const checkAccepting = () => {
+    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+  }
   app.addHook('onRoute', (route) => {
-    if (route.config?.allow === undefined) throw new Error(`route ${route.url} does not say who may call it`)
+    const { config } = route
+    if (config?.allow === undefined) throw new Error(`route ${route.url} does not say who may call it`)
     const known = routes.get(route.url) ?? new Set<string>()
     routes.set(route.url, known)
     for (const method of [route.method].flat()) known.add(method)
-    if (route.config.operation?.created) route.preHandler = answerCreated
+    if (config.operation?.created) route.preHandler = answerCreated
+    const admit = guard(deps.store, deps.credentials, config)
+    const isOpen = config.allow.open === true
+    config.enter = (request, reply, done) => {
+      request.route = route.url
+      if (!isOpen) checkAccepting()
+      admit(request, reply, done)
+    }
+    // To hear that an answer has left costs a heartbeat as much as its body; that it is about to leave costs next to
+    // nothing. Streams, which end long after they began, are for others than agents.
+    if (isOfAgents(route.url))
+      route.onSend = [
+        ...[route.onSend ?? []].flat(),
+        (request, reply, payload, done) => {
+          note(request, reply)
+          done(null, payload)
+        },
+      ]
+    else
+      route.onResponse = [
+        ...[route.onResponse ?? []].flat(),
+        (request, reply, done) => {
+          note(request, reply)
+          done()
+        },
+      ]
   })
+  const admitAnyone = guard(deps.store, deps.credentials, {})
+  app.decorateRequest('route', 'unknown')
+  app.decorateRequest('startedAt', 0)
+  // Before all other hooks, so that nothing is told to strangers; what every request pays for stands here: keep it cheap.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     reply.headers(headersOf(request.url))
     reply.header('cache-control', 'no-store')
-    done()
-  })
-  app.addHook('onRequest', async (request) => {
-    if (!deps.accepting() && request.routeOptions.config.allow?.open !== true)
-      throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
-  })
-  app.addHook('onRequest', guard(deps.store, deps.credentials))
-  app.addHook('preValidation', (request, _reply, done) => {
     // A body may be left out where nothing is required; where something is, every missing field is named.
-    if (request.body === undefined) request.body = {}
-    done()
+    request.body = {}
+    request.startedAt = performance.now()
+    const { enter } = request.routeOptions.config
+    if (enter) return enter(request, reply, done)
+    reply.raw.once('finish', () => note(request, reply))
+    checkAccepting()
+    admitAnyone(request, reply, done)
   })
+  // What is text by now, as an agent's acknowledgement is, comes in its envelope already.
   app.addHook('preSerialization', (_request, reply, payload, done) => {
     if (payload instanceof Envelope) return done(null, payload)
     const code = reply.statusCode
     done(null, { code, message: code === 201 ? 'Created' : 'OK', data: payload })
-  })
-  app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'unknown'
-    const level = reply.statusCode >= 500 ? 'warn' : route.startsWith('/api/agent/') ? 'debug' : 'info'
-    const { statusCode: status, elapsedTime } = reply
-    const ms = Math.round(elapsedTime * 10) / 10
-    const { method } = request
-    deps.answered({ method, route: request.routeOptions.url, status, seconds: elapsedTime / 1000 })
-    deps.log[level]({ requestId: request.id, method, route, status, ms }, 'request')
-    done()
   })
   app.setErrorHandler((thrown: FastifyError | RsmError, request, reply) => {
     const error = asRsmError(thrown)
@@ -175,6 +203,9 @@ const clientFaults: Record<string, [number, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
 
+/** What agents ask: every few seconds, from every host. */
+const isOfAgents = (route: string) => route.startsWith('/api/agent/')
+
 /** What creates a record answers 201 (contract §1). */
 const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
   reply.code(201)
@@ -182,6 +213,10 @@ const answerCreated: preHandlerHookHandler = (_request, reply, done) => {
 }
 
 function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders>) {
+  // Names a request in the log and to its caller. A count in the place of a UUID's last digits: nothing hangs on its
+  // being hard to guess.
+  const process = randomUUID().slice(0, 24)
+  let requests = 0
   return Fastify({
     logger: false,
     bodyLimit,
@@ -192,7 +227,9 @@ function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders
     routerOptions: { maxParamLength: 65_536 },
     genReqId: (request: IncomingMessage) => {
       const given = request.headers['x-request-id']
-      return typeof given === 'string' && requestId.test(given) ? given : randomUUID()
+      return typeof given === 'string' && requestId.test(given)
+        ? given
+        : process + (++requests).toString(16).padStart(12, '0')
     },
     // A path that can't be decoded: no hook has run for it.
     frameworkErrors: (error, request, reply) => {

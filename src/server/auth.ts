@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../core/errors.ts'
 import { type Action, may } from '../core/permissions.ts'
 import type { Caller, UserCaller } from './caller.ts'
@@ -36,14 +36,26 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     allow?: Allow
     exists?: PathNoun
+    /** Lets a request in or refuses it; app.ts makes one for each route. */
+    enter?: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   }
   interface FastifyRequest {
     caller: Caller | undefined
+    /** The path of the route as it was declared, with its parameters' names. */
+    route: string
+    /** Monotonic milliseconds. */
+    startedAt: number
   }
 }
 
+const ownTokens = 'Bearer rsm_'
+const schemeLength = 'Bearer '.length
+const maxHeader = schemeLength + 256
+
 /** The bearer token of an Authorization header, or undefined. */
 export function bearer(header: string | undefined): string | undefined {
+  // As our own clients write it; whatever follows is one of our tokens or none at all.
+  if (header?.startsWith(ownTokens) && header.length <= maxHeader) return header.slice(schemeLength)
   return /^Bearer ([A-Za-z0-9._~+/=-]{1,256})$/i.exec(header ?? '')?.[1]
 }
 
@@ -64,26 +76,61 @@ const unauthenticated = (given?: string) =>
     ? new RsmError('unauthenticated', 'Log in first: this needs the header "Authorization: Bearer TOKEN"')
     : new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
 
-/** Root hook: 401, then 403, then 404 of the path's id, all before the body is read. */
-export function guard(store: Store, credentials: Credentials) {
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const { allow, exists } = request.routeOptions.config
-    if (allow?.open) return
-    const token = bearer(request.headers.authorization)
-    const caller = token === undefined ? undefined : await credentials(token)
+/** What a route says of who may call it, and of what its path names. */
+type Admission = Pick<FastifyContextConfig, 'allow' | 'exists'>
+
+/**
+ * Admits callers to one route: 401, then 403, then 404 of the path's id, all before the body is read. One guard a route,
+ * so that nothing of the route is looked up again at each request; and without a promise where the caller is known and
+ * the path names nothing, so that a heartbeat costs little. A path that does not exist has no `allow`: whoever is known
+ * may hear that it is a 404.
+ */
+export function guard(
+  store: Store,
+  credentials: Credentials,
+  { allow, exists }: Admission,
+): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void {
+  function admit(request: FastifyRequest, reply: FastifyReply, token?: string, caller?: Caller): void {
     if (!caller) {
       reply.header('www-authenticate', 'Bearer')
       throw unauthenticated(token)
     }
     request.caller = caller
-    // A path that does not exist has no `allow`; whoever is known may hear that it is a 404.
     if (allow && !permits(allow, caller))
       throw new RsmError('forbidden', 'Your role does not allow this; ask an administrator')
-    if (!exists) return
+  }
+
+  async function wait(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    token: string | undefined,
+    caller: ReturnType<Credentials> | undefined,
+    done: (error?: Error) => void,
+  ): Promise<void> {
+    try {
+      admit(request, reply, token, await caller)
+      if (exists) await find(request, exists)
+    } catch (error) {
+      done(error as Error)
+      return
+    }
+    done()
+  }
+
+  async function find(request: FastifyRequest, noun: PathNoun): Promise<void> {
     const { id, taskId } = request.params as { id?: string; taskId?: string }
     const named = id ?? taskId ?? ''
-    if (!(await has(store, exists, named)))
-      throw new RsmError('not_found', `There is no ${pathNouns[exists]} ${named}`)
+    if (!(await has(store, noun, named)))
+      throw new RsmError('not_found', `There is no ${pathNouns[noun]} ${named}`)
+  }
+
+  return (request, reply, done) => {
+    if (allow?.open) return done()
+    const token = bearer(request.headers.authorization)
+    const caller = token === undefined ? undefined : credentials(token)
+    if (caller instanceof Promise || exists) return void wait(request, reply, token, caller, done)
+    admit(request, reply, token, caller)
+    done()
   }
 }
 

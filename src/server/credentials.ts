@@ -10,8 +10,23 @@ const sessionIdle = 12 * 3600_000
 /** … and its last use is written down no more often than this, so that reading costs no write. */
 const useGranularity = 10 * 60_000
 
-/** From a bearer token to its holder; undefined for one that is unknown, expired, revoked, or of a disabled user. */
-export type Credentials = (token: string) => Promise<Caller | undefined>
+/** So many tokens in use are known without asking the store: more than the agents of a large fleet. */
+const maxKnown = 16_384
+const forever = Number.POSITIVE_INFINITY
+
+/**
+ * From a bearer token to its holder; undefined for one that is unknown, expired, revoked, or of a disabled user. Without
+ * a promise where it is known and nothing that it rests on has changed: an agent's heartbeat asks this each time.
+ */
+export type Credentials = (token: string) => Caller | Promise<Caller | undefined>
+
+/** What a token stands for, as long as the records it follows from are those of this revision, and until then. */
+interface Known {
+  caller: Caller
+  revision: number
+  /** Milliseconds since the epoch. */
+  until: number
+}
 
 export function createCredentials(store: Store, clock: Clock): Credentials {
   /** A full disk refuses this note, but not the request: reads and heartbeats go on (reliability F04). */
@@ -22,7 +37,12 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     })
   }
 
-  async function user(tokenHash: string): Promise<Caller | undefined> {
+  /** Rises with every change of what a caller of this type follows from, so a revoked token ends at once. */
+  const revisionOf = (type: Caller['type']) =>
+    type === 'user' ? store.revision('tokens') + store.revision('users') : store.revision('hosts')
+
+  async function user(tokenHash: string): Promise<Known | undefined> {
+    const revision = revisionOf('user')
     const [token] = await store.find('tokens', 'tokenHash', tokenHash)
     if (!token) return undefined
     const now = clock.now()
@@ -38,19 +58,22 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
         if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
       })
     }
-    return {
+    const expiresAt = Date.parse(token.expiresAt)
+    const caller: Caller = {
       type: 'user',
       id: owner.id,
       username: owner.username,
       role: token.kind === 'session' ? owner.role : token.role,
       tokenId: token.id,
       tokenKind: token.kind,
-      expiresAt: Date.parse(token.expiresAt),
+      expiresAt,
       idleAt: token.kind === 'session' ? (isNoted ? now : lastUse) + sessionIdle : Number.POSITIVE_INFINITY,
     }
+    return { caller, revision, until: Math.min(expiresAt, lastUse + useGranularity) }
   }
 
-  async function agent(tokenHash: string): Promise<Caller | undefined> {
+  async function agent(tokenHash: string): Promise<Known | undefined> {
+    const revision = revisionOf('agent')
     const [host] = await store.find('hosts', 'agentToken', tokenHash)
     if (!host?.agent) return undefined
     if (!host.agent.tokenUsed) {
@@ -61,7 +84,9 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
           tx.put('hosts', { ...current, agent: { ...current.agent, tokenUsed: true } })
       })
     }
-    return { type: 'agent', hostId: host.id, agentId: host.agent.agentId }
+    const caller: Caller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId }
+    // A first use that could not be noted yet is tried again at the next.
+    return { caller, revision, until: host.agent.tokenUsed ? forever : 0 }
   }
 
   /** A token that is used up is known until it expires: its holder may repeat a registration whose answer was lost. */
@@ -71,17 +96,36 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     return { type: 'enrollment', id: found.id }
   }
 
-  return async (token) => {
+  /** Only tokens that are good are remembered, so a flood of others pushes none of them out. */
+  const known = new Map<string, Known>()
+  async function remembered(token: string, looked: Promise<Known | undefined>): Promise<Caller | undefined> {
+    const found = await looked
+    known.delete(token)
+    if (!found) return undefined
+    const [oldest] = known.keys()
+    if (known.size >= maxKnown && oldest !== undefined) known.delete(oldest)
+    known.set(token, found)
+    return found.caller
+  }
+
+  return (token) => {
+    const found = known.get(token)
+    if (
+      found &&
+      found.revision === revisionOf(found.caller.type) &&
+      (found.until === forever || clock.now() < found.until)
+    )
+      return found.caller
     switch (kindOfToken(token)) {
       case 'session':
       case 'personal':
-        return user(sha256(token))
+        return remembered(token, user(sha256(token)))
       case 'agent':
-        return agent(sha256(token))
+        return remembered(token, agent(sha256(token)))
       case 'enrollment':
         return enrollment(sha256(token))
       case null:
-        return undefined
+        return Promise.resolve(undefined)
     }
   }
 }

@@ -1,8 +1,10 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 
 /** SHA-256 of these pieces one after the other (a text's UTF-8), hex. */
 export function sha256(...pieces: (string | Uint8Array)[]): string {
-  const hash = createHash('sha256')
-  for (const piece of pieces) hash.update(piece)
-  return hash.digest('hex')
+  const [only] = pieces
+  if (only !== undefined && pieces.length === 1) return hash('sha256', only, 'hex')
+  const whole = createHash('sha256')
+  for (const piece of pieces) whole.update(piece)
+  return whole.digest('hex')
 }

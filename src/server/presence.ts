@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { hostStatus } from '../core/host-status.ts'
+import { hostStatus, silentIntervals } from '../core/host-status.ts'
 import type { AgentStatus, HostStatus, Metrics } from '../core/protocol/http/hosts.ts'
 import { writeFileDurably } from '../disk/durable.ts'
 import type { Bus } from './bus.ts'
@@ -20,6 +20,8 @@ export interface PresenceView {
 /** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
 export interface Presence {
   views(hostIds: readonly number[]): Promise<PresenceView[]>
+  /** Rises whenever the status of a host changes: what follows from all of them holds as long as this stands. */
+  readonly revision: number
   heartbeat(hostId: number, beat: { status: AgentStatus; uptime: number | null }): void
   metrics(hostId: number, metrics: Metrics): void
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
@@ -35,7 +37,10 @@ interface Entry {
   /** Monotonic time of the last sign of life, or of this server's start where that is later; null: never heard. */
   heardAt: number | null
   heardSinceStart: boolean
-  lastHeartbeatAt: string | null
+  /** Milliseconds since the epoch. */
+  lastHeartbeatAt: number | null
+  /** The same as text, once it was asked for: to write a time costs more than all else of a heartbeat. */
+  lastHeartbeatText: string | null
   agentStatus: AgentStatus | null
   uptime: number | null
   metrics: Metrics | null
@@ -65,6 +70,7 @@ function neverHeard(): Entry {
     heardAt: null,
     heardSinceStart: false,
     lastHeartbeatAt: null,
+    lastHeartbeatText: null,
     agentStatus: null,
     uptime: null,
     metrics: null,
@@ -76,12 +82,27 @@ function neverHeard(): Entry {
   }
 }
 
+/**
+ * Whether a host is ONLINE by a HEALTHY heartbeat of this server's time. It stays so without being judged again until
+ * something else is heard or it falls silent: metrics and duplicates are judged when they come.
+ */
+function isHealthy({ status, agentStatus, heardSinceStart }: Entry): boolean {
+  return status === 'ONLINE' && agentStatus === 'HEALTHY' && heardSinceStart
+}
+
+function lastHeartbeatText(known: Entry): string | null {
+  if (known.lastHeartbeatAt === null) return null
+  return (known.lastHeartbeatText ??= isoTime(known.lastHeartbeatAt))
+}
+
 export async function createPresence(options: PresenceOptions): Promise<Presence> {
   const { clock, bus, heartbeatInterval } = options
   const entries = new Map<number, Entry>()
+  const silenceBound = silentIntervals * heartbeatInterval * 1000
   const sweepInterval = Math.min(1000, (heartbeatInterval * 1000) / 4)
   let lastSweep = clock.monotonic()
   let saving: NodeJS.Timeout | null = null
+  let revision = 0
 
   const entry = (hostId: number): Entry => {
     let found = entries.get(hostId)
@@ -106,17 +127,17 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     known.status = next.status
     known.reason = next.reason
     if (!changed) return
+    revision++
     save()
     bus.publish('host', hostId, { hostId, change: 'updated' })
   }
 
-  function heard(hostId: number, status: AgentStatus): Entry {
-    const known = entry(hostId)
+  function heard(known: Entry, status: AgentStatus): void {
     known.heardAt = clock.monotonic()
     known.heardSinceStart = true
-    known.lastHeartbeatAt = isoTime(clock.now())
+    known.lastHeartbeatAt = clock.now()
+    known.lastHeartbeatText = null
     known.agentStatus = status
-    return known
   }
 
   function save(): void {
@@ -132,7 +153,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       hostId,
       status,
       reason,
-      lastHeartbeatAt,
+      lastHeartbeatAt: lastHeartbeatAt === null ? null : isoTime(lastHeartbeatAt),
       agentStatus,
     }))
     try {
@@ -154,7 +175,8 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       }[]
       for (const { hostId, status, reason, lastHeartbeatAt, agentStatus } of kept) {
         const known = entry(hostId)
-        Object.assign(known, { status, reason, lastHeartbeatAt, agentStatus })
+        Object.assign(known, { status, reason, agentStatus })
+        known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
         known.heardAt = clock.monotonic()
       }
     } catch (error) {
@@ -174,12 +196,15 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     for (const [hostId, known] of entries) {
       if (known.heardAt === null) continue
       if (late > stallFactor * sweepInterval) known.heardAt += late
-      judge(hostId, known)
+      if (!isHealthy(known) || now - known.heardAt >= silenceBound) judge(hostId, known)
     }
   }, sweepInterval)
   sweep.unref()
 
   return {
+    get revision() {
+      return revision
+    },
     async views(hostIds) {
       return hostIds.map((hostId) => {
         const known = entries.get(hostId) ?? neverHeard()
@@ -188,16 +213,18 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
           statusReason: known.reason,
           agentStatus: known.agentStatus,
           uptime: known.uptime,
-          lastHeartbeatAt: known.lastHeartbeatAt,
+          lastHeartbeatAt: lastHeartbeatText(known),
           connected: known.connected,
           metrics: known.metrics,
         }
       })
     },
     heartbeat(hostId, { status, uptime }) {
-      const known = heard(hostId, status)
+      const known = entry(hostId)
+      const wasHealthy = isHealthy(known)
+      heard(known, status)
       known.uptime = uptime
-      judge(hostId, known)
+      if (!wasHealthy || status !== 'HEALTHY') judge(hostId, known)
     },
     metrics(hostId, metrics) {
       const known = entry(hostId)
@@ -209,7 +236,9 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       judge(hostId, known)
     },
     registered(hostId) {
-      judge(hostId, heard(hostId, 'HEALTHY'))
+      const known = entry(hostId)
+      heard(known, 'HEALTHY')
+      judge(hostId, known)
     },
     connected(hostId, connected) {
       // A link that closes because its host was deleted must not bring the host back.
@@ -224,6 +253,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     },
     forget(hostId) {
       entries.delete(hostId)
+      revision++
       save()
     },
     async close() {

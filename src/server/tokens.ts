@@ -9,6 +9,7 @@ export const tokenPrefixes = {
   enrollment: 'rsm_enr_',
 } as const
 export type TokenKind = keyof typeof tokenPrefixes
+const kinds = Object.entries(tokenPrefixes) as [TokenKind, string][]
 
 /** A fresh opaque token of 256 bits, and the SHA-256 that is all the store keeps of it. */
 export function newToken(kind: TokenKind): { token: string; tokenHash: string } {
@@ -17,7 +18,6 @@ export function newToken(kind: TokenKind): { token: string; tokenHash: string } 
 }
 
 export function kindOfToken(token: string): TokenKind | null {
-  for (const [kind, prefix] of Object.entries(tokenPrefixes))
-    if (token.startsWith(prefix)) return kind as TokenKind
+  for (const [kind, prefix] of kinds) if (token.startsWith(prefix)) return kind
   return null
 }

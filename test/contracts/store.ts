@@ -29,6 +29,29 @@ export function storeContract(
     }
   })
 
+  test('the revision of a noun has risen when the writer of a change hears of it, and at no other time', async (t) => {
+    const { store } = await make((end) => t.teardown(end))
+    const revisions = [store.revision('hosts')]
+    for (const work of [host(1, 'web1'), host(1, 'web2')]) {
+      await store.transact((tx) => tx.put('hosts', work))
+      revisions.push(store.revision('hosts'))
+    }
+    await store.transact((tx) => tx.remove('hosts', 1))
+    revisions.push(store.revision('hosts'))
+    t.deepEqual(
+      revisions,
+      [...new Set(revisions)].sort((a, b) => a - b),
+    )
+    await store.transact((tx) => tx.put('users', user(1, 'admin')))
+    await t.throwsAsync(
+      store.transact((tx) => {
+        tx.put('hosts', host(2, 'web2'))
+        throw new Error('no')
+      }),
+    )
+    t.is(store.revision('hosts'), revisions.at(-1) ?? Number.NaN)
+  })
+
   test('a clash on a unique index is a conflict and changes nothing', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => tx.put('hosts', host(1, 'web1')))

@@ -108,6 +108,7 @@ function storeMethods(disk: Store): Store {
   return {
     storeId: disk.storeId,
     readOnlyReason: null,
+    revision: (noun) => disk.revision(noun),
     get: (noun, id) => disk.get(noun, id),
     find: (noun, index, key) => disk.find(noun, index, key),
     page: (noun, query) => disk.page(noun, query),

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import {
   AgentAck,
@@ -20,6 +20,16 @@ const tag = 'agents' as const
 function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new RsmError('unauthenticated', 'This needs a token')
   return request.caller
+}
+
+/** Written by hand: of all that a fleet asks of its server this is what it asks most. */
+function ackText({ serverTime, configVersion, pendingTasks }: AgentAck): string {
+  const data = `{"serverTime":"${serverTime}","configVersion":${configVersion},"pendingTasks":${pendingTasks}}`
+  return `{"code":200,"message":"OK","data":${data}}`
+}
+
+function acknowledge(reply: FastifyReply, ack: AgentAck): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(ackText(ack))
 }
 
 export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): void {
@@ -47,7 +57,7 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       body: HeartbeatRequest,
       answer: AgentAck,
     }),
-    (request, reply) => reply.send(agents.heartbeat(callerOf(request), request.body)),
+    (request, reply) => acknowledge(reply, agents.heartbeat(callerOf(request), request.body)),
   )
   app.post(
     '/api/agent/metrics',
@@ -59,7 +69,7 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       body: MetricsRequest,
       answer: AgentAck,
     }),
-    (request, reply) => reply.send(agents.metrics(callerOf(request), request.body)),
+    (request, reply) => acknowledge(reply, agents.metrics(callerOf(request), request.body)),
   )
   app.get(
     '/api/agent/config',

@@ -25,7 +25,22 @@ export function createFleet(store: Store, presence: Presence): Fleet {
   /** Records are immutable, so what follows from one may be kept as long as it is. */
   const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
 
+  /** Of a dynamic cluster, by its selector, as long as the fleet stays as it is. */
+  interface Members {
+    ids: number[]
+    set: ReadonlySet<number>
+  }
+  const dynamic = new WeakMap<Directory, Map<string, Members>>()
+  let last: { revisions: string; directory: Directory } | null = null
+
+  /** Made anew only when hosts, clusters or a status have changed: every list asks for it. */
   async function directory(): Promise<Directory> {
+    const revisions = [store.revision('hosts'), store.revision('clusters'), presence.revision].join()
+    if (last?.revisions !== revisions) last = { revisions, directory: await readDirectory() }
+    return last.directory
+  }
+
+  async function readDirectory(): Promise<Directory> {
     const [hosts, clusters] = await Promise.all([store.all('hosts'), store.all('clusters')])
     const views = await presence.views(hosts.map(({ id }) => id))
     return createDirectory(
@@ -41,8 +56,17 @@ export function createFleet(store: Store, presence: Presence): Fleet {
     )
   }
 
-  function dynamicMembers(selector: string, known: Directory): number[] {
-    return resolveSelector(parseSelector(selector), known, { strictness: 'none' }).map(({ id }) => id)
+  function dynamicMembers(selector: string, known: Directory): Members {
+    const found = dynamic.get(known) ?? new Map<string, Members>()
+    dynamic.set(known, found)
+    let members = found.get(selector)
+    if (!members) {
+      const hosts = resolveSelector(parseSelector(selector), known, { strictness: 'none' })
+      const ids = hosts.map(({ id }) => id)
+      members = { ids, set: new Set(ids) }
+      found.set(selector, members)
+    }
+    return members
   }
 
   /** Answers, for a host, the clusters that it is in. */
@@ -51,7 +75,7 @@ export function createFleet(store: Store, presence: Presence): Fleet {
     const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
     const sets = clusters.map((cluster) => {
       let set = staticMembers.get(cluster)
-      if (cluster.selector !== null && known) set = new Set(dynamicMembers(cluster.selector, known))
+      if (cluster.selector !== null && known) set = dynamicMembers(cluster.selector, known).set
       else if (!set) {
         set = new Set(cluster.hostIds)
         staticMembers.set(cluster, set)
@@ -62,7 +86,9 @@ export function createFleet(store: Store, presence: Presence): Fleet {
   }
 
   async function members(cluster: ClusterRecord): Promise<number[]> {
-    return cluster.selector === null ? cluster.hostIds : dynamicMembers(cluster.selector, await directory())
+    return cluster.selector === null
+      ? cluster.hostIds
+      : dynamicMembers(cluster.selector, await directory()).ids
   }
 
   return {
@@ -93,7 +119,7 @@ export function createFleet(store: Store, presence: Presence): Fleet {
       const known = records.some(({ selector }) => selector !== null) ? await directory() : null
       return records.map((record) => {
         const { id, name, description, selector, createdAt, updatedAt } = record
-        const hostIds = selector !== null && known ? dynamicMembers(selector, known) : record.hostIds
+        const hostIds = selector !== null && known ? dynamicMembers(selector, known).ids : record.hostIds
         return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
       })
     },

@@ -37,6 +37,11 @@ export interface Store extends Reads {
    * (`conflict`), or when the disk refuses (`unavailable`). `work` must not wait for anything but this store.
    */
   transact<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T>
+  /**
+   * Rises with every durable change of a noun's records, before the writer hears of it: what follows from them holds as
+   * long as this stands. Counts from this opening of the store.
+   */
+  revision(noun: Noun): number
   /** Why writes are refused just now, or null. */
   readonly readOnlyReason: string | null
   /** Waits for what is under way, then frees the files and the lock. */

@@ -112,6 +112,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
   compaction.startIfDue()
   return {
     storeId: manifest.storeId,
+    revision: (noun) => tables.revision(noun),
     get readOnlyReason() {
       return committer.refusal?.message ?? null
     },

@@ -27,6 +27,8 @@ export interface Change {
 }
 
 class Table {
+  /** How many changes there have been. */
+  revision = 0
   readonly records = new Map<Id, AnyRecord>()
   readonly ordered = new OrderedRecords<AnyRecord>()
   readonly buckets: Map<string, Map<Key, OrderedRecords<AnyRecord>>>
@@ -38,6 +40,7 @@ class Table {
   }
 
   apply(id: Id, record: AnyRecord | null): void {
+    this.revision++
     const before = this.records.get(id)
     for (const index of this.indexes) this.move(index, id, before, record)
     if (record !== null) {
@@ -94,6 +97,10 @@ export class Tables {
 
   find(noun: Noun, index: string, key: Key): AnyRecord[] {
     return this.tables[noun].buckets.get(index)?.get(key)?.slice() ?? []
+  }
+
+  revision(noun: Noun): number {
+    return this.tables[noun].revision
   }
 
   count(noun: Noun): number {
