@@ -17,9 +17,11 @@ function urlOf({ path }: Operation, { path: values = {}, query }: Call): string 
 }
 
 async function received({ server }: World, operation: Operation, call: Call): Promise<Received> {
-  const { body, headers, token = server.token } = call
+  const { body, headers, endless, token = server.token } = call
+  const leave = new AbortController()
   const response = await fetch(`${server.url}${urlOf(operation, call)}`, {
     method: operation.method,
+    signal: leave.signal,
     headers: {
       ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -28,7 +30,11 @@ async function received({ server }: World, operation: Operation, call: Call): Pr
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const contentType = response.headers.get('content-type') ?? ''
-  return { status: response.status, contentType, text: await response.text() }
+  const { status } = response
+  if (!endless || status !== 200) return { status, contentType, text: await response.text() }
+  const first = await response.body?.getReader().read()
+  leave.abort()
+  return { status, contentType, text: new TextDecoder().decode(first?.value) }
 }
 
 /** What an operation without query and body can do wrong: a header that is no HTTP. */
