@@ -58,7 +58,7 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
     for (const [method, operation] of Object.entries<any>(methods)) {
       const media: Record<string, string[]> = {}
       for (const [status, found] of Object.entries<any>(operation.responses))
-        media[status] = Object.keys(referred(found).content)
+        media[status] = Object.keys(referred(found).content ?? {})
       operations.push({
         id: operation.operationId,
         method: method.toUpperCase(),
@@ -76,8 +76,10 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
     if (told === undefined) return `${id} does not tell of ${status}: ${text.slice(0, 300)}`
     const at =
       told.$ref === undefined ? steps : ['components', 'responses', String(told.$ref.split('/').at(-1))]
+    const { content } = referred(told)
+    if (content === undefined) return text === '' ? null : `${id} ${status} has a body`
     const media = contentType.split(';')[0] ?? ''
-    if (referred(told).content[media] === undefined) return `${id} does not tell of ${media} with ${status}`
+    if (content[media] === undefined) return `${id} does not tell of ${media} with ${status}`
     const validate = ajv.getSchema(`api#${pointer(...at, 'content', media, 'schema')}`)
     if (!validate) throw new Error(`no schema for ${id} ${status} ${media}`)
     const body: unknown = media === 'application/json' ? JSON.parse(text) : text

@@ -2,9 +2,11 @@ import type { Operation } from '../routes/operation.ts'
 import type { Components } from './components.ts'
 import { exampleOf } from './schema.ts'
 
+const entityTag = { ETag: { description: 'Names these bytes (RFC 9110 §8.8.3)', schema: { type: 'string' } } }
+
 /** The success of an operation: the envelope around its answer, and what comes in other media types. */
 export function success(declared: Operation, components: Components): Record<string, object> {
-  const { answer, created, media = {} } = declared
+  const { answer, created, unchanging, media = {} } = declared
   const code = created ? 201 : 200
   const message = created ? 'Created' : 'OK'
   const content: Record<string, object> = {}
@@ -31,5 +33,10 @@ export function success(declared: Operation, components: Components): Record<str
       ...(example !== undefined && { example }),
     }
   }
-  return { [code]: { description: message, content } }
+  return {
+    [code]: { description: message, ...(unchanging && { headers: entityTag }), content },
+    ...(unchanging && {
+      304: { description: 'What If-None-Match names is what there is', headers: entityTag },
+    }),
+  }
 }

@@ -40,6 +40,8 @@ export interface Operation {
   created?: true
   /** Media types of a success beside the envelope, with what they hold, and an example where the answer has none. */
   media?: Readonly<Record<string, string | { holds: string; example: unknown }>>
+  /** Bears an entity tag, and answers 304 to who has it already. */
+  unchanging?: true
   /** Errors of its own, beyond those that follow from the rest. */
   errors?: readonly ErrorCode[]
   /** Headers of the request that matter, with what they do. */

@@ -131,6 +131,19 @@ test('a name that is taken and a cancel too late are a 409 of the document, a wr
   t.is(faultOf(login, refused), null)
 })
 
+test('what does not change is sent once to who asks by its tag, as the document says', async (t) => {
+  const world = await startWorld(t)
+  const { operations, faultOf } = await fetchDocument(world.server)
+  const unchanging = operations.filter(({ media }) => media['304'] !== undefined)
+  t.deepEqual(unchanging.map(({ id }) => id).sort(), ['getDocs', 'getDocsFile', 'getOpenapi'])
+  for (const operation of unchanging)
+    for (const call of await callsOf(operation.id, world)) {
+      const answer = await received(world, operation, { ...call, headers: { 'if-none-match': '*' } })
+      t.is(answer.status, 304)
+      t.is(faultOf(operation, answer), null)
+    }
+})
+
 test('an answer with a field more, or with one less, than the document names is seen as a fault', async (t) => {
   const world = await startWorld(t)
   const { operations, faultOf } = await fetchDocument(world.server)
