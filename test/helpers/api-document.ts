@@ -44,6 +44,16 @@ function closed(part: any): any {
 
 const ipv4 = /^\d{1,3}(\.\d{1,3}){3}$/
 
+/** The whole events of a piece of a stream. */
+function eventsOf(text: string): { event: string; data: unknown }[] {
+  return [...text.matchAll(/^event: (\w+)\n(?:id: .*\n)?data: (.*)\n\n/gm)].map(
+    ([, event = '', data = '']) => ({
+      event,
+      data: JSON.parse(data) as unknown,
+    }),
+  )
+}
+
 export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<ApiDocument> {
   const response = await fetch(`${server.url}/api/openapi.json`)
   const document = (await response.json()) as any
@@ -58,7 +68,7 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
     for (const [method, operation] of Object.entries<any>(methods)) {
       const media: Record<string, string[]> = {}
       for (const [status, found] of Object.entries<any>(operation.responses))
-        media[status] = Object.keys(referred(found).content)
+        media[status] = Object.keys(referred(found).content ?? {})
       operations.push({
         id: operation.operationId,
         method: method.toUpperCase(),
@@ -76,14 +86,23 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
     if (told === undefined) return `${id} does not tell of ${status}: ${text.slice(0, 300)}`
     const at =
       told.$ref === undefined ? steps : ['components', 'responses', String(told.$ref.split('/').at(-1))]
+    const { content } = referred(told)
+    if (content === undefined) return text === '' ? null : `${id} ${status} has a body`
     const media = contentType.split(';')[0] ?? ''
-    if (referred(told).content[media] === undefined) return `${id} does not tell of ${media} with ${status}`
-    const validate = ajv.getSchema(`api#${pointer(...at, 'content', media, 'schema')}`)
-    if (!validate) throw new Error(`no schema for ${id} ${status} ${media}`)
-    const body: unknown = media === 'application/json' ? JSON.parse(text) : text
-    return validate(body)
-      ? null
-      : `${id} ${status}: ${ajv.errorsText(validate.errors)} in ${text.slice(0, 600)}`
+    if (content[media] === undefined) return `${id} does not tell of ${media} with ${status}`
+    const where = pointer(...at, 'content', media, 'schema')
+    const wrong = (value: unknown, within = ''): string | null => {
+      const validate = ajv.getSchema(`api#${where}${within}`)
+      if (!validate) return `${id} ${status} tells nothing of ${media} ${within}`
+      const told = JSON.stringify(value)
+      return validate(value) ? null : `${id} ${status}: ${ajv.errorsText(validate.errors)} in ${told}`
+    }
+    if (media !== 'text/event-stream') return wrong(media === 'application/json' ? JSON.parse(text) : text)
+    const faults = eventsOf(text).map(({ event, data }) =>
+      wrong(data, pointer('contentSchema', 'properties', event)),
+    )
+    if (faults.length === 0) return `${id} sent no event`
+    return faults.find((fault) => fault !== null) ?? null
   }
 
   return { document, operations, faultOf }

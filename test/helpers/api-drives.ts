@@ -9,6 +9,8 @@ export interface Call {
   query?: string
   body?: unknown
   headers?: Record<string, string>
+  /** Whether the answer never ends: its first piece is enough. */
+  endless?: true
   /** The admin's, if nothing is said. */
   token?: string
 }
@@ -111,6 +113,16 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getHost: (w) => ({ path: { id: w.host.hostId } }),
   updateHost: async (w) => ({ path: { id: await host(w) }, body: { sshPort: 2222 } }),
   deleteHost: async (w) => ({ path: { id: await host(w) } }),
+  getHostMetrics: async ({ server, host: { hostId, agentId, token } }) => {
+    const timestamp = new Date().toISOString()
+    await server.api(
+      'POST',
+      '/api/agent/metrics',
+      { agentId, ...metrics, timestamp },
+      { authorization: `Bearer ${token}` },
+    )
+    return { path: { id: hostId }, query: 'points=10' }
+  },
   revokeAgent: async (w) => ({ path: { id: (await w.server.enrol(w.fresh('web'))).hostId } }),
 
   listScripts: async (w) => {
@@ -149,6 +161,10 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   cancelTask: async (w) => ({ path: { taskId: await waiting(w) } }),
   retryTask: async (w) =>
     both({ path: { taskId: await task(w, { target: { hostIds: [w.away] }, queueSeconds: 0 }) }, body: {} }),
+
+  followEvents: () => ({ endless: true }),
+
+  listAudit: () => [{ query: 'size=500' }, { headers: { accept: 'application/x-ndjson' } }],
 
   registerAgent: (w) => ({
     token: w.enrolment,

@@ -1,6 +1,8 @@
 import * as agent from '../../core/protocol/http/agent.ts'
+import * as audit from '../../core/protocol/http/audit.ts'
 import * as clusters from '../../core/protocol/http/clusters.ts'
 import * as common from '../../core/protocol/http/common.ts'
+import * as events from '../../core/protocol/http/events.ts'
 import * as hosts from '../../core/protocol/http/hosts.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
 import * as tasks from '../../core/protocol/http/tasks.ts'
@@ -9,7 +11,18 @@ import * as users from '../../core/protocol/http/users.ts'
 import { isSchema, type Schema } from './schema.ts'
 
 /** Everything that a body or an answer is made of; a new file of schemas has to stand here. */
-const modules: readonly object[] = [agent, clusters, common, hosts, scripts, tasks, tokens, users]
+const modules: readonly object[] = [
+  agent,
+  audit,
+  clusters,
+  common,
+  events,
+  hosts,
+  scripts,
+  tasks,
+  tokens,
+  users,
+]
 
 /** Objects, enumerations and alternatives deserve a name in a client; a text with a bound, or null, does not. */
 const worthNaming = ({ type, anyOf = [] }: Schema): boolean =>

@@ -15,6 +15,7 @@ export function docsRoutes(app: AppInstance): void {
       tag,
       summary: 'This document as a page, to read and to try',
       allow,
+      unchanging: true,
       media: { 'text/html': { holds: 'The page', example: '<!doctype html>' } },
     }),
     async (request, reply) => {
@@ -30,6 +31,7 @@ export function docsRoutes(app: AppInstance): void {
       tag,
       summary: 'A file of that page',
       allow,
+      unchanging: true,
       media: {
         'text/javascript': { holds: 'A script', example: 'SwaggerUIBundle({})' },
         'text/css': 'A style sheet',

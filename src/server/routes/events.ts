@@ -1,4 +1,12 @@
-import { EventQuery, eventTypes } from '../../core/protocol/http/events.ts'
+import {
+  ClusterEvent,
+  EventQuery,
+  eventTypes,
+  HostEvent,
+  ReadyEvent,
+  ResetEvent,
+  TaskEvent,
+} from '../../core/protocol/http/events.ts'
 import type { AppInstance } from '../app.ts'
 import { sendEvents } from './event-stream.ts'
 import { operation } from './operation.ts'
@@ -14,10 +22,20 @@ export function eventRoutes(app: AppInstance, { events, context }: RouteDependen
       allow: { users: 'read' },
       query: EventQuery,
       media: {
-        'text/event-stream':
-          'First `ready` {id}; then `host`, `task` and `cluster`: {change: created|updated|removed, at, host|task|cluster: ' +
-          'the read representation, or {id} of what was removed}. `reset` {reason: RESTARTED|BEHIND|UNKNOWN, id}: what came ' +
-          'after the id that was given is not known any more; read anew what you show.',
+        'text/event-stream': {
+          holds:
+            'First `ready` {id}; then `host`, `task` and `cluster`: {change: created|updated|removed, at, host|task|cluster: ' +
+            'the read representation, or {id} of what was removed}. `reset` {reason: RESTARTED|BEHIND|UNKNOWN, id}: what came ' +
+            'after the id that was given is not known any more; read anew what you show.',
+          events: {
+            ready: ReadyEvent,
+            host: HostEvent,
+            task: TaskEvent,
+            cluster: ClusterEvent,
+            reset: ResetEvent,
+          },
+          example: 'event: ready\nid: 3fa9c1d20b7e-41\ndata: {"id":"3fa9c1d20b7e-41"}\n\n',
+        },
       },
       headers: {
         'Last-Event-ID':

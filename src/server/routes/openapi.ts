@@ -28,6 +28,7 @@ export function openapiRoutes(app: AppInstance): void {
       tag: 'server',
       summary: 'This document: OpenAPI 3.1',
       allow: { open: true },
+      unchanging: true,
       media: {
         'application/json': {
           holds: 'An OpenAPI 3.1 document, without the envelope',

@@ -21,6 +21,14 @@ export type Tag =
   | 'tokens'
   | 'users'
 
+/** What an operation answers in a media type of its own. */
+export interface Media {
+  holds: string
+  example: unknown
+  /** Of a stream of events: the `data` of each, by its name. */
+  events?: Readonly<Record<string, TSchema>>
+}
+
 /**
  * One operation of the API. Everything that is known of it follows from here: who is let in, what is validated, what is
  * audited, and how the API's own document describes it.
@@ -39,7 +47,9 @@ export interface Operation {
   /** Answers 201 instead of 200. */
   created?: true
   /** Media types of a success beside the envelope, with what they hold, and an example where the answer has none. */
-  media?: Readonly<Record<string, string | { holds: string; example: unknown }>>
+  media?: Readonly<Record<string, string | Media>>
+  /** Bears an entity tag, and answers 304 to who has it already. */
+  unchanging?: true
   /** Errors of its own, beyond those that follow from the rest. */
   errors?: readonly ErrorCode[]
   /** Headers of the request that matter, with what they do. */

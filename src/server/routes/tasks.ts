@@ -2,16 +2,19 @@ import { Readable } from 'node:stream'
 import { PageOf } from '../../core/protocol/http/common.ts'
 import {
   ExecutionAnswer,
+  LogEntry,
   LogPage,
   LogQuery,
   ResultsQuery,
   Task,
   TaskCreate,
   TaskQuery,
+  TaskResult,
   TaskRetry,
   TaskScript,
   TaskSummary,
 } from '../../core/protocol/http/tasks.ts'
+import { logPage } from '../../core/protocol/http/work-examples.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
 import { notFound } from '../services/context.ts'
@@ -101,7 +104,8 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       media: {
         'text/event-stream': {
           holds: 'With follow=true: events output, host, task and end, until the task has ended.',
-          example: 'event: end\ndata: {}\n\n',
+          events: { output: LogEntry, host: TaskResult, task: TaskSummary, end: Task },
+          example: `event: output\nid: 131\ndata: ${JSON.stringify(logPage.entries[0])}\n\n`,
         },
         'text/plain': {
           holds: 'With Accept: text/plain: the bare output of one host.',

@@ -31,6 +31,7 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       body: TokenCreate,
       answer: TokenCreated,
       created: true,
+      errors: ['conflict'],
       audit: { action: 'token.create', object: 'token' },
     }),
     (request) => services(userOf(request)).tokens.create(request.body),

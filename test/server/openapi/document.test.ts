@@ -53,14 +53,15 @@ test('each operation shows a success and all that can go wrong by examples that 
     for (const [status, response] of Object.entries<any>(responses)) {
       const { content } =
         response.$ref === undefined ? response : fetched.components.responses[response.$ref.split('/').at(-1)]
-      for (const [contentType, { example }] of Object.entries<any>(content)) {
+      for (const [contentType, { example }] of Object.entries<any>(content ?? {})) {
         if (example === undefined) continue
         shown.add(status)
         const text = typeof example === 'string' ? example : JSON.stringify(example)
         t.is(faultOf(operation, { status: Number(status), contentType, text }), null)
       }
     }
-    t.deepEqual([...shown], Object.keys(responses), operation.id)
+    const withBody = Object.keys(responses).filter((status) => status !== '304')
+    t.deepEqual([...shown], withBody, operation.id)
   }
 })
 

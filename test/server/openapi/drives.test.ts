@@ -17,9 +17,11 @@ function urlOf({ path }: Operation, { path: values = {}, query }: Call): string 
 }
 
 async function received({ server }: World, operation: Operation, call: Call): Promise<Received> {
-  const { body, headers, token = server.token } = call
+  const { body, headers, endless, token = server.token } = call
+  const leave = new AbortController()
   const response = await fetch(`${server.url}${urlOf(operation, call)}`, {
     method: operation.method,
+    signal: leave.signal,
     headers: {
       ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -28,7 +30,11 @@ async function received({ server }: World, operation: Operation, call: Call): Pr
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   })
   const contentType = response.headers.get('content-type') ?? ''
-  return { status: response.status, contentType, text: await response.text() }
+  const { status } = response
+  if (!endless || status !== 200) return { status, contentType, text: await response.text() }
+  const first = await response.body?.getReader().read()
+  leave.abort()
+  return { status, contentType, text: new TextDecoder().decode(first?.value) }
 }
 
 /** What an operation without query and body can do wrong: a header that is no HTTP. */
@@ -123,6 +129,19 @@ test('a name that is taken and a cancel too late are a 409 of the document, a wr
   const refused = await received(world, login, { body: { username: 'admin', password: 'wrong' } })
   t.is(refused.status, 401)
   t.is(faultOf(login, refused), null)
+})
+
+test('what does not change is sent once to who asks by its tag, as the document says', async (t) => {
+  const world = await startWorld(t)
+  const { operations, faultOf } = await fetchDocument(world.server)
+  const unchanging = operations.filter(({ media }) => media['304'] !== undefined)
+  t.deepEqual(unchanging.map(({ id }) => id).sort(), ['getDocs', 'getDocsFile', 'getOpenapi'])
+  for (const operation of unchanging)
+    for (const call of await callsOf(operation.id, world)) {
+      const answer = await received(world, operation, { ...call, headers: { 'if-none-match': '*' } })
+      t.is(answer.status, 304)
+      t.is(faultOf(operation, answer), null)
+    }
 })
 
 test('an answer with a field more, or with one less, than the document names is seen as a fault', async (t) => {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Closed, Nullable, paging, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
 
 const auditActors = ['user', 'agent', 'enrollment', 'system', 'anonymous'] as const
 export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
@@ -30,17 +31,20 @@ export const AuditDetail = Type.Record(
 export type AuditDetail = Static<typeof AuditDetail>
 
 /** One entry of the audit log (contract §3); `hash` chains it to the one before (core/audit.ts). */
-export const AuditEntry = Type.Object({
-  id: Type.Integer(),
-  at: Time,
-  actor: AuditActor,
-  ip: Nullable(Type.String()),
-  action: Type.String(),
-  object: Nullable(AuditObject),
-  outcome: AuditOutcome,
-  detail: AuditDetail,
-  hash: Type.String(),
-})
+export const AuditEntry = Type.Object(
+  {
+    id: Type.Integer(),
+    at: Time,
+    actor: AuditActor,
+    ip: Nullable(Type.String()),
+    action: Type.String(),
+    object: Nullable(AuditObject),
+    outcome: AuditOutcome,
+    detail: AuditDetail,
+    hash: Type.String(),
+  },
+  { examples: [examples.auditEntry] },
+)
 export type AuditEntry = Static<typeof AuditEntry>
 
 /** Filters of the log; each takes the exact text, `actor` the actor's name. */

@@ -27,6 +27,13 @@ export const metrics = {
   network: { rxBytesPerSec: 18_240, txBytesPerSec: 9120, connections: 37 },
 }
 
+export const hostMetrics = {
+  hostId: 7,
+  from: '2026-03-01T09:30:00.000Z',
+  to: '2026-03-02T09:30:00.000Z',
+  samples: [metrics],
+}
+
 export const hostAgent = {
   agentId: 'agent-web1',
   agentVersion: '0.1.0',
@@ -176,4 +183,16 @@ export const loginResult = {
   token: 'rsm_ses_zN4wYbJ8sLhD5fGaE1uK3oXiQ6tWvMe9kPq2mVxT7cR',
   expiresAt: '2026-03-02T21:12:44.000Z',
   user: { id: 4, username: 'maria', role: 'OPERATOR' },
+}
+
+export const auditEntry = {
+  id: 42,
+  at: '2026-03-02T09:30:12.480Z',
+  actor: { type: 'user', id: 4, name: 'maria', tokenId: 11 },
+  ip: '10.0.0.5',
+  action: 'task.create',
+  object: { type: 'task', id: taskId, name: 'deploy' },
+  outcome: 'SUCCESS',
+  detail: { hostCount: 2, strategy: 'ROLLING' },
+  hash: 'b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c',
 }

@@ -115,12 +115,15 @@ export type HostMetricsQuery = Static<typeof HostMetricsQuery>
  * Ascending averages of equal parts of the range, each at the start of its part; parts without reports are left out.
  * `from` is later than asked for where history does not reach back so far.
  */
-export const HostMetrics = Type.Object({
-  hostId: Id,
-  from: Time,
-  to: Time,
-  samples: Type.Array(Metrics),
-})
+export const HostMetrics = Type.Object(
+  {
+    hostId: Id,
+    from: Time,
+    to: Time,
+    samples: Type.Array(Metrics),
+  },
+  { examples: [examples.hostMetrics] },
+)
 export type HostMetrics = Static<typeof HostMetrics>
 
 export const agentStatuses = ['HEALTHY', 'DEGRADED', 'UNHEALTHY'] as const
