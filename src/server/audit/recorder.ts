@@ -75,31 +75,42 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     })
   }
 
-  // Heartbeats come through here too: what is not audited must not wait for so much as a promise. So these hooks take
-  // `done` for that and answer a promise for the rest; Fastify takes either.
-  const isAudited = (request: FastifyRequest) => request.routeOptions.config.operation?.audit !== undefined
-
   app.decorateRequest('started', undefined)
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (log.refusal === null || !isAudited(request)) return done()
-    done(new RsmError('unavailable', log.refusal, { retryAfter: 5 }))
+  app.addHook('onRoute', (route) => {
+    if (route.config?.operation?.audit === undefined) return
+    route.onRequest = [
+      ...[route.onRequest ?? []].flat(),
+      (_request, _reply, done) => {
+        done(log.refusal === null ? undefined : new RsmError('unavailable', log.refusal, { retryAfter: 5 }))
+      },
+    ]
+    route.preHandler = [
+      ...[route.preHandler ?? []].flat(),
+      async (request, reply) => {
+        request.started = (taskId) => {
+          watch(request).envelope = { data: { taskId } }
+          return record(request, reply)
+        }
+        watch(request).name = await nameInPath(request, store)
+      },
+    ]
+    route.preSerialization = [
+      ...[route.preSerialization ?? []].flat(),
+      (request, _reply, payload, done) => {
+        watch(request).envelope = asFields(payload)
+        done(null, payload)
+      },
+    ]
+    route.onSend = [...[route.onSend ?? []].flat(), async (request, reply) => record(request, reply)]
   })
-  app.addHook('preHandler', (request, reply, done) => {
-    if (!isAudited(request)) return done()
-    request.started = (taskId) => {
-      watch(request).envelope = { data: { taskId } }
-      return record(request, reply)
-    }
-    return nameInPath(request, store).then((name) => {
-      watch(request).name = name
-    })
-  })
+  // A refusal of any route is recorded; heartbeats come through here too, and must not wait for so much as a promise.
+  // So this takes `done` for them and answers a promise for the rest; Fastify takes either.
   app.addHook('preSerialization', (request, reply, payload, done) => {
-    if (isAudited(request) || reply.statusCode >= 400) watch(request).envelope = asFields(payload)
+    if (reply.statusCode >= 400) watch(request).envelope = asFields(payload)
     done(null, payload)
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (!isAudited(request) && outcomeOf(reply.statusCode) !== 'REFUSED') return done(null, payload)
+    if (!refusing.has(reply.statusCode)) return done(null, payload)
     return record(request, reply)
   })
 }
