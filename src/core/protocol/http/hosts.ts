@@ -44,11 +44,22 @@ export type HostPatch = Static<typeof HostPatch>
 
 export const HostQuery = Closed({
   ...paging,
-  search: Type.Optional(Type.String({ maxLength: 253 })),
+  search: Type.Optional(Type.String({ maxLength: 253, description: 'A part of the hostname or address' })),
   status: Type.Optional(HostStatus),
   clusterId: Type.Optional(Id),
-  tag: Type.Optional(Type.Array(Type.String({ pattern: '^[^:]+:', maxLength: 320 }), { maxItems: 16 })),
-  selector: Type.Optional(Type.String({ minLength: 1, maxLength: 65_536 })),
+  tag: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[^:]+:', maxLength: 320 }), {
+      maxItems: 16,
+      description: 'key:value; may repeat, and a host has to have them all',
+    }),
+  ),
+  selector: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 65_536,
+      description: "Node set syntax, such as 'web[1-20]!@env:test'",
+    }),
+  ),
 })
 export type HostQuery = Static<typeof HostQuery>
 

@@ -226,11 +226,21 @@ export type Stream = Static<typeof Stream>
 /** `after` is a cursor: the `id` of the last entry seen (contract §5). */
 export const LogQuery = Closed({
   hostId: Type.Optional(Id),
-  follow: Type.Optional(Type.Boolean()),
+  follow: Type.Optional(Type.Boolean({ description: 'Stream what comes, until the task has ended' })),
   stream: Type.Optional(Stream),
-  tail: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
-  after: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 500 })),
+  tail: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Begin so many entries before the end' }),
+  ),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The id of the last entry seen: what follows it comes',
+    }),
+  ),
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 500, default: 500, description: 'Entries at most' }),
+  ),
 })
 export type LogQuery = Static<typeof LogQuery>
 
