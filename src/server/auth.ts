@@ -13,6 +13,11 @@ export interface Allow {
   users?: Action
   /** Users with any role, for what is their own. */
   anyUser?: true
+  /**
+   * The same, but only from a login session: a personal access token that leaked must not make itself last, change the
+   * password or take other tokens away.
+   */
+  session?: true
   agent?: true
   enrollment?: true
   /** Any valid credential: only answers that tell nothing. */
@@ -63,6 +68,7 @@ function permits(allow: Allow, caller: Caller): boolean {
   if (allow.anyCaller) return true
   switch (caller.type) {
     case 'user':
+      if (allow.session) return caller.tokenKind === 'session'
       return allow.anyUser === true || (allow.users !== undefined && may(caller.role, allow.users))
     case 'agent':
       return allow.agent === true
@@ -97,7 +103,12 @@ export function guard(
     }
     request.caller = caller
     if (allow && !permits(allow, caller))
-      throw new RsmError('forbidden', 'Your role does not allow this; ask an administrator')
+      throw new RsmError(
+        'forbidden',
+        allow.session && caller.type === 'user'
+          ? 'A personal access token does not allow this; log in'
+          : 'Your role does not allow this; ask an administrator',
+      )
   }
 
   async function wait(

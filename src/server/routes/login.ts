@@ -6,6 +6,7 @@ import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const own = { anyUser: true } as const
+const session = { session: true } as const
 const tag = 'authentication' as const
 
 export function loginRoutes(app: AppInstance, { login }: RouteDependencies): void {
@@ -49,14 +50,15 @@ export function loginRoutes(app: AppInstance, { login }: RouteDependencies): voi
       id: 'changePassword',
       tag,
       summary: "Change one's own password; all of one's sessions and tokens end",
-      allow: own,
+      allow: session,
       body: PasswordChange,
       answer: Nothing,
       errors: ['too_many'],
       audit: { action: 'user.password', object: 'user' },
     }),
     async (request) => {
-      await login.changePassword(userOf(request), request.body.currentPassword, request.body.newPassword)
+      const { currentPassword, newPassword } = request.body
+      await login.changePassword(userOf(request), currentPassword, newPassword, request.ip)
       return {}
     },
   )

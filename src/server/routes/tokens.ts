@@ -6,6 +6,7 @@ import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const own = { anyUser: true } as const
+const session = { session: true } as const
 const tag = 'tokens' as const
 
 export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): void {
@@ -27,7 +28,7 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       id: 'createToken',
       tag,
       summary: 'Make a personal access token, for a pipeline; its text is shown this once',
-      allow: own,
+      allow: session,
       body: TokenCreate,
       answer: TokenCreated,
       created: true,
@@ -42,7 +43,7 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       id: 'deleteToken',
       tag,
       summary: "Revoke one of one's own personal access tokens; what hangs on it closes at once",
-      allow: own,
+      allow: session,
       exists: 'tokens',
       answer: IdOnly,
       audit: { action: 'token.delete', object: 'token' },

@@ -23,8 +23,10 @@ export interface LoginService {
   logout(caller: UserCaller): Promise<void>
   me(caller: UserCaller): Promise<User>
   /** Changes one's own password; every session and token of the user ends. */
-  changePassword(caller: UserCaller, former: string, next: string): Promise<void>
+  changePassword(caller: UserCaller, former: string, next: string, address: string): Promise<void>
 }
+
+const throttleKey = (username: string, address: string) => `${username.toLowerCase()}\n${address}`
 
 export function createLogin(context: Context): LoginService {
   const { store, passwords, clock, bus } = context
@@ -105,7 +107,7 @@ export function createLogin(context: Context): LoginService {
 
   return {
     login(input, address) {
-      const key = `${input.username.toLowerCase()}\n${address}`
+      const key = throttleKey(input.username, address)
       return oneByOne(key, () => logIn(key, input))
     },
 
@@ -120,10 +122,16 @@ export function createLogin(context: Context): LoginService {
       return showUser(user)
     },
 
-    async changePassword(caller, former, next) {
-      const user = await store.get('users', caller.id)
-      if (!(await passwords.verify(former, user?.passwordHash)))
+    async changePassword(caller, former, next, address) {
+      const key = throttleKey(caller.username, address)
+      // A guess here is worth as much as one at the login.
+      await oneByOne(key, async () => {
+        throttle(key)
+        const user = await store.get('users', caller.id)
+        if (await passwords.verify(former, user?.passwordHash)) return
+        noteFailure(key)
         throw new RsmError('forbidden', 'The current password is wrong')
+      })
       const passwordHash = await passwords.hash(next)
       const ended = await store.transact(async (tx) => {
         const current = await tx.get('users', caller.id)

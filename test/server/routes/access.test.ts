@@ -2,7 +2,7 @@ import test from 'ava'
 import { operationsOfTheApp } from '../../helpers/operations.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 
-type Right = 'open' | 'anyUser' | 'read' | 'change' | 'administer' | 'agent' | 'register'
+type Right = 'open' | 'anyUser' | 'session' | 'read' | 'change' | 'administer' | 'agent' | 'register'
 
 /** Who may call what (contract §2). `change` stands for execute too: the same roles have both. */
 const table: Record<string, Right> = {
@@ -15,15 +15,15 @@ const table: Record<string, Right> = {
   'POST /api/auth/login': 'open',
   'POST /api/auth/logout': 'anyUser',
   'GET /api/auth/me': 'anyUser',
-  'POST /api/auth/password': 'anyUser',
+  'POST /api/auth/password': 'session',
   'GET /api/users': 'administer',
   'POST /api/users': 'administer',
   'GET /api/users/:id': 'administer',
   'PATCH /api/users/:id': 'administer',
   'DELETE /api/users/:id': 'administer',
   'GET /api/tokens': 'anyUser',
-  'POST /api/tokens': 'anyUser',
-  'DELETE /api/tokens/:id': 'anyUser',
+  'POST /api/tokens': 'session',
+  'DELETE /api/tokens/:id': 'session',
   'GET /api/hosts': 'read',
   'POST /api/hosts': 'change',
   'GET /api/hosts/:id': 'read',
@@ -89,6 +89,7 @@ const agents: Caller[] = ['agent', 'another agent']
 /** Each right, and who has it beside those that stand for nobody. */
 const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
   anyUser: [...viewers, 'OPERATOR', 'ADMIN'],
+  session: ['VIEWER', 'OPERATOR', 'ADMIN'],
   read: [...viewers, 'OPERATOR', 'ADMIN'],
   change: ['OPERATOR', 'ADMIN'],
   administer: ['ADMIN'],

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { followEvents } from '../../helpers/follow.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { adminPassword, startTestServer, type TestServer } from '../../helpers/server.ts'
 import { running, startTask } from '../../helpers/tasks.ts'
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
@@ -16,9 +16,32 @@ test('a personal access token calls as its owner, with its own role', async (t) 
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci', role: 'VIEWER' })
   t.is((await server.api('GET', '/api/hosts', undefined, as(token))).status, 200)
   t.is((await server.api('GET', '/api/users', undefined, as(token))).status, 403)
-  const refused = await server.api('POST', '/api/tokens', { name: 'more', role: 'ADMIN' }, as(token))
-  t.is(refused.status, 403, 'a token that may little must not make one that may more')
-  t.is((await server.api('POST', '/api/tokens', { name: 'same' }, as(token))).body.data.role, 'VIEWER')
+})
+
+test('a personal access token makes no tokens, takes none away and does not change the password', async (t) => {
+  const server = await startTestServer(t)
+  const { id, token } = await server.data('POST', '/api/tokens', { name: 'ci' })
+  const body = { currentPassword: adminPassword, newPassword: 'longer still' }
+  for (const answer of [
+    await server.api('POST', '/api/tokens', { name: 'for ever', expiresInDays: 3660 }, as(token)),
+    await server.api('DELETE', `/api/tokens/${id}`, undefined, as(token)),
+    await server.api('POST', '/api/auth/password', body, as(token)),
+  ]) {
+    t.is(answer.status, 403)
+    t.regex(answer.body.message, /personal access token .* log in/)
+  }
+  t.is((await server.api('POST', '/api/auth/logout', undefined, as(token))).status, 200)
+  t.is((await server.data('GET', '/api/tokens')).totalElements, 0, 'it may end itself')
+})
+
+test('guesses of the current password are throttled as logins are', async (t) => {
+  const server = await startTestServer(t)
+  const guess = (currentPassword: string) =>
+    server.api('POST', '/api/auth/password', { currentPassword, newPassword: 'longer still' })
+  for (let tries = 0; tries < 10; tries++) t.is((await guess('wrong one')).status, 403)
+  const refused = await guess(adminPassword)
+  t.is(refused.status, 429)
+  t.truthy(refused.headers.get('retry-after'))
 })
 
 test('a role above the owner is 403; an unknown field names itself', async (t) => {
