@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import Fastify, {
+  type FastifyContextConfig,
   type FastifyError,
   type FastifyReply,
   type FastifyRequest,
+  type onRequestHookHandler,
   type preHandlerHookHandler,
 } from 'fastify'
 import { httpStatus, invalid, RsmError } from '../core/errors.ts'
@@ -129,24 +131,20 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     routes.set(route.url, known)
     for (const method of [route.method].flat()) known.add(method)
     if (config.operation?.created) route.preHandler = answerCreated
-    const admit = guard(deps.store, deps.credentials, config)
-    const isOpen = config.allow.open === true
-    config.enter = (request, reply, done) => {
-      request.route = route.url
-      if (!isOpen) checkAccepting()
-      admit(request, reply, done)
-    }
+    const enter = entrance(route.url, config)
+    route.onRequest = [enter, ...[route.onRequest ?? []].flat()]
     // To hear that an answer has left costs a heartbeat as much as its body; that it is about to leave costs next to
     // nothing. Streams, which end long after they began, are for others than agents.
-    if (isOfAgents(route.url))
-      route.onSend = [
-        ...[route.onSend ?? []].flat(),
-        (request, reply, payload, done) => {
-          note(request, reply)
-          done(null, payload)
-        },
-      ]
-    else
+    const ofAgents = isOfAgents(route.url)
+    route.onSend = [
+      ...[route.onSend ?? []].flat(),
+      (request, reply, _payload, done) => {
+        if (ofAgents) note(request, reply)
+        if (!deps.accepting()) reply.header('connection', 'close')
+        done()
+      },
+    ]
+    if (!ofAgents)
       route.onResponse = [
         ...[route.onResponse ?? []].flat(),
         (request, reply, done) => {
@@ -155,22 +153,31 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
         },
       ]
   })
-  const admitAnyone = guard(deps.store, deps.credentials, {})
+  /** Before all other hooks of a route, so that nothing is told to strangers. Every heartbeat pays for it: keep it cheap. */
+  function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
+    const admit = guard(deps.store, deps.credentials, config)
+    const isOpen = config.allow?.open === true
+    // What answers a POST of an agent is never kept by anyone (RFC 9111 §3).
+    const headers = isOfAgents(url) ? headersOf(url) : { ...headersOf(url), 'cache-control': 'no-store' }
+    return (request, reply, done) => {
+      reply.header('x-request-id', request.id)
+      reply.headers(headers)
+      // A body may be left out where nothing is required; where something is, every missing field is named.
+      request.body = {}
+      request.startedAt = performance.now()
+      request.route = url
+      if (!isOpen) checkAccepting()
+      admit(request, reply, done)
+    }
+  }
   app.decorateRequest('route', 'unknown')
   app.decorateRequest('startedAt', 0)
-  // Before all other hooks, so that nothing is told to strangers; what every request pays for stands here: keep it cheap.
+  const enterNowhere = entrance('unknown', {})
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id)
-    reply.headers(headersOf(request.url))
-    reply.header('cache-control', 'no-store')
-    // A body may be left out where nothing is required; where something is, every missing field is named.
-    request.body = {}
-    request.startedAt = performance.now()
-    const { enter } = request.routeOptions.config
-    if (enter) return enter(request, reply, done)
+    // Routes have entrances of their own; this one is for paths that do not exist.
+    if (!request.is404) return done()
     reply.raw.once('finish', () => note(request, reply))
-    checkAccepting()
-    admitAnyone(request, reply, done)
+    enterNowhere.call(app, request, reply, done)
   })
   // What is text by now, as an agent's acknowledgement is, comes in its envelope already.
   app.addHook('preSerialization', (_request, reply, payload, done) => {
@@ -188,11 +195,6 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     throw new RsmError('not_found', `No such path: ${request.url.split('?')[0] ?? ''}`)
   })
   register(app)
-  // Last of its kind: what was slow to answer while the server stops must not keep its connection, and the stop, waiting.
-  app.addHook('onSend', (_request, reply, _payload, done) => {
-    if (!deps.accepting()) reply.header('connection', 'close')
-    done()
-  })
   answerOtherMethods(app, new Map(routes))
   return app
 }

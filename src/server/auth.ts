@@ -41,8 +41,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     allow?: Allow
     exists?: PathNoun
-    /** Lets a request in or refuses it; app.ts makes one for each route. */
-    enter?: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   }
   interface FastifyRequest {
     caller: Caller | undefined

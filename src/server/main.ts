@@ -78,6 +78,7 @@ export interface RunningServer {
 
 /** Streams and requests under way get so long to end before their sockets are closed. */
 const drainTime = 5000
+const idleLook = 50
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
 
 function refuseOpenHttp({ host, insecureHttp, tls = {} }: ServerOptions): void {
@@ -230,10 +231,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     hub.close()
     bus.publish('stopping', '', { reason: 'the server is shutting down' })
     const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
+    // An answer that waited for the disk may have been written as if its connection would stay.
+    const idling = setInterval(() => app.server.closeIdleConnections(), idleLook)
     const closed = app.close()
     unused.close()
     await closed
     clearTimeout(grace)
+    clearInterval(idling)
     fleetEvents.close()
     await stepping
     await outputs.close()

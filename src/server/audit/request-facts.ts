@@ -70,8 +70,8 @@ export function objectOf(
   const user = asFields(data['user'])
   if (type === 'user' && config.allow?.open)
     return { type, id: idOrNull(user['id']), name: textOrNull(body['username']) }
-  if (type === 'user' && config.allow?.anyUser && caller?.type === 'user')
-    return { type, id: caller.id, name: caller.username }
+  const own = config.allow?.anyUser ?? config.allow?.session
+  if (type === 'user' && own && caller?.type === 'user') return { type, id: caller.id, name: caller.username }
   const named = [data, body].flatMap((each) => [each['name'], each['hostname'], each['username']])
   return { type, id: idOrNull(data['id']), name: textOrNull(named.find((each) => textOrNull(each) !== null)) }
 }
