@@ -10,7 +10,7 @@ import { actorOf, systemActor } from './actor.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { Refusals } from './refusals.ts'
 
-/** How often the head goes to the server's log: whoever keeps that log can tell when the end was cut off (contract §3). */
+/** How often the head goes to the server's log: an end that is cut off can be told by a head noted elsewhere only. */
 const headInterval = 3600_000
 
 interface EventDependencies {
