@@ -184,6 +184,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     journalQueue: () => store.queueLength,
     loginQueue: () => passwords.queueLength,
     readOnly: () => store.readOnlyReason !== null,
+    auditRefused: () => audit.refusal !== null,
   })
   const listener = createListener(tls?.certificate ?? null)
   const authority = tls?.certificate.selfSigned === false

@@ -1,5 +1,6 @@
 import { integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/pages.ts'
+import { auditOutcomes } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
@@ -32,7 +33,7 @@ export default class AuditList extends BaseCommand {
     actor: string({ helpValue: 'NAME', description: 'only what this user or agent did' }),
     object: string({ helpValue: 'TYPE[:ID]', description: 'only what was done to this, like host:17' }),
     outcome: string({
-      options: ['SUCCESS', 'REFUSED', 'FAILED'],
+      options: [...auditOutcomes],
       description: 'only with this outcome',
     }),
     since: string({ helpValue: 'TIME', description: 'only since then: 2h, 3d, 2026-11-21T08:00:00Z' }),

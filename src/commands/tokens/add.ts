@@ -1,5 +1,6 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
+import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { showTime } from '../../ui/time.ts'
@@ -17,7 +18,7 @@ export default class TokensAdd extends BaseCommand {
   }
   static override flags = {
     role: string({
-      options: ['VIEWER', 'OPERATOR', 'ADMIN'],
+      options: [...roles],
       description: 'what it may do: yours by default, never more',
     }),
     expires: string({

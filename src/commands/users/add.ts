@@ -1,5 +1,6 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
+import { roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
@@ -17,7 +18,7 @@ export default class UsersAdd extends BaseCommand {
   static override flags = {
     role: string({
       required: true,
-      options: ['VIEWER', 'OPERATOR', 'ADMIN'],
+      options: [...roles],
       description: 'what the user may do',
     }),
     email: string({ description: 'e-mail address' }),

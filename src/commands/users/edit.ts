@@ -1,6 +1,7 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { findUser } from '../../client/names.ts'
+import { roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
@@ -20,7 +21,7 @@ export default class UsersEdit extends BaseCommand {
   }
   static override flags = {
     role: string({
-      options: ['VIEWER', 'OPERATOR', 'ADMIN'],
+      options: [...roles],
       description: 'what the user may do',
     }),
     email: string({ description: "e-mail address; '' takes it away" }),

@@ -15,6 +15,7 @@ export interface Counted {
   /** Passwords that wait to be checked. */
   loginQueue(): number
   readOnly(): boolean
+  auditRefused(): boolean
 }
 
 const one = (value: number): Sample[] => [{ labels: {}, value }]
@@ -55,6 +56,11 @@ export function createGauges(counted: Counted): Family[] {
     ),
     gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
       one(counted.readOnly() ? 1 : 0),
+    ),
+    gauge(
+      'rsm_audit_refused',
+      '1 while the audit log takes no entries, and so every change is refused.',
+      () => one(counted.auditRefused() ? 1 : 0),
     ),
   ]
 }

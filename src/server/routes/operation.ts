@@ -4,7 +4,15 @@ import type { ErrorCode } from '../../core/errors.ts'
 import type { Allow, PathNoun } from '../auth.ts'
 
 /** What an entry of the audit log calls the thing that a call was about. */
-export type AuditObject = 'agent' | 'cluster' | 'enrollment' | 'host' | 'script' | 'task' | 'token' | 'user'
+export type AuditObjectType =
+  | 'agent'
+  | 'cluster'
+  | 'enrollment'
+  | 'host'
+  | 'script'
+  | 'task'
+  | 'token'
+  | 'user'
 
 /** Groups of operations in the API's own document. */
 export type Tag =
@@ -55,7 +63,7 @@ export interface Operation {
   /** Headers of the request that matter, with what they do. */
   headers?: Readonly<Record<string, string>>
   /** The entry that each call leaves in the audit log (contract §3). */
-  audit?: { action: string; object: AuditObject }
+  audit?: { action: string; object: AuditObjectType }
 }
 
 declare module 'fastify' {

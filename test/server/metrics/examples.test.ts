@@ -14,7 +14,7 @@ const operations = resolve('docs/operations.md')
 const whereChecked = hasPromtool ? test : test.skip
 
 whereChecked('promtool accepts the example rules and scrape configuration', (t) => {
-  t.regex(promtool(['check', 'rules', rules]), /5 rules found/)
+  t.regex(promtool(['check', 'rules', rules]), /6 rules found/)
   // The files of the token and of the rules are not where the example has them.
   t.regex(promtool(['check', 'config', '--syntax-only', config]), /is valid/)
 })
@@ -34,11 +34,13 @@ const lag = (value: number) => ({
   values: `${value}x30`,
 })
 const readOnly = (values: string) => ({ series: 'rsm_store_read_only{instance="a"}', values })
+const unaudited = (values: string) => ({ series: 'rsm_audit_refused{instance="a"}', values })
 
 /** Series minute by minute, and the alert that fires after half an hour of them, if any. */
 const cases: [string, { series: string; values: string }[], string | null][] = [
   ['a server that answers no scrape', [up('0x30')], 'RsmServerDown'],
   ['a store that refuses writes', [readOnly('1x30')], 'RsmStoreReadOnly'],
+  ['an audit log that refuses entries', [unaudited('1x30')], 'RsmAuditRefused'],
   ['a tenth of the hosts OFFLINE', [hosts('OFFLINE', 10), hosts('ONLINE', 90)], 'RsmHostsOffline'],
   ['an execution lost lately', [lost('0x25 1x5')], 'RsmExecutionsLost'],
   ['a slow disk', [fsync('0.1', 10), fsync('0.25', 60), fsync('+Inf', 60)], 'RsmServerSlow'],
@@ -48,6 +50,7 @@ const cases: [string, { series: string; values: string }[], string | null][] = [
     [
       up('1x30'),
       readOnly('0x30'),
+      unaudited('0x30'),
       hosts('OFFLINE', 1),
       hosts('ONLINE', 99),
       lost('3x30'),

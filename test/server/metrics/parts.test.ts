@@ -25,7 +25,7 @@ test('a value on a bound of a histogram is within it, one past the last bound is
   t.is([...series].filter((name) => name.startsWith('h_')).length, 5)
 })
 
-test('queues, the backlog of frames and a store that refuses writes show as they stand at the scrape', async (t) => {
+test('queues, the backlog of frames, a store and an audit log that refuse writes show as they stand at the scrape', async (t) => {
   const counted: Counted = {
     version: '1.2.3',
     hosts: async () => ({ ONLINE: 3, OFFLINE: 2, WARNING: 1 }),
@@ -34,17 +34,21 @@ test('queues, the backlog of frames and a store that refuses writes show as they
     journalQueue: () => 9,
     loginQueue: () => 10,
     readOnly: () => refuses,
+    auditRefused: () => refuses,
   }
   let refuses = true
   const text = createExposition(createGauges(counted))
   const { of } = parseScrape(await text())
   t.is(of('rsm_store_read_only'), 1)
+  t.is(of('rsm_audit_refused'), 1)
   t.is(of('rsm_frame_backlog_bytes'), 8)
   t.is(of('rsm_queue_length{queue="journal"}'), 9)
   t.is(of('rsm_queue_length{queue="executions"}'), 6)
   t.is(of('rsm_queue_length{queue="logins"}'), 10)
   refuses = false
-  t.is(parseScrape(await text()).of('rsm_store_read_only'), 0)
+  const later = parseScrape(await text())
+  t.is(later.of('rsm_store_read_only'), 0)
+  t.is(later.of('rsm_audit_refused'), 0)
 })
 
 test('passwords beyond those that are checked at once wait in the queue of logins', async (t) => {

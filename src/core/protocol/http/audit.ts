@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
+import { auditOutcomes } from '../../audit.ts'
 import { Closed, Nullable, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 
 const auditActors = ['user', 'agent', 'enrollment', 'system', 'anonymous'] as const
-export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
 export const AuditOutcome = Type.Enum([...auditOutcomes])
 export type AuditOutcome = Static<typeof AuditOutcome>
 
