@@ -11,10 +11,10 @@ import { asFields, detailOf, nameInPath, type Observed, objectOf } from './reque
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Records an execution as soon as it is durable, for a call that answers at its end only. Its entry must not wait
-     * so long: the server may stop before.
+     * Records an execution as soon as it is durable: a call may answer at its end only, and its entry must not wait
+     * so long, for the server may stop before. `replayed`: an earlier call had started it.
      */
-    started: ((taskId: string) => Promise<void>) | undefined
+    started: ((taskId: string, replayed: boolean) => Promise<void>) | undefined
   }
 }
 
@@ -43,7 +43,7 @@ function outcomeOf(status: number): AuditOutcome {
 export function recordRequests(app: AppInstance, { log, refusals, store }: RecorderDependencies): void {
   const watched = new WeakMap<FastifyRequest, Watched>()
   const watch = (request: FastifyRequest): Watched => {
-    const known = watched.get(request) ?? { name: null, envelope: null, recorded: false }
+    const known = watched.get(request) ?? { name: null, envelope: null, replayed: false, recorded: false }
     watched.set(request, known)
     return known
   }
@@ -87,8 +87,8 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     route.preHandler = [
       ...[route.preHandler ?? []].flat(),
       async (request, reply) => {
-        request.started = (taskId) => {
-          watch(request).envelope = { data: { taskId } }
+        request.started = (taskId, replayed) => {
+          Object.assign(watch(request), { envelope: { data: { taskId } }, replayed })
           return record(request, reply)
         }
         watch(request).name = await nameInPath(request, store)

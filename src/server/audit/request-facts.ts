@@ -13,7 +13,12 @@ export interface Observed {
   name: string | null
   /** The envelope of the answer. */
   envelope: { message?: unknown; data?: unknown } | null
+  /** The call was the repetition of one that had started the task: it started nothing. */
+  replayed: boolean
 }
+
+/** Fields of a success that say what was granted or made, defaults filled in; never a token, a password or a text. */
+const granted = ['role', 'enabled', 'maxUses', 'expiresAt', 'hostId', 'version', 'sha256'] as const
 
 /** Fields of a body whose values are written down; of every other field no more than its name. */
 const telling = [
@@ -84,7 +89,7 @@ function singularOf(noun: keyof typeof pathNouns): string {
 export async function detailOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  { envelope }: Observed,
+  { envelope, replayed }: Observed,
   store: Store,
 ): Promise<AuditDetail> {
   const { statusCode: status } = reply
@@ -96,19 +101,24 @@ export async function detailOf(
     return { ...detail, method: request.method, route }
   }
   const body = asFields(request.body)
-  for (const name of telling) {
-    const value = body[name]
-    if (['string', 'number', 'boolean'].includes(typeof value))
-      detail[name] = value as string | number | boolean
-  }
+  const data = asFields(envelope?.data)
+  Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
+  if (replayed) detail['replayed'] = true
   if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
   if (asFields(request.query)['force'] === true) detail['force'] = true
-  const data = asFields(envelope?.data)
-  if (operation.audit.object === 'agent' && typeof data['hostId'] === 'number')
-    detail['hostId'] = data['hostId']
   return operation.audit.object === 'task'
     ? { ...detail, ...(await execution(request, data, store)) }
     : detail
+}
+
+function valuesOf(fields: Fields, names: readonly string[]): AuditDetail {
+  const found: AuditDetail = {}
+  for (const name of names) {
+    const value = fields[name]
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      found[name] = value
+  }
+  return found
 }
 
 async function execution(request: FastifyRequest, data: Fields, store: Store): Promise<AuditDetail> {

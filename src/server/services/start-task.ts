@@ -137,7 +137,11 @@ export function createStart(context: Context, caller: UserCaller) {
     return earlier === null ? null : recordOf(earlier)
   }
 
-  async function start(task: NewTask, idempotency: Idempotency | null): Promise<TaskRecord> {
+  /** `replayed`: the same request was on its way twice, and the other one has started it. */
+  async function start(
+    task: NewTask,
+    idempotency: Idempotency | null,
+  ): Promise<{ record: TaskRecord; replayed: boolean }> {
     const record = taskRecord(opaqueId(clock.now()), task)
     const executions = await executionRecords(record.id, task.hostIds)
     const earlier = await store.transact(async (tx) => {
@@ -150,9 +154,9 @@ export function createStart(context: Context, caller: UserCaller) {
       engine.put(tx, record, executions)
       return null
     })
-    if (earlier !== null) return recordOf(earlier)
+    if (earlier !== null) return { record: await recordOf(earlier), replayed: true }
     engine.begin(record, executions)
-    return record
+    return { record, replayed: false }
   }
 
   return { start, replay }

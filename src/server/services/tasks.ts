@@ -27,8 +27,8 @@ interface ScriptToRun {
   timeout: number | null
 }
 
-/** Is told of a task that is durable, before its end is waited for. */
-export type NoteStarted = (taskId: string) => Promise<void>
+/** Is told of a task that is durable, before its end is waited for; `replayed` when an earlier request started it. */
+export type NoteStarted = (taskId: string, replayed: boolean) => Promise<void>
 
 export function createTasks(context: Context, caller: UserCaller, started?: NoteStarted): TaskService {
   const { store, engine, fleet } = context
@@ -75,7 +75,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     idempotency: Idempotency | null,
   ): Promise<Started | Task> {
     const earlier = idempotency && (await replay(idempotency))
-    if (earlier) return answer(earlier, options)
+    if (earlier) return answer({ record: earlier, replayed: true }, options)
     const faults = [
       ...paramFaults('params', options.params ?? {}),
       ...paramFaults('secretParams', options.secretParams ?? {}),
@@ -98,10 +98,13 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     return answer(await start(task, idempotency), options)
   }
 
-  async function answer(record: TaskRecord, options: { async?: boolean }): Promise<Started | Task> {
+  async function answer(
+    { record, replayed }: { record: TaskRecord; replayed: boolean },
+    options: { async?: boolean },
+  ): Promise<Started | Task> {
+    await started?.(record.id, replayed)
     if (options.async !== false)
       return { taskId: record.id, status: engine.summary(record).status, hostCount: record.hostCount }
-    await started?.(record.id)
     await engine.finished(record.id)
     return show((await store.get('tasks', record.id)) ?? record)
   }
@@ -187,7 +190,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     async retry(taskId, input, idempotencyKey) {
       const idempotency = keyed(idempotencyKey, ['retry', taskId, input])
       const earlier = idempotency && (await replay(idempotency))
-      if (earlier) return answer(earlier, input)
+      if (earlier) return answer({ record: earlier, replayed: true }, input)
       return answer(await start(await retryOf(context, await get(taskId), input), idempotency), input)
     },
     async script(taskId) {

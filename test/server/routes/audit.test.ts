@@ -82,7 +82,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   )
   const { id: token } = await leaves(
     'token.create',
-    { object: { type: 'token', name: 'ci' } },
+    { object: { type: 'token', name: 'ci' }, detail: { role: 'ADMIN' } },
     'POST',
     '/api/tokens',
     {
@@ -424,6 +424,39 @@ test('a task whose end is waited for is recorded when it starts, not when it end
   t.is((await waiting).status, 'SUCCESS')
   t.is((await onDisk(server)).filter(({ action }) => action === 'task.create').length, 1)
   await agent.cut()
+})
+
+test('an entry tells what was granted or made, also where the request left it out', async (t) => {
+  const server = await startTestServer(t)
+  const token = await server.data('POST', '/api/tokens', { name: 'ci' })
+  t.like((await last(server, 'token.create')).detail, { role: 'ADMIN', expiresAt: token.expiresAt })
+  const enrollment = await server.data('POST', '/api/enrollment-tokens', {})
+  const { maxUses, expiresAt } = enrollment
+  t.like((await last(server, 'enrollment.create')).detail, { maxUses, expiresAt })
+  const script = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'x' })
+  t.like((await last(server, 'script.create')).detail, { version: 1, sha256: script.sha256 })
+  const changed = await server.data('PATCH', `/api/scripts/${script.id}`, { content: 'y' })
+  t.not(changed.sha256, script.sha256)
+  t.like((await last(server, 'script.update')).detail, { version: 2, sha256: changed.sha256 })
+  await server.data('POST', '/api/users', { username: 'vic', password: 'long enough', role: 'VIEWER' })
+  t.like((await last(server, 'user.create')).detail, { role: 'VIEWER', enabled: true })
+})
+
+test('a call that is repeated with its Idempotency-Key leaves an entry that says so: it started nothing', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  const body = { script: { content: 'x' }, target: { hostIds: [hostId] }, queueSeconds: 1000 }
+  const key = { 'idempotency-key': 'once' }
+  const [first, second] = await Promise.all([
+    server.api('POST', '/api/tasks', body, key),
+    server.api('POST', '/api/tasks', body, key),
+  ])
+  await server.api('POST', '/api/tasks', body, key)
+  const { taskId } = first.body.data
+  t.is(second.body.data.taskId, taskId)
+  const entries = (await onDisk(server)).filter(({ action }) => action === 'task.create')
+  t.deepEqual(entries.map(({ detail }) => detail['replayed'] ?? false).sort(), [false, true, true])
+  for (const { object, outcome } of entries) t.deepEqual([object?.id, outcome], [taskId, 'SUCCESS'])
 })
 
 test('F12 two agents with one identity are recorded', async (t) => {
