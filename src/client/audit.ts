@@ -4,6 +4,8 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditFault, type AuditHead, AuditVerifier, verifyAudit } from '../core/audit.ts'
 import { RsmError } from '../core/errors.ts'
+import type { AuditEntry, AuditQuery } from '../core/protocol/http/audit.ts'
+import type { Page } from '../core/protocol/http/common.ts'
 import type { AuditService } from '../core/services.ts'
 import type { Api } from './api.ts'
 
@@ -20,6 +22,39 @@ export function auditOver(api: Api): ClientAuditService {
       const stream = await api.stream('/api/audit', { accept: 'application/x-ndjson' })
       return complete(stream, api.url)
     },
+  }
+}
+
+const largestPage = 500
+
+/**
+ * The entries that match, or the newest `limit` of them, each once, however many are added on the way; `totalElements` is
+ * the server's count at the beginning.
+ */
+export async function allEntries(
+  list: AuditService['list'],
+  query: AuditQuery,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Page<AuditEntry>> {
+  const size = Math.min(largestPage, limit)
+  const content: AuditEntry[] = []
+  let total: number | null = null
+  for (let cursor: { page: number; before?: number } = { page: 0 }; ; ) {
+    const got = await list({ ...query, ...cursor, size })
+    total ??= got.totalElements
+    const more = cursor.page + 1 < got.totalPages && content.length + got.content.length < limit
+    // A damaged line has no id (0): those at the end of a page come again with the next.
+    // An id that was tampered with must not lead back to where the list has been.
+    const last = got.content.findLastIndex(
+      ({ id }) => id > 0 && id < (cursor.before ?? Number.POSITIVE_INFINITY),
+    )
+    const before = got.content[last]?.id
+    content.push(...(more && before !== undefined ? got.content.slice(0, last + 1) : got.content))
+    if (!more || got.content.length === 0) {
+      const kept = content.slice(0, limit)
+      return { content: kept, page: 0, size: kept.length, totalElements: total, totalPages: 1 }
+    }
+    cursor = before === undefined ? { ...cursor, page: cursor.page + 1 } : { page: 0, before }
   }
 }
 

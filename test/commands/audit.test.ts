@@ -70,6 +70,11 @@ test('S11 audit list and verify on a real server: sound, then edited on its disk
   t.is(listed.stderr, 'rsm: 2 of 6 entries shown (--limit)\n')
   const filtered = await runRsm(['audit', 'list', '--object', 'host:1', '--since', '5m', '--json'], env)
   t.is(JSON.parse(filtered.stdout).totalElements, 1)
+  const until = await runRsm(['audit', 'list', '--until', '2026-01-01 00:00', '--json'], env)
+  t.is(JSON.parse(until.stdout).totalElements, 0, until.stderr)
+  const bad = await runRsm(['audit', 'list', '--since', '2026-13-01'], env)
+  t.is(bad.exit, 2)
+  t.regex(bad.stderr, /--since takes a time, not 2026-13-01/)
 
   const remote = await runRsm(['audit', 'verify'], env)
   t.regex(remote.stdout, /^6 entries, head 6:[0-9a-f]{64}\n$/, remote.stderr)

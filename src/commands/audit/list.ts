@@ -1,18 +1,15 @@
 import { integer, string } from '@oclif/core/flags'
-import { allPages } from '../../client/pages.ts'
+import { allEntries } from '../../client/audit.ts'
 import { auditOutcomes } from '../../core/audit.ts'
-import { RsmError } from '../../core/errors.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { showTime } from '../../ui/time.ts'
-import { parseDuration } from '../../ui/values.ts'
+import { parseDuration, parseTime } from '../../ui/values.ts'
 
-function sinceOf(text: string): string {
-  if (!/^\d{4}-/.test(text)) return new Date(Date.now() - parseDuration(text) * 1000).toISOString()
-  const time = new Date(text)
-  if (Number.isNaN(time.getTime()))
-    throw new RsmError('usage', `not a time: ${text}`, { hint: 'write 2h, 3d or 2026-11-21T08:00:00Z' })
-  return time.toISOString()
+/** So long ago, or that time. */
+function momentOf(option: string, text: string, utc: boolean): string {
+  if (/^\d{4}-/.test(text)) return parseTime(option, text, utc)
+  return new Date(Math.max(0, Date.now() - parseDuration(text) * 1000)).toISOString()
 }
 
 function objectOf({ object }: AuditEntry): string | null {
@@ -27,6 +24,7 @@ export default class AuditList extends BaseCommand {
     '$ rsm audit list --limit 20',
     '$ rsm audit list --action user.login --outcome REFUSED --since 2h',
     '$ rsm audit list --object host:17',
+    "$ rsm audit list --since '2026-11-20 22:00' --until '2026-11-21 06:00'",
   ]
   static override flags = {
     action: string({ helpValue: 'ACTION', description: 'only this action, like task.create or user.login' }),
@@ -36,7 +34,8 @@ export default class AuditList extends BaseCommand {
       options: [...auditOutcomes],
       description: 'only with this outcome',
     }),
-    since: string({ helpValue: 'TIME', description: 'only since then: 2h, 3d, 2026-11-21T08:00:00Z' }),
+    since: string({ helpValue: 'TIME', description: "only since then: 2h, 3d, '2026-11-21 08:00'" }),
+    until: string({ helpValue: 'TIME', description: 'only up to then, in the same ways' }),
     limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
   }
 
@@ -47,12 +46,13 @@ export default class AuditList extends BaseCommand {
     if (flags.action !== undefined) query.action = flags.action
     if (flags.actor !== undefined) query.actor = flags.actor
     if (flags.outcome !== undefined) query.outcome = flags.outcome as NonNullable<AuditQuery['outcome']>
-    if (flags.since !== undefined) query.from = sinceOf(flags.since)
+    if (flags.since !== undefined) query.from = momentOf('--since', flags.since, flags.utc)
+    if (flags.until !== undefined) query.to = momentOf('--until', flags.until, flags.utc)
     const [type, ...id] = flags.object?.split(':') ?? []
     if (type !== undefined) query.objectType = type
     if (id.length > 0) query.objectId = id.join(':')
     const client = await this.client()
-    const page = await allPages((paging) => client.audit.list(paging), query, flags.limit)
+    const page = await allEntries((paging) => client.audit.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/table.ts')
       this.print(

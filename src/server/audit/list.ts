@@ -49,31 +49,38 @@ function marks({ action, actor, outcome }: Filter): Buffer[] {
   return found
 }
 
-/** A page, newest first, of a log of `size` bytes whose last entry is `lastId`. */
+/**
+ * A page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it reads no
+ * further than it takes to know whether there is more, so that all pages together read the log once.
+ */
 export async function listEntries(
   file: FileHandle,
   size: number,
   lastId: number,
   query: AuditQuery,
 ): Promise<Page<AuditEntry>> {
-  const { page = 0, size: pageSize = 20, ...filter } = query
+  const { page = 0, size: pageSize = 20, before, ...filter } = query
   const first = page * pageSize
+  const counted = before === undefined ? Number.POSITIVE_INFINITY : first + pageSize + 1
+  const newest = before === undefined ? lastId : Math.min(lastId, before - 1)
+  const endAfter = async (id: number) => (id >= lastId ? size : offsetAfter(file, size, id))
   if (Object.values(filter).every((value) => value === undefined)) {
-    if (first >= lastId) return pageOf([], lastId, query)
-    const end = page === 0 ? size : await offsetAfter(file, size, lastId - first)
-    return pageOf(await lastEntries(file, end, pageSize), lastId, query)
+    const total = Math.min(newest, counted)
+    if (first >= newest) return pageOf([], total, query)
+    return pageOf(await lastEntries(file, await endAfter(newest - first), pageSize), total, query)
   }
   const matches = matcher(filter)
   const wanted = marks(filter)
   const content: AuditEntry[] = []
   let total = 0
-  for await (const lines of readBackward(file, size))
+  for await (const lines of readBackward(file, await endAfter(newest)))
     for (const line of lines) {
       if (!wanted.every((mark) => line.bytes.includes(mark))) continue
       const entry = entryOf(line)
       if (!matches(entry)) continue
       if (total >= first && content.length < pageSize) content.push(entry)
       total++
+      if (total === counted) return pageOf(content, total, query)
     }
   return pageOf(content, total, query)
 }

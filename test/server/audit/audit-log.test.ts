@@ -83,6 +83,25 @@ test('a list is newest first, page by page, and finds the page without reading w
   t.deepEqual((await log.list({ page: 50, size: 20 })).content, [])
 })
 
+test('a list before an entry goes on where a page ended, and counts no further than one past its own', async (t) => {
+  const log = await openLog(await auditDirectory(t))
+  t.teardown(() => log.close())
+  for (let at = 2; at <= 50; at++) await log.append(event(at % 5 ? 'other' : 'fifth'))
+  const ids = async (query: Parameters<typeof log.list>[0]) => {
+    const { content, totalElements } = await log.list(query)
+    return [content.map(({ id }) => id), totalElements]
+  }
+  t.deepEqual(await ids({ before: 40, size: 3 }), [[39, 38, 37], 4])
+  t.deepEqual(await ids({ before: 3, size: 3 }), [[2, 1], 2])
+  t.deepEqual(await ids({ before: 1, size: 3 }), [[], 0])
+  t.deepEqual(await ids({ before: 9999, size: 1 }), [[50], 2])
+  t.deepEqual(await ids({ before: 40, page: 1, size: 3 }), [[36, 35, 34], 7])
+  t.deepEqual(await ids({ before: 40, size: 2, action: 'fifth' }), [[35, 30], 3])
+  t.deepEqual(await ids({ before: 10, size: 2, action: 'fifth' }), [[5], 1])
+  t.deepEqual(await ids({ before: 1, action: 'fifth' }), [[], 0])
+  t.deepEqual(await ids({ before: 40, page: 1, size: 2, action: 'fifth' }), [[25, 20], 5])
+})
+
 test('a list takes filters by action, actor, object, outcome and time', async (t) => {
   const log = await openLog(await auditDirectory(t))
   t.teardown(() => log.close())

@@ -509,6 +509,19 @@ test('GET /api/audit lists newest first, takes filters, and names what it does n
   t.like(page, { page: 0, size: 2, totalElements: 5, totalPages: 3 })
   const only = await server.data('GET', '/api/audit?actor=admin&objectType=script&objectId=1&outcome=SUCCESS')
   t.is(only.totalElements, 1)
+  const older = await server.data('GET', `/api/audit?size=2&before=${page.content[1].id}`)
+  t.deepEqual(
+    older.content.map(({ action }: AuditEntry) => action),
+    ['server.start', 'user.create'],
+  )
   t.is((await server.api('GET', '/api/audit?outcome=GOOD')).status, 400)
+  const raw = await server.api('GET', '/api/audit?actor=admin&size=3', undefined, {
+    accept: 'application/x-ndjson',
+  })
+  t.is(raw.status, 400)
+  t.deepEqual(
+    raw.body.errors?.map(({ field }: { field: string }) => field),
+    ['actor', 'size'],
+  )
   t.is((await server.api('GET', '/api/audit?user=admin')).body.errors?.[0]?.field, 'user')
 })

@@ -50,6 +50,14 @@ export type AuditEntry = Static<typeof AuditEntry>
 /** Filters of the log; each takes the exact text, `actor` the actor's name. */
 export const AuditQuery = Closed({
   ...paging,
+  before: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'Only entries with a smaller id: with the id of the last one of a page the next begins there, whatever was added since. totalElements then counts no further than one past the page',
+    }),
+  ),
   action: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   actor: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   objectType: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
