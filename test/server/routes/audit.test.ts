@@ -455,7 +455,8 @@ test('a call that is repeated with its Idempotency-Key leaves an entry that says
   const { taskId } = first.body.data
   t.is(second.body.data.taskId, taskId)
   const entries = (await onDisk(server)).filter(({ action }) => action === 'task.create')
-  t.deepEqual(entries.map(({ detail }) => detail['replayed'] ?? false).sort(), [false, true, true])
+  t.is(entries.length, 3)
+  t.is(entries.filter(({ detail }) => detail['replayed'] === true).length, 2)
   for (const { object, outcome } of entries) t.deepEqual([object?.id, outcome], [taskId, 'SUCCESS'])
 })
 
