@@ -1,7 +1,7 @@
 import type { AuditEntry } from '../../core/protocol/http/audit.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { systemActor } from './actor.ts'
-import type { AuditEvent } from './event.ts'
+import { type AuditEvent, bounded } from './event.ts'
 import { sourceOf } from './source.ts'
 
 const window = 60_000
@@ -70,7 +70,7 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
     const to = isoTime(clock.now())
     await Promise.all(
       [...ended.folded.values()].map(({ event, from, count }) =>
-        append({ ...event, detail: { ...event.detail, folded: count, from, to } }),
+        append({ ...event, at: to, detail: { ...event.detail, folded: count, from, to } }),
       ),
     )
   }
@@ -81,8 +81,10 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
   timer.unref()
 
   return {
-    async note(given, event) {
+    async note(given, unbounded) {
       sweepAside()
+      // Cut before it is kept: what was refused may be as long as a body.
+      const event = { ...bounded(unbounded), at: isoTime(clock.now()) }
       current ??= { opened: clock.monotonic(), singly: none(), sources: new Map(), folded: new Map() }
       const { singly, sources, folded } = current
       const named = sourceOf(given)
@@ -109,26 +111,18 @@ export function createRefusals(append: (event: AuditEvent) => Promise<AuditEntry
   function fold(folded: Window['folded'], source: Source, name: string, event: AuditEvent): void {
     const { action, actor, object } = event
     const key = JSON.stringify([name, action, actor.type, actor.id, actor.name, object])
-    const count = folded.get(key)
-    if (count) return add(count, name === others ? { ...event, ip: null } : event)
+    const one = name === others ? { ...event, ip: null } : event
+    if (folded.has(key)) return count(folded, key, one)
     if (source.counts < mostCountsOfSource && folded.size < mostCounts) {
       source.counts++
-      folded.set(key, newCount(name === others ? { ...event, ip: null } : event))
-      return
+      return count(folded, key, one)
     }
     // Of several callers and things: none of them may stand for the others.
-    const rest = { ...event, actor: systemActor, ip: null, object: null, detail: { mixed: true } }
-    const known = folded.get(action)
-    if (known) add(known, rest)
-    else folded.set(action, newCount(rest))
+    count(folded, action, { ...event, actor: systemActor, ip: null, object: null, detail: { mixed: true } })
   }
 
-  function newCount(event: AuditEvent): Folded {
-    return { event, from: isoTime(clock.now()), count: 1 }
-  }
-
-  function add(known: Folded, event: AuditEvent): void {
-    known.event = event
-    known.count++
+  function count(folded: Window['folded'], key: string, event: AuditEvent): void {
+    const known = folded.get(key) ?? { from: isoTime(clock.now()), count: 0 }
+    folded.set(key, { event, from: known.from, count: known.count + 1 })
   }
 }

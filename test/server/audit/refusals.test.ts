@@ -119,6 +119,18 @@ test('a flood from many addresses is bounded on the disk and in memory', async (
   t.like(folded.at(-1), { ip: null, detail: { mixed: true } })
 })
 
+test('what waits to be counted is cut first: a body of megabytes is not kept in memory', async (t) => {
+  const { written, note, pass } = start(t)
+  const huge = 'x'.repeat(1_000_000)
+  await note(login('10.0.0.1', 'eve'), 60)
+  await note(login('10.0.0.1', `${huge}1`))
+  await note(login('10.0.0.1', `${huge}2`))
+  await pass(60_000)
+  t.is(written.length, 61)
+  t.is(written[60]?.object?.name?.length, 1025)
+  t.like(written[60], { at: '1970-01-01T00:01:00.000Z', detail: { folded: 2 } })
+})
+
 test('addresses of one IPv6 /64 are one source; an IPv4 address is the same as IPv6 shows it', async (t) => {
   const { written, note } = start(t)
   for (let at = 0; at < 100; at++) await note(refused(`2001:db8::${(at + 1).toString(16)}`))
