@@ -343,6 +343,16 @@ test('refused and failed calls are recorded: no token, no right, a wrong passwor
   t.notRegex(await readFile(join(server.dataDir, 'audit', 'audit.log'), 'utf8'), /not the password/)
 })
 
+test('calls without a token, however many, do not keep refused logins out of the log', async (t) => {
+  const server = await startTestServer(t)
+  for (let at = 0; at < 65; at++) await server.api('GET', '/api/hosts', undefined, { authorization: '' })
+  for (let at = 0; at < 8; at++)
+    await server.api('POST', '/api/auth/login', { username: 'admin', password: `guess number ${at}` })
+  const refused = (await onDisk(server)).filter(({ outcome }) => outcome === 'REFUSED')
+  t.is(refused.filter(({ action }) => action === 'user.login').length, 8)
+  t.is(refused.filter(({ action }) => action === 'access.refuse').length, 60)
+})
+
 test('S03 an attempt to take over a host by its agentId is refused, and recorded', async (t) => {
   const server = await startTestServer(t)
   await server.enrol('web1')
