@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { actorOf } from './actor.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { Refusals } from './refusals.ts'
-import { asFields, detailOf, nameInPath, type Observed, objectOf } from './request-facts.ts'
+import { asFields, detailOf, loggedIn, nameInPath, type Observed, objectOf } from './request-facts.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -56,7 +56,7 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     if (seen.recorded) return
     seen.recorded = true
     const event = {
-      actor: await actorOf(request.caller, store),
+      actor: loggedIn(seen) ?? (await actorOf(request.caller, store)),
       ip: request.ip,
       action: audit?.action ?? 'access.refuse',
       object: audit ? objectOf(request, audit, seen) : null,

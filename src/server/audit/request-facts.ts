@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
+import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
 import { pathNouns } from '../auth.ts'
 import { sha256 } from '../digest.ts'
 import type { Operation } from '../routes/operation.ts'
@@ -50,6 +50,14 @@ export async function nameInPath(request: FastifyRequest, store: Store): Promise
   if (exists === undefined || exists === 'tasks' || id === undefined) return null
   const record = asFields(await store.get(exists, Number(id)))
   return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])
+}
+
+/** Who has just logged in: the call itself came without a token. */
+export function loggedIn({ envelope }: Pick<Observed, 'envelope'>): AuditActor | null {
+  const { token, user } = asFields(envelope?.data)
+  const { id, username } = asFields(user)
+  if (typeof token !== 'string' || typeof id !== 'number') return null
+  return { type: 'user', id, name: textOrNull(username), tokenId: null }
 }
 
 /** The thing that the call was about. */

@@ -271,7 +271,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     password: 'the next secret word',
   })
   t.like(await last(server, 'user.login'), {
-    actor: { type: 'anonymous' },
+    actor: { type: 'user', id: 1, name: 'admin' },
     object: { type: 'user', id: 1, name: 'admin' },
     outcome: 'SUCCESS',
   })
