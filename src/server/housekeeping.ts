@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { History } from './history/history.ts'
 import type { Log } from './log.ts'
+import type { ScriptVersions } from './script-versions.ts'
 import { idempotencyLife } from './services/start-task.ts'
 import type { Store } from './store/store.ts'
 
@@ -8,8 +9,18 @@ const interval = 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 500
 
-/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old metrics. */
-export function createHousekeeping(store: Store, history: History, clock: Clock, log: Log): { stop(): void } {
+interface Housekept {
+  store: Store
+  history: History
+  versions: ScriptVersions
+  clock: Clock
+}
+
+/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old metrics, versions of removed scripts. */
+export function createHousekeeping(
+  { store, history, versions, clock }: Housekept,
+  log: Log,
+): { stop(): void } {
   async function sweep(): Promise<void> {
     const now = clock.now()
     const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []
@@ -29,6 +40,9 @@ export function createHousekeeping(store: Store, history: History, clock: Clock,
     history
       .sweep(clock.now())
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
+    versions
+      .sweep(async (id) => (await store.get('scripts', id)) !== undefined)
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove versions of removed scripts'))
   }, interval)
   timer.unref()
   return { stop: () => clearInterval(timer) }

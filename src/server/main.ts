@@ -204,7 +204,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       metricsOpen: options.metricsOpen === true,
     })
   })
-  const housekeeping = createHousekeeping(store, history, clock, log)
+  const housekeeping = createHousekeeping(context, log)
   const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {

@@ -1,26 +1,48 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writeFileDurably } from '../disk/durable.ts'
+import { RsmError } from '../core/errors.ts'
+import { isDiskFull, writeFileDurably } from '../disk/durable.ts'
 import type { ScriptRecord } from './store/records.ts'
 
 /** Former versions of scripts: a file each, so that the store does not grow with history. The present one is in the store. */
 export interface ScriptVersions {
-  /** Durable when it resolves. A version that was kept already is written again, with the same content. */
+  /**
+   * Durable when it resolves. A version that was kept already is written again, with the same content; of more than
+   * `mostVersions` the oldest goes. Errors: `unavailable` when the disk is full.
+   */
   keep(script: ScriptRecord): Promise<void>
-  /** Numbers of the versions kept, ascending. */
+  /** Numbers of the versions kept, ascending: at most `mostVersions`. */
   list(id: number): Promise<number[]>
   read(id: number, version: number): Promise<ScriptRecord | null>
   forget(id: number): Promise<void>
+  /** Forgets scripts that do not exist: a crash, or a change made beside a removal, leaves their versions behind. */
+  sweep(exists: (id: number) => Promise<boolean>): Promise<void>
 }
 
+/** Former versions kept of one script: of one that is changed daily, those of almost three years. */
+export const mostVersions = 1000
+/** Seconds: by then whoever clears a disk may have. */
+const retryAfter = 5
+
 /** `DIRECTORY/<id>/<version>.json`. */
-export function createScriptVersions(directory: string): ScriptVersions {
+export function createScriptVersions(directory: string, most: number = mostVersions): ScriptVersions {
   const folder = (id: number) => join(directory, String(id))
   const file = (id: number, version: number) => join(folder(id), `${version}.json`)
+  const forget = (id: number) => rm(folder(id), { recursive: true, force: true })
   return {
     async keep(script) {
-      await mkdir(folder(script.id), { recursive: true, mode: 0o700 })
-      await writeFileDurably(file(script.id, script.version), JSON.stringify(script), 0o600)
+      const { id, version } = script
+      try {
+        await mkdir(folder(id), { recursive: true, mode: 0o700 })
+        await writeFileDurably(file(id, version), JSON.stringify(script), 0o600)
+      } catch (error) {
+        if (!isDiskFull(error)) throw error
+        const reason =
+          'the disk of the data directory is full; no version of a script can be kept until there is room'
+        throw new RsmError('unavailable', reason, { cause: error, retryAfter })
+      }
+      // Versions are counted without a gap: each that comes pushes out one.
+      await rm(file(id, version - most), { force: true })
     },
     async list(id) {
       const names = await readdir(folder(id)).catch(absent)
@@ -28,12 +50,18 @@ export function createScriptVersions(directory: string): ScriptVersions {
         .flatMap((name) => /^([1-9]\d*)\.json$/.exec(name)?.[1] ?? [])
         .map(Number)
         .sort((a, b) => a - b)
+        .slice(-most)
     },
     async read(id, version) {
       const text = await readFile(file(id, version), 'utf8').catch(absent)
       return text === null ? null : (JSON.parse(text) as ScriptRecord)
     },
-    forget: (id) => rm(folder(id), { recursive: true, force: true }),
+    forget,
+    async sweep(exists) {
+      // Ids are never used again: what is not there by now, after its folder was seen, will not come.
+      for (const name of (await readdir(directory).catch(absent)) ?? [])
+        if (/^[1-9]\d*$/.test(name) && !(await exists(Number(name)))) await forget(Number(name))
+    },
   }
 }
 

@@ -1,37 +1,21 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmdirSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
+import { mountSmallDisk } from '../helpers/small-disk.ts'
 import { task } from '../helpers/store-records.ts'
 
-function mountTmpfs(bytes: number): string | null {
-  const directory = mkdtempSync(join(tmpdir(), 'rsm full-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory], { stdio: 'ignore' })
-    return directory
-  } catch {
-    rmdirSync(directory)
-    return null
-  }
-}
-
-const mounted = mountTmpfs(2 * 1024 * 1024)
+const mounted = mountSmallDisk(2 * 1024 * 1024)
 // Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
 whereMountable(
   'F04 a full disk refuses writes with a clear message, reads go on, and it recovers by itself',
   async (t) => {
-    const disk = String(mounted)
-    t.teardown(() => {
-      execFileSync('umount', [disk])
-      rmdirSync(disk)
-    })
+    const disk = String(mounted?.directory)
+    t.teardown(() => mounted?.unmount())
     const ballast = join(disk, 'ballast')
     await writeFile(ballast, Buffer.alloc(1024 * 1024))
     const directory = join(disk, 'store')

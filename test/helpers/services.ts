@@ -16,7 +16,7 @@ import { createFileOutputs } from '../../src/server/outputs/file-outputs.ts'
 import { createPasswords } from '../../src/server/passwords.ts'
 import { createPresence } from '../../src/server/presence.ts'
 import { createScriptVersions } from '../../src/server/script-versions.ts'
-import { createContext } from '../../src/server/services/context.ts'
+import { type Context, createContext } from '../../src/server/services/context.ts'
 import { createFleet } from '../../src/server/services/fleet.ts'
 import { createServices } from '../../src/server/services/services.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
@@ -27,6 +27,7 @@ import { adminPassword } from './server.ts'
 export interface Insides {
   services: Services
   engine: Engine
+  context: Context
   /** Whether the store refuses writes, as it does on a full disk. */
   refuse(refuses: boolean): void
 }
@@ -51,6 +52,9 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   let refuses = false
   const store: Store = {
     ...storeMethods(disk),
+    get readOnlyReason() {
+      return refuses ? 'the disk is full' : null
+    },
     transact: (work) =>
       refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : disk.transact(work),
   }
@@ -101,13 +105,12 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const refuse = (now: boolean) => {
     refuses = now
   }
-  return { services, engine, refuse }
+  return { services, engine, context, refuse }
 }
 
-function storeMethods(disk: Store): Store {
+function storeMethods(disk: Store): Omit<Store, 'readOnlyReason'> {
   return {
     storeId: disk.storeId,
-    readOnlyReason: null,
     revision: (noun) => disk.revision(noun),
     get: (noun, id) => disk.get(noun, id),
     find: (noun, index, key) => disk.find(noun, index, key),

@@ -119,6 +119,9 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
         const former = await store.get('scripts', id)
         if (!former) throw notFound('script', id)
         if (isDeepStrictEqual(changed(former, patch), former)) return show(former)
+        // Beside a store that takes nothing a kept version would only take the room that is wanted.
+        if (store.readOnlyReason !== null)
+          throw new RsmError('unavailable', store.readOnlyReason, { retryAfter: 5 })
         await versions.keep(former)
         const next = await store.transact(async (tx) => {
           const current = await tx.get('scripts', id)

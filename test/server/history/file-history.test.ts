@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmdirSync, watch } from 'node:fs'
+import { watch } from 'node:fs'
 import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { createFileHistory, type FileHistoryOptions } from '../../../src/server/
 import type { History } from '../../../src/server/history/history.ts'
 import type { Log } from '../../../src/server/log.ts'
 import { metrics } from '../../helpers/metrics.ts'
+import { mountSmallDisk } from '../../helpers/small-disk.ts'
 
 const start = Date.parse('2026-03-10T12:00:00.000Z')
 const hour = 3600_000
@@ -166,29 +166,15 @@ test('a disk that takes nothing keeps samples waiting up to the bound, drops the
   )
 })
 
-function mountTmpfs(bytes: number): string | null {
-  const directory = mkdtempSync(join(tmpdir(), 'rsm-history-full-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory], { stdio: 'ignore' })
-    return directory
-  } catch {
-    rmdirSync(directory)
-    return null
-  }
-}
-
-const mounted = mountTmpfs(64 * 1024)
+const mounted = mountSmallDisk(64 * 1024)
 // Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
 const whereMountable = mounted === null ? test.skip : test
 
 whereMountable(
   'F04 what a full disk refuses waits, is read meanwhile, and is written once there is room',
   async (t) => {
-    const directory = String(mounted)
-    t.teardown(() => {
-      execFileSync('umount', [directory])
-      rmdirSync(directory)
-    })
+    const directory = String(mounted?.directory)
+    t.teardown(() => mounted?.unmount())
     const { history, warnings } = openHistory(directory)
     const ballast = join(directory, 'ballast')
     await writeFile(ballast, Buffer.alloc(44 * 1024))

@@ -85,7 +85,7 @@ export class Committer {
     this.failed = true
     this.refuse(
       `the disk failed while writing the journal (${text(error)}); the server has to be started anew`,
-      error,
+      { cause: error },
     )
     this.events.fatal(error)
   }
@@ -134,13 +134,16 @@ export class Committer {
     } catch (failure) {
       return this.fail(failure)
     }
-    this.refuse('the disk of the data directory is full; writes are refused until there is room', error)
+    this.refuse('the disk of the data directory is full; writes are refused until there is room', {
+      cause: error,
+      retryAfter: 5,
+    })
     this.events.full(error)
   }
 
   /** Later transactions have read what an earlier one staged: when one falls, all that wait fall with it. */
-  private refuse(reason: string, cause: unknown): void {
-    const refusal = new RsmError('unavailable', reason, { cause })
+  private refuse(reason: string, details: { cause: unknown; retryAfter?: number }): void {
+    const refusal = new RsmError('unavailable', reason, details)
     this.refusal = refusal
     this.events.dropped()
     for (const waiting of this.waiting.splice(0)) waiting.reject(refusal)

@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** A disk of so many bytes that a test can fill, or null where nothing may be mounted. */
+export function mountSmallDisk(bytes: number): { directory: string; unmount(): void } | null {
+  const directory = mkdtempSync(join(tmpdir(), 'rsm full-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', directory], { stdio: 'ignore' })
+  } catch {
+    rmdirSync(directory)
+    return null
+  }
+  return {
+    directory,
+    unmount() {
+      execFileSync('umount', [directory])
+      rmdirSync(directory)
+    },
+  }
+}
