@@ -1,5 +1,4 @@
-import { Type } from 'typebox'
-import { Closed, IdOnly, PageOf } from '../../core/protocol/http/common.ts'
+import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
 import {
   Host,
   HostCreate,
@@ -7,6 +6,7 @@ import {
   HostMetricsQuery,
   HostPatch,
   HostQuery,
+  HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../app.ts'
 import { userOf } from '../auth.ts'
@@ -19,7 +19,6 @@ const change = { users: 'change' } as const
 const administer = { users: 'administer' } as const
 const exists = 'hosts' as const
 const tag = 'hosts' as const
-const RemoveQuery = Closed({ force: Type.Optional(Type.Boolean()) })
 
 export function hostRoutes(app: AppInstance, { services }: RouteDependencies): void {
   app.get(
@@ -90,7 +89,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       summary: 'Delete a host',
       allow: change,
       exists,
-      query: RemoveQuery,
+      query: HostRemoveQuery,
       answer: IdOnly,
       errors: ['conflict'],
       audit: { action: 'host.delete', object: 'host' },

@@ -15,12 +15,13 @@ export async function readHostMetrics(
 ): Promise<HostMetrics> {
   if (!(await store.get('hosts', id))) throw notFound('host', id)
   const now = clock.now()
-  const to = query.to === undefined ? now : Date.parse(query.to)
-  const asked = query.from === undefined ? to - defaultRange : Date.parse(query.from)
-  if (asked > to) throw invalid([{ field: 'from', message: 'must not be after to' }])
+  const askedTo = query.to === undefined ? now : Date.parse(query.to)
+  const askedFrom = query.from === undefined ? Math.min(askedTo, now) - defaultRange : Date.parse(query.from)
+  if (askedFrom > askedTo) throw invalid([{ field: 'from', message: 'must not be after to' }])
   const oldest = now - keptFor
-  // Points are spent on the time of which there is history.
-  const from = to < oldest ? asked : Math.max(asked, oldest)
+  // Points are spent on the time of which there can be history.
+  const from = askedTo < oldest ? askedFrom : Math.max(askedFrom, oldest)
+  const to = from > now ? askedTo : Math.min(askedTo, now)
   const downsample = createDownsample({ from, to, points: query.points ?? defaultPoints })
   for await (const sample of history.read(id, from, to)) downsample.add(sample)
   return { hostId: id, from: isoTime(from), to: isoTime(to), samples: downsample.samples() }

@@ -144,11 +144,12 @@ export function createHosts(context: Context): HostService {
         return { removed: current, clusterIds: left }
       })
       presence.forget(id)
-      await history.forget(id)
       if (removed.agent)
         bus.publish('agentRevoked', removed.agent.agentId, { agentId: removed.agent.agentId })
       bus.publish('host', id, { hostId: id, change: 'removed' })
       for (const clusterId of clusterIds) bus.publish('cluster', clusterId, { clusterId, change: 'updated' })
+      // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
+      await history.forget(id)
       return { id }
     },
 

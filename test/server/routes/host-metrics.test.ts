@@ -70,6 +70,19 @@ test('a range that goes back further than history does begins where history can 
   t.like(past, { from: '2001-01-01T00:00:00.000Z', to: '2001-01-02T00:00:00.000Z', samples: [] })
 })
 
+test('a range that reaches into the future ends now, so that no points are spent on what has yet to come', async (t) => {
+  const server = await startTestServer(t)
+  const agent = await server.enrol('web1')
+  const now = Date.now()
+  for (const ago of [40, 30, 20, 10]) await report(server, agent, now - ago * minute)
+  const range = `?from=${iso(now - 50 * minute)}&to=2099-01-01T00:00:00Z&points=10`
+  const { to, samples } = await history(server, agent.hostId, range)
+  t.true(Date.parse(to) <= Date.now())
+  t.is(samples.length, 4)
+  const future = await history(server, agent.hostId, '?from=2099-01-01T00:00:00Z&to=2099-01-02T00:00:00Z')
+  t.like(future, { from: '2099-01-01T00:00:00.000Z', to: '2099-01-02T00:00:00.000Z', samples: [] })
+})
+
 test('a query that makes no sense is a 400 that names the field', async (t) => {
   const server = await startTestServer(t)
   const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })

@@ -63,6 +63,9 @@ export const HostQuery = Closed({
 })
 export type HostQuery = Static<typeof HostQuery>
 
+/** Without `force` a host that takes part in a running task is not removed (409). */
+export const HostRemoveQuery = Closed({ force: Type.Optional(Type.Boolean()) })
+
 export const SystemInfo = Type.Object(
   {
     os: Type.String(),
@@ -124,7 +127,7 @@ export type HostMetricsQuery = Static<typeof HostMetricsQuery>
 
 /**
  * Ascending averages of equal parts of the range, each at the start of its part; parts without reports are left out.
- * `from` is later than asked for where history does not reach back so far.
+ * `from` is later than asked for where history does not reach back so far, and `to` earlier where it has yet to come.
  */
 export const HostMetrics = Type.Object(
   {
