@@ -88,7 +88,7 @@ export interface AppDependencies {
   store: Store
   credentials: Credentials
   log: Log
-  /** False while starting or stopping: then everything but health answers 503. */
+  /** False while starting or stopping: then everything but health and ready answers 503. */
   accepting(): boolean
   /** Hears of every request that has been answered. */
   answered: HttpMetrics['answered']
@@ -166,7 +166,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
       request.body = {}
       request.startedAt = performance.now()
       request.route = url
-      if (!isOpen) checkAccepting()
+      if (!(isOpen && answeredAlways.has(url))) checkAccepting()
       admit(request, reply, done)
     }
   }
@@ -205,6 +205,9 @@ const clientFaults: Record<string, [number, string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
 
+/** What those who watch the server ask, also while it stops. */
+const answeredAlways: ReadonlySet<string> = new Set(['/api/health', '/api/ready'])
+
 /** What agents ask: every few seconds, from every host. */
 const isOfAgents = (route: string) => route.startsWith('/api/agent/')
 
@@ -224,6 +227,8 @@ function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders
     bodyLimit,
     serverFactory: (handler) => listener.create(handler),
     forceCloseConnections: 'idle',
+    // Our own hook refuses while the server stops: in the envelope, and not those who ask how it is.
+    return503OnClosing: false,
     exposeHeadRoutes: true,
     // Longer than any request line that Node takes: an id that is too long is one that names nothing (404).
     routerOptions: { maxParamLength: 65_536 },

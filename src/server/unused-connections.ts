@@ -10,10 +10,14 @@ const peer = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remo
  */
 export function trackUnusedConnections(server: Server): { close(): void } {
   const unused = new Set<Socket>()
+  /** The same socket comes again where an upgrade was declined: it has been used, and is watched already. */
+  const known = new WeakSet<Socket>()
   /** Sockets whose TLS handshake is not done. */
   const shaking = new Map<string, Socket>()
   const secure = 'setSecureContext' in server
   const track = (socket: Socket) => {
+    if (known.has(socket)) return
+    known.add(socket)
     unused.add(socket)
     socket.once('close', () => unused.delete(socket))
   }

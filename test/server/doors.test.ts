@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
+import { declineUpgrade } from '../../src/server/declined-upgrade.ts'
 import { createListener, type ListenerLimits } from '../../src/server/listener.ts'
 import { limitSockets } from '../../src/server/socket-limit.ts'
+import { trackUnusedConnections } from '../../src/server/unused-connections.ts'
 import { startTestServer } from '../helpers/server.ts'
 
 function opened(t: ExecutionContext, port: number): Socket {
@@ -111,4 +113,58 @@ test('an offer to upgrade to something else than a WebSocket is not taken: the r
   const websocket = 'connection: upgrade\r\nupgrade: websocket\r\n'
   t.regex(await ask(`GET /api/health HTTP/1.1\r\nhost: x\r\n${websocket}\r\n`), /^HTTP\/1\.1 200 /)
   t.regex(await ask(`GET /ws/agent/a HTTP/1.1\r\nhost: x\r\n${websocket}\r\n`), /^HTTP\/1\.1 401 /)
+})
+
+test('a connection that offers to upgrade with each of its requests gathers nothing', async (t) => {
+  const server = createListener(null).create((_request, response) => response.end('served'))
+  trackUnusedConnections(server)
+  server.on('upgrade', (request, socket, head) => declineUpgrade(server, request, socket, head))
+  const port = await listening(t, server)
+  const client = opened(t, port)
+  const [accepted] = (await once(server, 'connection')) as [Socket]
+  const listeners = () => accepted.eventNames().map((name) => [name, accepted.listenerCount(name)])
+  const ask = async () => {
+    client.write('GET / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: h2c\r\n\r\n')
+    t.regex(String(await once(client, 'data')), /served/)
+  }
+  await ask()
+  const first = listeners()
+  for (let request = 2; request <= 30; request++) await ask()
+  t.deepEqual(listeners(), first)
+})
+
+test('while the server stops a late request is 503 in the envelope, login too; health and ready are answered', async (t) => {
+  const server = await startTestServer(t)
+  const port = Number(new URL(server.url).port)
+  const ends: Record<string, [RegExp, object]> = {
+    'POST /api/auth/login': [
+      / 503 [\s\S]*retry-after: 5/,
+      { code: 503, message: 'The server is shutting down' },
+    ],
+    'GET /api/openapi.json': [/ 503 /, { code: 503, message: 'The server is shutting down' }],
+    'GET /api/hosts': [/ 503 /, { code: 503, message: 'The server is shutting down' }],
+    'GET /api/health': [/ 200 /, { code: 200, message: 'OK', data: { status: 'UP' } }],
+    'GET /api/ready': [/ 503 /, { code: 503, message: 'The server takes no work just now' }],
+  }
+  const begun = await Promise.all(
+    Object.keys(ends).map(async (line) => {
+      const socket = opened(t, port)
+      // A connection that has been used and whose next request has begun is not closed as an idle one.
+      socket.write('GET /api/health HTTP/1.1\r\nhost: x\r\n\r\n')
+      await once(socket, 'data')
+      socket.write(`${line} HTTP/1.1\r\nhost: x\r\n`)
+      return socket
+    }),
+  )
+  // An answer on another connection: by then the server has read what was written before.
+  await server.api('GET', '/api/hosts')
+  const stopped = server.stop()
+  for (const [index, [line, [status, envelope]]] of Object.entries(ends).entries()) {
+    const socket = begun[index] ?? opened(t, port)
+    socket.write('content-length: 0\r\n\r\n')
+    const answer = await readAll(socket)
+    t.regex(answer, status, line)
+    t.like(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''), envelope, line)
+  }
+  await stopped
 })
