@@ -67,6 +67,17 @@ function warnings(signs: HostSigns): string[] {
   return reasons
 }
 
+/** What a reason warns of, without the percentages, which move with every report and bring the fullest to the front. */
+function causes({ reason }: HostStanding): string {
+  return (reason ?? '').replace(/\d+ %/g, '').split(', ').sort().join(', ')
+}
+
+/** Whether who has heard of one standing need not hear of the other: the status is the same, and what it warns of. */
+export function tellsTheSame(one: HostStanding, other: HostStanding): boolean {
+  if (one.status !== other.status) return false
+  return one.status !== 'WARNING' || one.reason === other.reason || causes(one) === causes(other)
+}
+
 /** The status of a host from all that is known of it; a decision without a clock (contract §3). */
 export function hostStatus(signs: HostSigns): HostStanding {
   if (!signs.registered) return { status: 'OFFLINE', reason: 'never heard' }

@@ -156,7 +156,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   /** Before all other hooks of a route, so that nothing is told to strangers. Every heartbeat pays for it: keep it cheap. */
   function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
     const admit = guard(deps.store, deps.credentials, config)
-    const isOpen = config.allow?.open === true
+    const isAlways = config.operation?.always === true
     // What answers a POST of an agent is never kept by anyone (RFC 9111 §3).
     const headers = isOfAgents(url) ? headersOf(url) : { ...headersOf(url), 'cache-control': 'no-store' }
     return (request, reply, done) => {
@@ -166,7 +166,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
       request.body = {}
       request.startedAt = performance.now()
       request.route = url
-      if (!(isOpen && answeredAlways.has(url))) checkAccepting()
+      if (!isAlways) checkAccepting()
       admit(request, reply, done)
     }
   }
@@ -204,9 +204,6 @@ const clientFaults: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
-
-/** What those who watch the server ask, also while it stops. */
-const answeredAlways: ReadonlySet<string> = new Set(['/api/health', '/api/ready'])
 
 /** What agents ask: every few seconds, from every host. */
 const isOfAgents = (route: string) => route.startsWith('/api/agent/')

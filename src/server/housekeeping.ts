@@ -14,13 +14,11 @@ interface Housekept {
   history: History
   versions: ScriptVersions
   clock: Clock
+  log: Log
 }
 
 /** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old metrics, versions of removed scripts. */
-export function createHousekeeping(
-  { store, history, versions, clock }: Housekept,
-  log: Log,
-): { stop(): void } {
+export function createHousekeeping({ store, history, versions, clock, log }: Housekept): { stop(): void } {
   async function sweep(): Promise<void> {
     const now = clock.now()
     const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []

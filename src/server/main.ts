@@ -162,8 +162,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     keys,
     passwords,
     clock,
+    log,
   })
-  const fleetEvents = createEvents({ ...context, log })
+  const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
     credentials,
@@ -204,7 +205,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       metricsOpen: options.metricsOpen === true,
     })
   })
-  const housekeeping = createHousekeeping(context, log)
+  const housekeeping = createHousekeeping(context)
   const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {

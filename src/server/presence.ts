@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { hostStatus, silentIntervals } from '../core/host-status.ts'
+import { hostStatus, silentIntervals, tellsTheSame } from '../core/host-status.ts'
 import type { AgentStatus, HostStatus, Metrics } from '../core/protocol/http/hosts.ts'
 import { writeFileDurably } from '../disk/durable.ts'
 import type { Bus } from './bus.ts'
@@ -123,11 +123,11 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       last: { status: known.status, reason: known.reason },
       duplicateIdentity: known.duplicate,
     })
-    const changed = next.status !== known.status
+    const former = { status: known.status, reason: known.reason }
     known.status = next.status
     known.reason = next.reason
-    if (!changed) return
-    revision++
+    if (tellsTheSame(next, former)) return
+    if (next.status !== former.status) revision++
     save()
     bus.publish('host', hostId, { hostId, change: 'updated' })
   }

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type HostSigns, hostStatus } from '../../src/core/host-status.ts'
+import { type HostSigns, hostStatus, tellsTheSame } from '../../src/core/host-status.ts'
 import type { Metrics } from '../../src/core/protocol/http/hosts.ts'
 
 function metricsOf(cpu: number, memory: number, disks: Record<string, number> = {}): Metrics {
@@ -82,3 +82,20 @@ for (const [title, signs, standing] of cases)
   test(title, (t) => {
     t.is(judge(signs), standing)
   })
+
+const same: [title: string, one: string, other: string, expected: boolean][] = [
+  ['a percentage that moved tells nothing new', 'cpu 95 %', 'cpu 96 %', true],
+  ['nor does the order of the fullest', 'cpu 95 %, memory 94 %', 'memory 96 %, cpu 95 %', true],
+  ['another measure is news', 'cpu 95 %', 'disk / 95 %', false],
+  ['so is another disk', 'disk /a1 95 %', 'disk /a2 95 %', false],
+  ['and one more of them', 'cpu 95 %', 'cpu 95 %, memory 90 %', false],
+]
+for (const [title, one, other, expected] of same)
+  test(title, (t) => {
+    t.is(tellsTheSame({ status: 'WARNING', reason: one }, { status: 'WARNING', reason: other }), expected)
+  })
+
+test('another status is news, one more second of silence is not', (t) => {
+  t.false(tellsTheSame({ status: 'WARNING', reason: 'cpu 95 %' }, { status: 'ONLINE', reason: null }))
+  t.true(tellsTheSame(offline, { status: 'OFFLINE', reason: 'no heartbeat for 301 s' }))
+})

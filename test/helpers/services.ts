@@ -82,7 +82,20 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     return id
   })
   const versions = createScriptVersions(join(directory, 'scripts'))
-  const parts = { store, fleet, presence, history, engine, outputs, bus, versions, keys, passwords, clock }
+  const parts = {
+    store,
+    fleet,
+    presence,
+    history,
+    engine,
+    outputs,
+    bus,
+    versions,
+    keys,
+    passwords,
+    clock,
+    log,
+  }
   const context = createContext(parts)
   t.teardown(async () => {
     await engine.stop()

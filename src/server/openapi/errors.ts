@@ -117,15 +117,14 @@ export function errorComponent(code: ResponseErrorCode): [name: string, response
 }
 
 /** The errors of an operation, by status: those that follow from its declaration, and its own. */
-export function errorCodes(method: string, url: string, declared: Operation): ResponseErrorCode[] {
+export function errorCodes(url: string, declared: Operation): ResponseErrorCode[] {
   const { allow, body, exists, errors = [] } = declared
   const open = allow.open === true
   const codes = new Set<ErrorCode>(errors).add('invalid')
   if (!open) codes.add('unauthenticated').add('forbidden')
   if (exists || url.includes(':')) codes.add('not_found')
   if (body) codes.add('too_large').add('media_type')
-  // What is open and changes nothing answers while the server starts and stops, too.
-  if (!open || method !== 'GET') codes.add('unavailable')
+  if (!declared.always) codes.add('unavailable')
   const described = [...codes].filter((code): code is ResponseErrorCode => code in errorResponses)
   return described.sort((a, b) => statusOf(a) - statusOf(b))
 }

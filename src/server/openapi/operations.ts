@@ -80,9 +80,9 @@ export function describeOperation(
   routed: RoutedOperation,
   components: Components,
 ): { description: object; errors: ResponseErrorCode[] } {
-  const { method, url, operation } = routed
+  const { url, operation } = routed
   const { id, tag, summary, allow, body, audit } = operation
-  const errors = errorCodes(method, url, operation)
+  const errors = errorCodes(url, operation)
   const parameters = parametersOf(routed, components)
   const audited = audit ? ` Leaves \`${audit.action}\` in the audit log.` : ''
   const description = {

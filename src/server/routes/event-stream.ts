@@ -17,7 +17,7 @@ const longestTimer = 2 ** 31 - 1
 export async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  { bus, store }: Pick<Context, 'bus' | 'store'>,
+  { bus, store, log }: Pick<Context, 'bus' | 'store' | 'log'>,
   source: (signal: AbortSignal) => AsyncGenerator<string | Buffer>,
   comment: () => string = () => ':\n\n',
 ): Promise<void> {
@@ -55,7 +55,8 @@ export async function sendEvents(
       if (!raw.write(batch)) await once(raw, 'drain', { signal: leave.signal })
     }
   } catch (error) {
-    if (!leave.signal.aborted) throw error
+    // The answer has begun and is no longer Fastify's: whoever threw would not be heard.
+    if (!leave.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
   } finally {
     clearInterval(comments)
     clearTimeout(expiry)

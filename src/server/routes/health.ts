@@ -5,12 +5,13 @@ import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { open: true } as const
+const always = true
 const tag = 'server' as const
 
 export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(
     '/api/health',
-    operation({ id: 'getHealth', tag, summary: 'Whether the server lives', allow, answer: Up }),
+    operation({ id: 'getHealth', tag, summary: 'Whether the server lives', allow, always, answer: Up }),
     () => ({ status: 'UP' }),
   )
   app.get(
@@ -20,6 +21,7 @@ export function healthRoutes(app: AppInstance, deps: RouteDependencies): void {
       tag,
       summary: 'Whether the server takes work: not while starting, draining, or when its disk refuses writes',
       allow,
+      always,
       answer: Up,
       errors: ['unavailable'],
     }),

@@ -52,6 +52,8 @@ export interface Operation {
   body?: TSchema
   /** The `data` of a success; for what does not come in the envelope, see `media`. */
   answer?: TSchema
+  /** Answers while the server starts and stops, too; everything else is 503 then. */
+  always?: true
   /** Answers 201 instead of 200. */
   created?: true
   /** Media types of a success beside the envelope, with what they hold, and an example where the answer has none. */

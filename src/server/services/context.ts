@@ -4,6 +4,7 @@ import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { History } from '../history/history.ts'
 import type { Keys } from '../keys.ts'
+import type { Log } from '../log.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Passwords } from '../passwords.ts'
 import type { Presence } from '../presence.ts'
@@ -24,6 +25,7 @@ export interface Context {
   keys: Keys
   passwords: Passwords
   clock: Clock
+  log: Log
   /** Now, as records hold it. */
   time(): string
 }

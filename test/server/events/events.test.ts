@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import { readEvents } from '../../helpers/events.ts'
+import { metrics } from '../../helpers/metrics.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { startTask } from '../../helpers/tasks.ts'
@@ -70,6 +71,30 @@ test('a status that changes with a heartbeat or with silence is told', async (t)
   await server.api('POST', '/api/agent/heartbeat', beat, { authorization: `Bearer ${web1.token}` })
   const warning = await events.next('host', (data) => data.host.status === 'WARNING')
   t.is(warning.data.host.agent.status, 'DEGRADED')
+})
+
+test('a warning for another reason is told, one whose numbers moved is not', async (t) => {
+  const server = await startTestServer(t)
+  const events = await readEvents(t, server, '?type=host')
+  const web1 = await server.enrol('web1')
+  const report = async (cpu: number, disk: number) => {
+    const timestamp = new Date().toISOString()
+    const body = { agentId: web1.agentId, ...metrics(timestamp, { cpu, disks: { '/': disk } }) }
+    const { status } = await server.api('POST', '/api/agent/metrics', body, {
+      authorization: `Bearer ${web1.token}`,
+    })
+    t.is(status, 200)
+  }
+  const reasonIs = (reason: string) => events.next('host', (data) => data.host.statusReason === reason)
+  await report(95, 10)
+  await reasonIs('cpu 95 %')
+  const before = events.seen.length
+  await report(97, 10)
+  const other = await host(server, 'web2')
+  await events.next('host', (data) => data.host.id === other.id)
+  t.is(events.seen.length, before + 1)
+  await report(10, 96)
+  await reasonIs('disk / 96 %')
 })
 
 test('a cluster is told when it is created, changed and removed, and when a member of it is removed or joins', async (t) => {
