@@ -94,13 +94,13 @@ export interface AppDependencies {
   answered: HttpMetrics['answered']
   /** Plain HTTP by default. */
   listener?: Listener
-  /** Whether an authority signed the certificate that serves this; false by default. */
-  authority?: boolean
+  /** Whether answers tell browsers to insist on TLS; false by default. */
+  hsts?: boolean
 }
 
 /** The HTTP application, without listening: tests inject requests into it. `register` adds the routes. */
 export function buildApp(deps: AppDependencies, register: (app: AppInstance) => void) {
-  const headersOf = securityHeaders(deps.authority === true)
+  const headersOf = securityHeaders(deps.hsts === true)
   const app = newApp(deps.listener ?? createListener(null), headersOf)
   const routes = new Map<string, Set<string>>()
   app.setValidatorCompiler(({ schema, httpPart }) =>

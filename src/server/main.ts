@@ -1,71 +1,42 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { RsmError } from '../core/errors.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import { buildApp } from './app.ts'
-import { openAuditLog } from './audit/audit-log.ts'
 import { recordRequests } from './audit/recorder.ts'
 import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
 import { createBus } from './bus.ts'
 import { systemClock } from './clock.ts'
 import { createCredentials } from './credentials.ts'
-import { sha256 } from './digest.ts'
-import { createArchive } from './engine/archive.ts'
+import { openData } from './data.ts'
 import { createEngine } from './engine/engine.ts'
 import { createEvents } from './events/events.ts'
 import { createFirstUser } from './first-user.ts'
-import { createFileHistory } from './history/file-history.ts'
 import { createHousekeeping } from './housekeeping.ts'
 import { createHub } from './hub/hub.ts'
-import { loadKeys } from './keys.ts'
 import { createListener } from './listener.ts'
-import { createLog, type LogLevel } from './log.ts'
+import { createLog } from './log.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
-import { createFileOutputs } from './outputs/file-outputs.ts'
+import { explainListen, refuseOpenHttp, type ServerOptions } from './options.ts'
 import { createPasswords } from './passwords.ts'
-import { createPresence } from './presence.ts'
 import { registerRoutes } from './routes/routes.ts'
-import { createScriptVersions } from './script-versions.ts'
 import { createAgents } from './services/agents.ts'
 import { createContext } from './services/context.ts'
 import { createFleet } from './services/fleet.ts'
 import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
-import { openJsonStore } from './store/json/store.ts'
-import { openTls, type TlsOptions, wantsTls } from './tls/tls.ts'
+import { serveCertificate } from './tls/serving.ts'
+import { openTls } from './tls/tls.ts'
 import { trackUnusedConnections } from './unused-connections.ts'
 import { serverVersion } from './version.ts'
-
-export interface ServerOptions {
-  host: string
-  /** 0 takes any free port. */
-  port: number
-  dataDir: string
-  /** Seconds. */
-  heartbeatInterval: number
-  /** Seconds. */
-  metricsInterval: number
-  /** Seconds without a data frame or an agent's ping after which a link is closed. */
-  wsIdleTimeout: number
-  /** Password of the first `admin` of an empty store; a random one by default. */
-  adminPassword?: string
-  /** Plain HTTP by default. */
-  tls?: TlsOptions
-  /** Allows a host other than loopback without TLS. */
-  insecureHttp: boolean
-  logLevel: LogLevel
-  /** Whether `/metrics` answers without a token; false by default. */
-  metricsOpen?: boolean
-}
 
 export interface RunningServer {
   url: string
   port: number
-  /** Of the certificate that serves, `sha256:` and hex; null without TLS. */
-  fingerprint: string | null
+  /** Of the certificate that serves now, `sha256:` and hex; null without TLS. */
+  readonly fingerprint: string | null
   /** Whether nobody but itself has signed that certificate: clients have to pin it. */
-  selfSigned: boolean
+  readonly selfSigned: boolean
   /** Takes up the certificate that is in its files now; keeps the old one, with an error in the log, if that is bad. */
   reloadCertificate(): Promise<void>
   /** The first user, if this start made one and chose its password. */
@@ -79,18 +50,6 @@ export interface RunningServer {
 /** Streams and requests under way get so long to end before their sockets are closed. */
 const drainTime = 5000
 const idleLook = 50
-const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
-
-function refuseOpenHttp({ host, insecureHttp, tls = {} }: ServerOptions): void {
-  if (wantsTls(tls) || insecureHttp || loopback.test(host)) return
-  throw new RsmError(
-    'usage',
-    `Listening on ${host} without TLS would send passwords, tokens and scripts in the clear`,
-    {
-      hint: 'add --tls-self-signed, or --tls-cert and --tls-key; put a TLS proxy in front and listen on 127.0.0.1; or accept it with --insecure-http',
-    },
-  )
-}
 
 /**
  * Starts the server: lock, keys, store, engine, then the doors. What was running when a former process ended goes on
@@ -116,54 +75,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await directory.release()
     throw error
   })
-  const store = await openJsonStore({
-    directory: join(path, 'store'),
-    log: (level, message, fields) => log[level](fields ?? {}, message),
-    onFatal,
-    onSync: metrics.journalSynced,
-  })
-  const { storeId } = store
-  const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
+  const { heartbeatInterval } = options
+  const data = await openData(path, { heartbeatInterval, metrics, bus, clock, log, onFatal })
+  const { store, audit, presence, history, outputs } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const events = recordServerEvents({ audit, refusals, store, bus, log })
-  const keys = await loadKeys(join(path, 'keys'))
-  const presence = await createPresence({
-    path: join(path, 'presence.json'),
-    heartbeatInterval: options.heartbeatInterval,
-    bus,
-    clock,
-    log,
-  })
-  const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
-  const tasks = join(path, 'tasks')
-  const outputs = createFileOutputs(tasks, bus, onFatal, metrics.outputSynced)
-  const engine = createEngine({
-    store,
-    outputs,
-    archive: createArchive(tasks),
-    presence,
-    bus,
-    keys,
-    clock,
-    log,
-  })
+  const engine = createEngine({ ...data, bus, clock, log })
   const passwords = createPasswords()
   const credentials = createCredentials(store, clock)
   const fleet = createFleet(store, presence)
-  const context = createContext({
-    store,
-    fleet,
-    presence,
-    history,
-    engine,
-    outputs,
-    bus,
-    versions: createScriptVersions(join(path, 'scripts')),
-    keys,
-    passwords,
-    clock,
-    log,
-  })
+  const context = createContext({ ...data, fleet, engine, passwords, bus, clock, log })
   const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
@@ -188,9 +109,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     auditRefused: () => audit.refusal !== null,
   })
   const listener = createListener(tls?.certificate ?? null)
-  const authority = tls?.certificate.selfSigned === false
+  const serving = serveCertificate(tls, listener, log)
   const { answered } = metrics
-  const door = { listener, authority, answered, accepting: () => accepting }
+  const door = { listener, hsts: options.tls?.hsts === true, answered, accepting: () => accepting }
   const app = buildApp({ store, credentials, log, ...door }, (instance) => {
     recordRequests(instance, { log: audit, refusals, store })
     registerRoutes(instance, {
@@ -254,24 +175,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await directory.release()
   }
 
-  const server = { type: 'server', id: storeId, name: null }
-  async function reloadCertificate(): Promise<void> {
-    if (tls === null) return
-    try {
-      const renewed = await tls.renewed()
-      listener.useCertificate(renewed)
-      const { fingerprint, expiresAt } = renewed
-      log.info(
-        { fingerprint, expiresAt: new Date(expiresAt).toISOString() },
-        'this TLS certificate is in force now',
-      )
-    } catch (error) {
-      // The sentence says which file; a stack would say nothing more.
-      const reason = error instanceof Error ? error.message : String(error)
-      log.error({ reason }, 'the new TLS certificate is not usable; the old one stays in force')
-    }
-  }
-
+  const server = { type: 'server', id: store.storeId, name: null }
   let admin: Awaited<ReturnType<typeof open>>
   try {
     admin = await open()
@@ -293,9 +197,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     url: `${tls === null ? 'http' : 'https'}://${host}:${port}`,
     port,
-    fingerprint: tls?.certificate.fingerprint ?? null,
-    selfSigned: tls?.certificate.selfSigned === true,
-    reloadCertificate,
+    get fingerprint() {
+      return serving.fingerprint
+    },
+    get selfSigned() {
+      return serving.selfSigned
+    },
+    reloadCertificate: () => serving.reload(),
     createdAdmin: admin?.generated ? { username: admin.username, password: admin.password } : null,
     closed,
     close() {
@@ -306,15 +214,4 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       return closing
     },
   }
-}
-
-function explainListen(error: NodeJS.ErrnoException, { host, port }: ServerOptions): RsmError {
-  if (error.code === 'EADDRINUSE')
-    return new RsmError('unavailable', `Port ${port} of ${host} is in use`, {
-      hint: 'stop what listens there, or choose another with --port (0 takes any free one)',
-      cause: error,
-    })
-  return new RsmError('unavailable', `Could not listen on ${host} port ${port}: ${error.message}`, {
-    cause: error,
-  })
 }

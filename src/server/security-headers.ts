@@ -23,9 +23,9 @@ export const rawSecurityHeaders: string = Object.entries(strict)
 /**
  * The headers of an answer by its request's path. Both sets are made once. Agents never show an answer, and a fleet's
  * heartbeats are most of what a server answers: theirs carry nosniff alone, which the contract asks of every response.
- * A browser must not be told to insist on TLS by a certificate that it may refuse: `authority` says that one signed it.
+ * `hsts` tells browsers to insist on TLS, for every port of this host's name: only the operator knows whether that is true.
  */
-export function securityHeaders(authority: boolean): (url: string) => OutgoingHttpHeaders {
-  const full = authority ? { ...strict, ...transport } : strict
+export function securityHeaders(hsts: boolean): (url: string) => OutgoingHttpHeaders {
+  const full = hsts ? { ...strict, ...transport } : strict
   return (url) => (url.startsWith('/api/agent/') ? nosniff : full)
 }

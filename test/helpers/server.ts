@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
-import { type RunningServer, type ServerOptions, startServer } from '../../src/server/main.ts'
+import { type RunningServer, startServer } from '../../src/server/main.ts'
+import type { ServerOptions } from '../../src/server/options.ts'
 
 export const adminPassword = 'a password for tests'
 export const adminLogin = { username: 'admin', password: adminPassword }

@@ -15,10 +15,14 @@ function opened(t: ExecutionContext, port: number): Socket {
   return socket
 }
 
-/** Everything that comes until the other side closes. */
+/** Everything that comes until the other side closes, or resets because it was written to after that. */
 async function readAll(socket: Socket): Promise<string> {
   let text = ''
-  for await (const piece of socket) text += String(piece)
+  try {
+    for await (const piece of socket) text += String(piece)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
+  }
   return text
 }
 

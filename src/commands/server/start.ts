@@ -52,6 +52,11 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_TLS_SELF_SIGNED',
       description: 'serve TLS with a certificate of its own, which clients pin',
     }),
+    hsts: boolean({
+      env: 'RSM_HSTS',
+      description:
+        'with --tls-cert: tell browsers to insist on TLS, for half a year and every port of this name',
+    }),
     'insecure-http': boolean({
       env: 'RSM_INSECURE_HTTP',
       description: 'listen beyond loopback without TLS: all is sent in the clear',
@@ -85,6 +90,7 @@ export default class ServerStart extends BaseCommand {
         certFile: flags['tls-cert'],
         keyFile: flags['tls-key'],
         selfSigned: flags['tls-self-signed'],
+        hsts: flags.hsts,
       },
       insecureHttp: flags['insecure-http'],
       metricsOpen: flags['metrics-open'],

@@ -8,6 +8,8 @@ export interface TlsOptions {
   readonly certFile?: string | undefined
   readonly keyFile?: string | undefined
   readonly selfSigned?: boolean | undefined
+  /** Strict-Transport-Security with every answer; only with files of the operator's. */
+  readonly hsts?: boolean | undefined
 }
 
 /** The certificate in force, and how to take up another. */
@@ -18,7 +20,7 @@ export interface Tls {
 }
 
 /** Whether the options ask for TLS. Errors: `usage`, where they contradict each other. */
-export function wantsTls({ certFile, keyFile, selfSigned }: TlsOptions): boolean {
+export function wantsTls({ certFile, keyFile, selfSigned, hsts }: TlsOptions): boolean {
   if ((certFile === undefined) !== (keyFile === undefined))
     throw new RsmError(
       'usage',
@@ -29,6 +31,10 @@ export function wantsTls({ certFile, keyFile, selfSigned }: TlsOptions): boolean
     )
   if (certFile !== undefined && selfSigned === true)
     throw new RsmError('usage', '--tls-self-signed makes a certificate: it does not go with --tls-cert')
+  if (certFile === undefined && hsts === true)
+    throw new RsmError('usage', '--hsts needs --tls-cert and --tls-key beside it', {
+      hint: 'a browser that is told to insist on TLS takes no certificate that nobody signed; a proxy in front sets the header itself',
+    })
   return certFile !== undefined || selfSigned === true
 }
 

@@ -1,0 +1,72 @@
+import { join } from 'node:path'
+import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
+import type { Bus } from './bus.ts'
+import type { Clock } from './clock.ts'
+import { sha256 } from './digest.ts'
+import { type Archive, createArchive } from './engine/archive.ts'
+import { createFileHistory } from './history/file-history.ts'
+import type { History } from './history/history.ts'
+import { type Keys, loadKeys } from './keys.ts'
+import type { Log } from './log.ts'
+import type { ServerMetrics } from './metrics/metrics.ts'
+import { createFileOutputs } from './outputs/file-outputs.ts'
+import type { Outputs } from './outputs/outputs.ts'
+import { createPresence, type Presence } from './presence.ts'
+import { createScriptVersions, type ScriptVersions } from './script-versions.ts'
+import { type JsonStore, openJsonStore } from './store/json/store.ts'
+
+/** What the server keeps in its data directory; docs/architecture.md has the table of the files. */
+export interface Data {
+  store: JsonStore
+  audit: AuditLog
+  keys: Keys
+  presence: Presence
+  history: History
+  outputs: Outputs
+  archive: Archive
+  versions: ScriptVersions
+}
+
+export interface DataOptions {
+  /** Seconds. */
+  heartbeatInterval: number
+  metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
+  bus: Bus
+  clock: Clock
+  log: Log
+  /** The disk can't be trusted any more. */
+  onFatal(error: unknown): void
+}
+
+/** Opens all of it in the data directory at `path`, whose lock the caller holds. Whoever opens it closes its parts. */
+export async function openData(path: string, options: DataOptions): Promise<Data> {
+  const { metrics, heartbeatInterval, bus, clock, log } = options
+  const onFatal = (error: unknown) => options.onFatal(error)
+  const store = await openJsonStore({
+    directory: join(path, 'store'),
+    log: (level, message, fields) => log[level](fields ?? {}, message),
+    onFatal,
+    onSync: metrics.journalSynced,
+  })
+  const { storeId } = store
+  const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
+  const keys = await loadKeys(join(path, 'keys'))
+  const presence = await createPresence({
+    path: join(path, 'presence.json'),
+    heartbeatInterval,
+    bus,
+    clock,
+    log,
+  })
+  const tasks = join(path, 'tasks')
+  return {
+    store,
+    audit,
+    keys,
+    presence,
+    history: createFileHistory({ directory: join(path, 'metrics'), clock, log }),
+    outputs: createFileOutputs(tasks, bus, onFatal, metrics.outputSynced),
+    archive: createArchive(tasks),
+    versions: createScriptVersions(join(path, 'scripts')),
+  }
+}

@@ -1,0 +1,51 @@
+import { RsmError } from '../core/errors.ts'
+import type { LogLevel } from './log.ts'
+import { type TlsOptions, wantsTls } from './tls/tls.ts'
+
+export interface ServerOptions {
+  host: string
+  /** 0 takes any free port. */
+  port: number
+  dataDir: string
+  /** Seconds. */
+  heartbeatInterval: number
+  /** Seconds. */
+  metricsInterval: number
+  /** Seconds without a data frame or an agent's ping after which a link is closed. */
+  wsIdleTimeout: number
+  /** Password of the first `admin` of an empty store; a random one by default. */
+  adminPassword?: string
+  /** Plain HTTP by default. */
+  tls?: TlsOptions
+  /** Allows a host other than loopback without TLS. */
+  insecureHttp: boolean
+  logLevel: LogLevel
+  /** Whether `/metrics` answers without a token; false by default. */
+  metricsOpen?: boolean
+}
+
+const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
+
+/** Errors: `usage` where the options would send secrets in the clear, or those of TLS contradict each other. */
+export function refuseOpenHttp({ host, insecureHttp, tls = {} }: ServerOptions): void {
+  if (wantsTls(tls) || insecureHttp || loopback.test(host)) return
+  throw new RsmError(
+    'usage',
+    `Listening on ${host} without TLS would send passwords, tokens and scripts in the clear`,
+    {
+      hint: 'add --tls-self-signed, or --tls-cert and --tls-key; put a TLS proxy in front and listen on 127.0.0.1; or accept it with --insecure-http',
+    },
+  )
+}
+
+/** Why the address can not be listened on, and what to do. */
+export function explainListen(error: NodeJS.ErrnoException, { host, port }: ServerOptions): RsmError {
+  if (error.code === 'EADDRINUSE')
+    return new RsmError('unavailable', `Port ${port} of ${host} is in use`, {
+      hint: 'stop what listens there, or choose another with --port (0 takes any free one)',
+      cause: error,
+    })
+  return new RsmError('unavailable', `Could not listen on ${host} port ${port}: ${error.message}`, {
+    cause: error,
+  })
+}
