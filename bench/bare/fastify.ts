@@ -8,7 +8,7 @@ import Fastify from 'fastify'
 import { type TSchema, Type } from 'typebox'
 import { AgentAck, HeartbeatRequest } from '../../src/core/protocol/http/agent.ts'
 import { Host, HostQuery } from '../../src/core/protocol/http/hosts.ts'
-import { bodyAjv, queryAjv } from '../../src/server/validation.ts'
+import { bodyAjv, queryAjv } from '../../src/server/http/validation.ts'
 
 const Envelope = <T extends TSchema>(data: T) =>
   Type.Object({ code: Type.Integer(), message: Type.String(), data })

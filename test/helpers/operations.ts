@@ -1,4 +1,4 @@
-import { buildApp } from '../../src/server/app.ts'
+import { buildApp } from '../../src/server/http/app.ts'
 import type { Operation } from '../../src/server/routes/operation.ts'
 import { registerRoutes } from '../../src/server/routes/routes.ts'
 

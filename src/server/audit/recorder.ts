@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import type { AuditOutcome } from '../../core/protocol/http/audit.ts'
-import type { AppInstance } from '../app.ts'
+import type { AppInstance } from '../http/app.ts'
 import type { Store } from '../store/store.ts'
 import { actorOf } from './actor.ts'
 import type { AuditLog } from './audit-log.ts'

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
-import { pathNouns } from '../auth.ts'
 import { sha256 } from '../digest.ts'
+import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation.ts'
 import type { Store } from '../store/store.ts'
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { type UnchangingFile, unchangingFile } from '../unchanging-file.ts'
+import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 import { html, startScript } from './page.ts'
 
 const css = 'text/css; charset=utf-8'

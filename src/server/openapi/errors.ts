@@ -70,7 +70,7 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   unavailable: {
     name: 'Unavailable',
     description: 'The server starts, stops, or its disk refuses writes',
-    message: 'The server is shutting down',
+    message: 'The server is starting or shutting down',
     headers: retryAfter,
   },
 }

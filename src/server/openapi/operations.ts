@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { may, roles } from '../../core/permissions.ts'
 import { Id, OpaqueId } from '../../core/protocol/http/common.ts'
-import type { Allow } from '../auth.ts'
+import type { Allow } from '../http/auth.ts'
 import type { Operation } from '../routes/operation.ts'
 import type { Components } from './components.ts'
 import { errorCodes, errorReferences, type ResponseErrorCode } from './errors.ts'

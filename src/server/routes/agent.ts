@@ -9,8 +9,8 @@ import {
   RegisterRequest,
   RegisterResult,
 } from '../../core/protocol/http/agent.ts'
-import type { AppInstance } from '../app.ts'
 import type { Caller } from '../caller.ts'
+import type { AppInstance } from '../http/app.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { invalid } from '../../core/errors.ts'
 import { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { PageOf } from '../../core/protocol/http/common.ts'
-import type { AppInstance } from '../app.ts'
+import type { AppInstance } from '../http/app.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import type { AppInstance } from '../app.ts'
-import { sendUnchanging } from '../unchanging-file.ts'
+import type { AppInstance } from '../http/app.ts'
+import { sendUnchanging } from '../http/unchanging-file.ts'
 import { operation } from './operation.ts'
 
 const allow = { open: true } as const

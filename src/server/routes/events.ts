@@ -7,7 +7,7 @@ import {
   ResetEvent,
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
-import type { AppInstance } from '../app.ts'
+import type { AppInstance } from '../http/app.ts'
 import { sendEvents } from './event-stream.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { Up } from '../../core/protocol/http/common.ts'
-import type { AppInstance } from '../app.ts'
+import type { AppInstance } from '../http/app.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 

@@ -8,8 +8,8 @@ import {
   HostQuery,
   HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
-import type { AppInstance } from '../app.ts'
-import { userOf } from '../auth.ts'
+import type { AppInstance } from '../http/app.ts'
+import { userOf } from '../http/auth.ts'
 import { operation } from './operation.ts'
 import { idOf } from './path.ts'
 import type { RouteDependencies } from './routes.ts'

@@ -1,4 +1,4 @@
-import type { AppInstance } from '../app.ts'
+import type { AppInstance } from '../http/app.ts'
 import { metricsMediaType } from '../metrics/exposition.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'

@@ -1,6 +1,6 @@
-import type { AppInstance } from '../app.ts'
+import type { AppInstance } from '../http/app.ts'
+import { sendUnchanging, type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 import type { RoutedOperation } from '../openapi/operations.ts'
-import { sendUnchanging, type UnchangingFile, unchangingFile } from '../unchanging-file.ts'
 import { serverVersion } from '../version.ts'
 import { operation } from './operation.ts'
 

@@ -9,8 +9,8 @@ import {
   ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
 import { ExecutionAnswer, ScriptExecute } from '../../core/protocol/http/tasks.ts'
-import type { AppInstance } from '../app.ts'
-import { userOf } from '../auth.ts'
+import type { AppInstance } from '../http/app.ts'
+import { userOf } from '../http/auth.ts'
 import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
 import { operation } from './operation.ts'
 import { idOf } from './path.ts'

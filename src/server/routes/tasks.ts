@@ -15,8 +15,8 @@ import {
   TaskSummary,
 } from '../../core/protocol/http/tasks.ts'
 import { logPage } from '../../core/protocol/http/work-examples.ts'
-import type { AppInstance } from '../app.ts'
-import { userOf } from '../auth.ts'
+import type { AppInstance } from '../http/app.ts'
+import { userOf } from '../http/auth.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/follow.ts'
 import { plainLog } from '../services/logs.ts'

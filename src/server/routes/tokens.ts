@@ -1,7 +1,7 @@
 import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/tokens.ts'
-import type { AppInstance } from '../app.ts'
-import { userOf } from '../auth.ts'
+import type { AppInstance } from '../http/app.ts'
+import { userOf } from '../http/auth.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 

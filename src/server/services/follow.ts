@@ -1,5 +1,5 @@
 import type { LogQuery, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { formatEvent } from '../sse.ts'
+import { formatEvent } from '../http/sse.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 import { hostnamesOf, showEntry, startCursor } from './logs.ts'

@@ -1,4 +1,4 @@
-import type { Listener } from '../listener.ts'
+import type { Listener } from '../http/listener.ts'
 import type { Log } from '../log.ts'
 import type { Tls } from './tls.ts'
 

@@ -1,7 +1,7 @@
 import test from 'ava'
+import { bodyAjv } from '../../../src/server/http/validation.ts'
 import { apiDocument } from '../../../src/server/openapi/document.ts'
 import { exampleOf } from '../../../src/server/openapi/schema.ts'
-import { bodyAjv } from '../../../src/server/validation.ts'
 import { serverVersion } from '../../../src/server/version.ts'
 import { fetchDocument } from '../../helpers/api-document.ts'
 import { operationsOfTheApp } from '../../helpers/operations.ts'

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { Ajv, type ErrorObject } from 'ajv'
-import type { FieldFault } from '../core/errors.ts'
+import type { FieldFault } from '../../core/errors.ts'
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 

@@ -1,5 +1,5 @@
 import type { FastifyBodyParser, FastifyRequest } from 'fastify'
-import { RsmError } from '../core/errors.ts'
+import { RsmError } from '../../core/errors.ts'
 
 /** Deeper is an attack on whoever walks the value recursively (reliability, facts). */
 const maxDepth = 32

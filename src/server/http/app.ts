@@ -9,15 +9,15 @@ import Fastify, {
   type onRequestHookHandler,
   type preHandlerHookHandler,
 } from 'fastify'
-import { httpStatus, invalid, RsmError } from '../core/errors.ts'
+import { httpStatus, invalid, RsmError } from '../../core/errors.ts'
+import type { Credentials } from '../credentials.ts'
+import type { Log } from '../log.ts'
+import type { HttpMetrics } from '../metrics/http.ts'
+import type { Store } from '../store/store.ts'
 import { guard } from './auth.ts'
-import type { Credentials } from './credentials.ts'
 import { jsonParser } from './json-body.ts'
 import { createListener, type Listener } from './listener.ts'
-import type { Log } from './log.ts'
-import type { HttpMetrics } from './metrics/http.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
-import type { Store } from './store/store.ts'
 import { bodyAjv, fieldFaults, queryAjv } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
@@ -122,7 +122,8 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     deps.log[level]({ requestId: id, method, route, status, ms: Math.round(elapsed * 10) / 10 }, 'request')
   }
   const checkAccepting = () => {
-    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    if (!deps.accepting())
+      throw new RsmError('unavailable', 'The server is starting or shutting down', { retryAfter: 5 })
   }
   app.addHook('onRoute', (route) => {
     const { config } = route

@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { declineUpgrade } from '../../src/server/declined-upgrade.ts'
-import { createListener, type ListenerLimits } from '../../src/server/listener.ts'
-import { limitSockets } from '../../src/server/socket-limit.ts'
-import { trackUnusedConnections } from '../../src/server/unused-connections.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { declineUpgrade } from '../../../src/server/http/declined-upgrade.ts'
+import { createListener, type ListenerLimits } from '../../../src/server/http/listener.ts'
+import { limitSockets } from '../../../src/server/http/socket-limit.ts'
+import { trackUnusedConnections } from '../../../src/server/http/unused-connections.ts'
+import { startTestServer } from '../../helpers/server.ts'
 
 function opened(t: ExecutionContext, port: number): Socket {
   const socket = connect(port, '127.0.0.1')
@@ -143,10 +143,10 @@ test('while the server stops a late request is 503 in the envelope, login too; h
   const ends: Record<string, [RegExp, object]> = {
     'POST /api/auth/login': [
       / 503 [\s\S]*retry-after: 5/,
-      { code: 503, message: 'The server is shutting down' },
+      { code: 503, message: 'The server is starting or shutting down' },
     ],
-    'GET /api/openapi.json': [/ 503 /, { code: 503, message: 'The server is shutting down' }],
-    'GET /api/hosts': [/ 503 /, { code: 503, message: 'The server is shutting down' }],
+    'GET /api/openapi.json': [/ 503 /, { code: 503, message: 'The server is starting or shutting down' }],
+    'GET /api/hosts': [/ 503 /, { code: 503, message: 'The server is starting or shutting down' }],
     'GET /api/health': [/ 200 /, { code: 200, message: 'OK', data: { status: 'UP' } }],
     'GET /api/ready': [/ 503 /, { code: 503, message: 'The server takes no work just now' }],
   }

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
+import type { Certificate } from '../tls/certificate.ts'
 import { limitSockets } from './socket-limit.ts'
-import type { Certificate } from './tls/certificate.ts'
 
 /** How long and how much a client may take, so that slow and greedy ones leave room for the others (S10). */
 export interface ListenerLimits {
