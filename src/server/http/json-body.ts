@@ -4,8 +4,18 @@ import { RsmError } from '../../core/errors.ts'
 /** Deeper is an attack on whoever walks the value recursively (reliability, facts). */
 const maxDepth = 32
 
+/** Whether text has more opening brackets than `bound`; most bodies have few, and need no closer look. */
+function opensMore(text: string, bound: number): boolean {
+  let left = bound
+  for (const bracket of ['{', '['])
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1))
+      if (--left < 0) return true
+  return false
+}
+
 /** Whether JSON text nests deeper than `bound`, told without parsing it. */
 function nestsDeeper(text: string, bound: number): boolean {
+  if (!opensMore(text, bound)) return false
   let depth = 0
   let inString = false
   for (let at = 0; at < text.length; at++) {

@@ -28,8 +28,9 @@ function ackText({ serverTime, configVersion, pendingTasks }: AgentAck): string 
   return `{"code":200,"message":"OK","data":${data}}`
 }
 
-function acknowledge(reply: FastifyReply, ack: AgentAck): FastifyReply {
-  return reply.type('application/json; charset=utf-8').send(ackText(ack))
+/** Nothing is returned: Fastify waits for a handler that answers its reply as it does for a promise. */
+function acknowledge(reply: FastifyReply, ack: AgentAck): void {
+  void reply.type('application/json; charset=utf-8').send(ackText(ack))
 }
 
 export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): void {
@@ -57,7 +58,9 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       body: HeartbeatRequest,
       answer: AgentAck,
     }),
-    (request, reply) => acknowledge(reply, agents.heartbeat(callerOf(request), request.body)),
+    (request, reply) => {
+      acknowledge(reply, agents.heartbeat(callerOf(request), request.body))
+    },
   )
   app.post(
     '/api/agent/metrics',
@@ -69,7 +72,9 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       body: MetricsRequest,
       answer: AgentAck,
     }),
-    (request, reply) => acknowledge(reply, agents.metrics(callerOf(request), request.body)),
+    (request, reply) => {
+      acknowledge(reply, agents.metrics(callerOf(request), request.body))
+    },
   )
   app.get(
     '/api/agent/config',
