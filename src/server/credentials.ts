@@ -58,6 +58,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
         if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
       })
     }
+    if (isNoted && !(await store.get('tokens', token.id))) return undefined
     const expiresAt = Date.parse(token.expiresAt)
     const caller: Caller = {
       type: 'user',
@@ -84,6 +85,8 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
           tx.put('hosts', { ...current, agent: { ...current.agent, tokenUsed: true } })
       })
     }
+    // What was revoked while the note was written must not open a link.
+    if (!(await store.find('hosts', 'agentToken', tokenHash))[0]) return undefined
     const caller: Caller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId }
     // A first use that could not be noted yet is tried again at the next.
     return { caller, revision, until: host.agent.tokenUsed ? forever : 0 }

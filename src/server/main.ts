@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { openDataDirectory } from '../disk/data-directory.ts'
+import { createNotedHead } from './audit/noted-head.ts'
 import { recordRequests } from './audit/recorder.ts'
 import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
@@ -79,7 +80,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const data = await openData(path, { heartbeatInterval, metrics, bus, clock, log, onFatal })
   const { store, audit, presence, history, outputs } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
-  const events = recordServerEvents({ audit, refusals, store, bus, log })
+  const noted = createNotedHead(join(path, 'audit.head'), audit)
+  const events = recordServerEvents({ audit, noted, refusals, store, bus, log })
   const engine = createEngine({ ...data, bus, clock, log })
   const passwords = createPasswords()
   const credentials = createCredentials(store, clock)
@@ -130,6 +132,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
+    await events.checkHead()
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
     if (admin) {
       const user = { type: 'user', id: null, name: admin.username }
@@ -169,7 +172,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     events.stop()
     await refusals.close()
     await events.record('server.stop', server, 'SUCCESS', { pid: process.pid })
-    events.sayHead()
+    await events.sayHead()
     await audit.close()
     await store.close()
     await directory.release()
@@ -185,7 +188,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
   const { port } = app.server.address() as AddressInfo
   await events.record('server.start', server, 'SUCCESS', { pid: process.pid, host: options.host, port })
-  events.sayHead()
+  await events.sayHead()
   accepting = true
   const host = options.host.includes(':') ? `[${options.host}]` : options.host
   let closing: Promise<void> | undefined

@@ -1,10 +1,10 @@
 /** How long a process that has closed everything may linger on something forgotten, in milliseconds. */
 const linger = 2_000
 
-/** Aborts on the first SIGINT or SIGTERM; a second one ends the process at once. */
-export function stopSignal(): AbortSignal {
+/** Aborts on the first SIGINT or SIGTERM, and SIGHUP if that is not taken otherwise; a second one ends the process at once. */
+export function stopSignal({ hangUp = false } = {}): AbortSignal {
   const stopping = new AbortController()
-  const codes = { SIGINT: 130, SIGTERM: 143 } as const
+  const codes = { SIGINT: 130, SIGTERM: 143, ...(hangUp ? { SIGHUP: 129 } : {}) }
   for (const [name, code] of Object.entries(codes))
     process.on(name, () => {
       if (stopping.signal.aborted) process.exit(code)

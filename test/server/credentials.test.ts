@@ -49,6 +49,21 @@ test('a caller who is known is answered without asking the store again', async (
   t.like(credentials(session), { type: 'user', username: 'alice' })
 })
 
+test('what is revoked while its first use is noted is a stranger, so that it opens no link', async (t) => {
+  const { store, enrolled, credentials, agent, session, pass } = await setUp(t)
+  const { agent: facts } = enrolled
+  const first = credentials(agent)
+  await store.transact((tx) =>
+    tx.put('hosts', { ...enrolled, agent: facts && { ...facts, tokenHash: null } }),
+  )
+  t.is(await first, undefined)
+  await credentials(session)
+  pass(30 * minute)
+  const later = credentials(session)
+  await store.transact((tx) => tx.remove('tokens', 1))
+  t.is(await later, undefined)
+})
+
 test('a revoked agent, a disabled user and a removed session are strangers as soon as that is durable', async (t) => {
   const { store, enrolled, credentials, agent, session } = await setUp(t)
   for (let use = 0; use < 2; use++) for (const given of [agent, session]) await credentials(given)

@@ -76,7 +76,8 @@ export default class ServerStart extends BaseCommand {
   async run() {
     const { flags } = await this.parse(ServerStart)
     this.globals = flags
-    const stop = stopSignal()
+    // A closing terminal stops the server in order; one with a certificate of its own reads that again instead.
+    const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined })
     const adminPassword = process.env['RSM_ADMIN_PASSWORD']
     const { startServer } = await import('../../server/main.ts')
     const server = await startServer({
@@ -98,7 +99,6 @@ export default class ServerStart extends BaseCommand {
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })
     const { url, port, fingerprint, selfSigned, createdAdmin } = server
-    // With --tls-self-signed there is nothing to read again.
     if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())
     if (createdAdmin !== null)
       process.stderr.write(

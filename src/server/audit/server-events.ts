@@ -8,6 +8,7 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { AuditLog } from './audit-log.ts'
+import type { NotedHead } from './noted-head.ts'
 import type { Refusals } from './refusals.ts'
 
 /** How often the head goes to the server's log: an end that is cut off can be told by a head noted elsewhere only. */
@@ -15,6 +16,7 @@ const headInterval = 3600_000
 
 interface EventDependencies {
   audit: AuditLog
+  noted: NotedHead
   refusals: Refusals
   store: Store
   bus: Bus
@@ -33,17 +35,29 @@ export interface ServerEvents {
   /** Records a refused WebSocket upgrade. */
   refusedUpgrade(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
   /** Writes the head to the server's log. */
-  sayHead(): void
+  sayHead(): Promise<void>
+  /** Tells, in the log and in the audit log itself, when that has lost what was noted of it. Before the first `sayHead`. */
+  checkHead(): Promise<void>
   stop(): void
 }
 
-export function recordServerEvents({ audit, refusals, store, bus, log }: EventDependencies): ServerEvents {
+export function recordServerEvents({
+  audit,
+  noted,
+  refusals,
+  store,
+  bus,
+  log,
+}: EventDependencies): ServerEvents {
   const record: ServerEvents['record'] = async (action, object, outcome, detail) => {
     await audit
       .append({ actor: systemActor, ip: null, action, object, outcome, detail })
       .catch((error: unknown) => log.warn({ err: error, action }, 'an audit entry could not be written'))
   }
-  const sayHead = () => log.info({ auditHead: showHead(audit.head()) }, 'audit head')
+  const sayHead = async () => {
+    log.info({ auditHead: showHead(audit.head()) }, 'audit head')
+    await noted.note().catch((error: unknown) => log.warn({ err: error }, 'could not note the audit head'))
+  }
 
   const hostObject = async (id: number): Promise<AuditObject> => ({
     type: 'host',
@@ -103,7 +117,7 @@ export function recordServerEvents({ audit, refusals, store, bus, log }: EventDe
       )
     }),
   ]
-  const timer = setInterval(sayHead, headInterval)
+  const timer = setInterval(() => void sayHead(), headInterval)
   timer.unref()
 
   return {
@@ -125,6 +139,12 @@ export function recordServerEvents({ audit, refusals, store, bus, log }: EventDe
       })
     },
     sayHead,
+    async checkHead() {
+      const message = await noted.missing()
+      if (message === null) return
+      log.error({ reason: message }, 'the audit log has lost entries while the server was down')
+      await record('audit.gap', null, 'FAILED', { message })
+    },
     stop() {
       clearInterval(timer)
       for (const end of unsubscribe) end()

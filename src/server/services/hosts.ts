@@ -158,7 +158,7 @@ export function createHosts(context: Context): HostService {
         const current = await tx.get('hosts', id)
         if (!current?.agent?.tokenHash)
           throw new RsmError('not_found', `Host ${id} has no agent token to revoke`)
-        tx.put('hosts', { ...current, agent: { ...current.agent, tokenHash: null } })
+        tx.put('hosts', { ...current, agent: { ...current.agent, tokenHash: null, enrollmentId: null } })
         return current.agent.agentId
       })
       bus.publish('agentRevoked', agentId, { agentId })

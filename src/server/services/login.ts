@@ -16,6 +16,8 @@ const failureWindow = 5 * 60_000
 const rememberedKeys = 10_000
 /** Attempts of one username from one address that may wait for each other. */
 const queueLimit = 64
+/** Attempts of one address under way: a flood from there leaves room for the others (S10). */
+const addressLimit = 16
 
 export interface LoginService {
   /** The same 401 in the same time for an unknown user as for a wrong password. */
@@ -32,6 +34,7 @@ export function createLogin(context: Context): LoginService {
   const { store, passwords, clock, bus } = context
   const failures = new Map<string, number[]>()
   const attempts = new Map<string, { last: Promise<void>; length: number }>()
+  const underWay = new Map<string, number>()
 
   function throttle(key: string): void {
     const recent = (failures.get(key) ?? []).filter((time) => clock.monotonic() - time < failureWindow)
@@ -50,12 +53,14 @@ export function createLogin(context: Context): LoginService {
   }
 
   /** Attempts of one key go one after the other: guesses sent at once must not all pass before the first has failed. */
-  async function oneByOne<T>(key: string, attempt: () => Promise<T>): Promise<T> {
+  async function oneByOne<T>(key: string, address: string, attempt: () => Promise<T>): Promise<T> {
     const queue = attempts.get(key) ?? { last: Promise.resolve(), length: 0 }
-    if (queue.length >= queueLimit)
+    const ofAddress = underWay.get(address) ?? 0
+    if (queue.length >= queueLimit || ofAddress >= addressLimit)
       throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
     attempts.set(key, queue)
     queue.length++
+    underWay.set(address, ofAddress + 1)
     const turn = queue.last.then(attempt)
     queue.last = turn.then(
       () => undefined,
@@ -66,6 +71,9 @@ export function createLogin(context: Context): LoginService {
     } finally {
       queue.length--
       if (queue.length === 0) attempts.delete(key)
+      const left = (underWay.get(address) ?? 1) - 1
+      if (left === 0) underWay.delete(address)
+      else underWay.set(address, left)
     }
   }
 
@@ -108,7 +116,7 @@ export function createLogin(context: Context): LoginService {
   return {
     login(input, address) {
       const key = throttleKey(input.username, address)
-      return oneByOne(key, () => logIn(key, input))
+      return oneByOne(key, address, () => logIn(key, input))
     },
 
     async logout(caller) {
@@ -125,10 +133,10 @@ export function createLogin(context: Context): LoginService {
     async changePassword(caller, former, next, address) {
       const key = throttleKey(caller.username, address)
       // A guess here is worth as much as one at the login.
-      await oneByOne(key, async () => {
+      const verified = await oneByOne(key, address, async () => {
         throttle(key)
         const user = await store.get('users', caller.id)
-        if (await passwords.verify(former, user?.passwordHash)) return
+        if (user && (await passwords.verify(former, user.passwordHash))) return user.passwordHash
         noteFailure(key)
         throw new RsmError('forbidden', 'The current password is wrong')
       })
@@ -136,6 +144,9 @@ export function createLogin(context: Context): LoginService {
       const ended = await store.transact(async (tx) => {
         const current = await tx.get('users', caller.id)
         if (!current) throw notFound('user', caller.id)
+        // An administrator who set another password meanwhile, or ended the session, meant it.
+        if (current.passwordHash !== verified || !(await tx.get('tokens', caller.tokenId)))
+          throw new RsmError('unauthenticated', 'This session has ended; log in again')
         tx.put('users', { ...current, passwordHash, updatedAt: context.time() })
         return endTokens(tx, caller.id)
       })

@@ -34,7 +34,9 @@ function takenHostname(hostname: string): RsmError {
 
 /** When the answer to a registration was lost, the same enrolment token may repeat it (contract §3). */
 function repeatsLostReply(host: HostRecord, enrollment: EnrollmentRecord | null): boolean {
-  return enrollment !== null && host.agent?.enrollmentId === enrollment.id && !host.agent.tokenUsed
+  const { agent } = host
+  if (enrollment === null || agent === null || agent.tokenHash === null) return false
+  return agent.enrollmentId === enrollment.id && !agent.tokenUsed
 }
 
 /** The host that an already known agentId may bind to; throws where it would be a take-over (reliability S03). */

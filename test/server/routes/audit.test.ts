@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
@@ -481,6 +481,28 @@ test('F12 two agents with one identity are recorded', async (t) => {
     outcome: 'REFUSED',
   })
 })
+
+for (const [what, change] of [
+  ['removed', () => ''],
+  ['cut at a line', (text: string) => text.split('\n').slice(0, 3).join('\n').concat('\n')],
+] as const)
+  test(`S11 a log that was ${what} while the server was down is told of at the next start`, async (t) => {
+    const server = await startTestServer(t, { logLevel: 'ERROR' })
+    await server.stop()
+    const path = join(server.dataDir, 'audit', 'audit.log')
+    const text = await readFile(path, 'utf8')
+    if (what === 'removed') await rm(path)
+    else await writeFile(path, change(text))
+    await server.restart()
+    const gap = await last(server, 'audit.gap')
+    t.is(gap.outcome, 'FAILED')
+    t.regex(
+      String(gap.detail['message']),
+      /^the audit log ends at entry \d+, the head noted was \d+:[0-9a-f]{64}$/,
+    )
+    await server.restart()
+    t.is((await onDisk(server)).filter(({ action }) => action === 'audit.gap').length, 1, 'it is told once')
+  })
 
 test('the whole life of a server is one sound chain: begin, first admin, start, stop, start', async (t) => {
   const server = await startTestServer(t)

@@ -42,6 +42,40 @@ test('many right logins at once all succeed', async (t) => {
   t.like(data.user, { username: 'admin', role: 'ADMIN' })
 })
 
+test('a flood of logins from one address leaves room: what is beyond its share is 429 at once', async (t) => {
+  const server = await startTestServer(t)
+  const login = (username: string) =>
+    server.api('POST', '/api/auth/login', { username, password: 'a guess of many' })
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => login(`user${index}`)))
+  const refused = answers.filter(({ status }) => status === 429)
+  t.true(refused.length >= 20, `${refused.length} of 60 were refused`)
+  t.true(refused.every(({ headers }) => headers.get('retry-after') !== null))
+  t.is((await login('later')).status, 401)
+})
+
+test("a user's own change of password gives way to an administrator's of the same moment", async (t) => {
+  const server = await startTestServer(t)
+  const username = 'olga'
+  const { id } = await server.data('POST', '/api/users', {
+    username,
+    password: 'the first one',
+    role: 'OPERATOR',
+  })
+  const { token } = await server.data('POST', '/api/auth/login', { username, password: 'the first one' })
+  const [own, reset] = await Promise.all([
+    server.api(
+      'POST',
+      '/api/auth/password',
+      { currentPassword: 'the first one', newPassword: 'of the thief' },
+      { authorization: `Bearer ${token}` },
+    ),
+    server.api('PATCH', `/api/users/${id}`, { password: 'of the admin' }),
+  ])
+  t.is(reset.status, 200)
+  t.is(own.status, 401)
+  t.is((await server.api('POST', '/api/auth/login', { username, password: 'of the admin' })).status, 200)
+})
+
 test("one's own password is changed with the former one, and every session ends", async (t) => {
   const server = await startTestServer(t)
   const change = (currentPassword: string, newPassword: string) =>

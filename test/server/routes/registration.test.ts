@@ -211,3 +211,19 @@ test('a host without heartbeats is OFFLINE after three intervals, and ONLINE wit
   await beat(server, agentId, token)
   t.is((await host()).status, 'ONLINE')
 })
+
+test('S03 a revoked agent does not come back by the enrolment token that it has used', async (t) => {
+  const server = await startTestServer(t)
+  const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+  const register = () =>
+    server.api(
+      'POST',
+      '/api/agent/register',
+      { agentId: 'a1', hostname: 'web1' },
+      { authorization: `Bearer ${token}` },
+    )
+  const { hostId } = (await register()).body.data
+  t.is((await register()).status, 200, 'a lost reply may be repeated')
+  await server.data('DELETE', `/api/hosts/${hostId}/agent`)
+  t.true([401, 409].includes((await register()).status))
+})
