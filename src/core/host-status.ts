@@ -10,6 +10,8 @@ export interface HostStanding {
 export interface HostSigns {
   /** Whether an agent has ever registered for it. */
   readonly registered: boolean
+  /** Whether the token of its agent was revoked, and no agent has registered since. */
+  readonly revoked?: boolean
   /**
    * Since the last heartbeat or registration, or since the server's start where that is later: after a restart the
    * count starts anew. By the monotonic clock.
@@ -80,6 +82,7 @@ export function tellsTheSame(one: HostStanding, other: HostStanding): boolean {
 
 /** The status of a host from all that is known of it; a decision without a clock (contract §3). */
 export function hostStatus(signs: HostSigns): HostStanding {
+  if (signs.revoked) return { status: 'OFFLINE', reason: 'its agent token was revoked' }
   if (!signs.registered) return { status: 'OFFLINE', reason: 'never heard' }
   if (signs.secondsSilent >= silentIntervals * signs.heartbeatInterval) {
     // Nothing new since a restart: what was OFFLINE before has been silent for longer than we have run.

@@ -58,6 +58,7 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     clock,
     log,
   })
+  for (const { id, agent } of await store.all('hosts')) if (agent?.tokenHash === null) presence.revoked(id)
   const tasks = join(path, 'tasks')
   return {
     store,

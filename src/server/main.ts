@@ -133,16 +133,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
     await events.checkHead()
-    const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
-    if (admin) {
-      const user = { type: 'user', id: null, name: admin.username }
-      await events.record('user.create', user, 'SUCCESS', { role: 'ADMIN', first: true })
-    }
     await engine.recover()
     hub.attach(app.server)
     await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
       throw explainListen(error, options)
     })
+    // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
+    const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
+    if (admin) {
+      const user = { type: 'user', id: null, name: admin.username }
+      await events.record('user.create', user, 'SUCCESS', { role: 'ADMIN', first: true })
+    } else if (options.adminPassword !== undefined)
+      log.info({}, 'RSM_ADMIN_PASSWORD is not used: it is for the first start of an empty store')
     return admin
   }
 

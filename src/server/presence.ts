@@ -29,6 +29,8 @@ export interface Presence {
   connected(hostId: number, connected: boolean): void
   /** Two agents with one identity fight for the link (contract §6). */
   duplicate(hostId: number, duplicate: boolean): void
+  /** The agent's token was revoked: until an agent registers again the host is OFFLINE and says so. */
+  revoked(hostId: number): void
   forget(hostId: number): void
   close(): Promise<void>
 }
@@ -48,6 +50,7 @@ interface Entry {
   metricsAt: number
   connected: boolean
   duplicate: boolean
+  revoked: boolean
   status: HostStatus
   reason: string | null
 }
@@ -77,6 +80,7 @@ function neverHeard(): Entry {
     metricsAt: Number.NEGATIVE_INFINITY,
     connected: false,
     duplicate: false,
+    revoked: false,
     status: 'OFFLINE',
     reason: 'never heard',
   }
@@ -116,6 +120,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   function judge(hostId: number, known: Entry): void {
     const next = hostStatus({
       registered: known.heardAt !== null,
+      revoked: known.revoked,
       secondsSilent: known.heardAt === null ? 0 : (clock.monotonic() - known.heardAt) / 1000,
       heartbeatInterval,
       agentStatus: known.heardSinceStart ? known.agentStatus : null,
@@ -237,6 +242,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     },
     registered(hostId) {
       const known = entry(hostId)
+      known.revoked = false
       heard(known, 'HEALTHY')
       judge(hostId, known)
     },
@@ -245,6 +251,11 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       const known = connected ? entry(hostId) : entries.get(hostId)
       if (known) known.connected = connected
       bus.publish('host', hostId, { hostId, change: 'updated' })
+    },
+    revoked(hostId) {
+      const known = entry(hostId)
+      known.revoked = true
+      judge(hostId, known)
     },
     duplicate(hostId, duplicate) {
       const known = entry(hostId)

@@ -11,7 +11,7 @@ export default class AuditVerify extends BaseCommand {
   static override examples = [
     '$ rsm audit verify',
     '$ rsm audit verify --head 57:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
-    '$ rsm audit verify --file /var/lib/rsm/audit/audit.log',
+    '$ rsm audit verify --file /var/lib/rsm/server/audit/audit.log',
   ]
   static override flags = {
     file: string({

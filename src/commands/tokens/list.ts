@@ -21,7 +21,11 @@ export default class TokensList extends BaseCommand {
           { heading: 'NAME', value: (token) => token.name },
           { heading: 'ROLE', value: (token) => token.role },
           { heading: 'CREATED', value: (token) => showTime(token.createdAt, flags.utc) },
-          { heading: 'LAST USED', value: (token) => showTime(token.lastUsedAt, flags.utc) },
+          {
+            heading: 'LAST USED',
+            value: ({ createdAt, lastUsedAt }) =>
+              lastUsedAt === createdAt ? null : showTime(lastUsedAt, flags.utc),
+          },
           { heading: 'EXPIRES', value: (token) => showTime(token.expiresAt, flags.utc) },
         ]),
       )

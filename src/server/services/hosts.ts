@@ -161,6 +161,7 @@ export function createHosts(context: Context): HostService {
         tx.put('hosts', { ...current, agent: { ...current.agent, tokenHash: null, enrollmentId: null } })
         return current.agent.agentId
       })
+      presence.revoked(id)
       bus.publish('agentRevoked', agentId, { agentId })
       return { id }
     },
