@@ -14,6 +14,8 @@ function advice(host: Host, url: string): string {
     case 'WARNING':
       return 'it runs tasks; look after what the reason names'
     case 'OFFLINE':
+      if (host.statusReason?.includes('revoked') === true)
+        return `stop the former agent there, then join anew: rsm hosts join --replace ${host.hostname}`
       return `on the host: does the agent run, and does it reach ${url}?`
   }
 }
