@@ -18,6 +18,8 @@ export interface SelectorCluster {
 /** Where selectors look things up. Names come in lower case: they ignore case. */
 export interface Directory {
   readonly hosts: readonly SelectorHost[]
+  /** Of `hosts`, in their order. */
+  lowerCaseNames(): readonly string[]
   host(lowerCaseName: string): SelectorHost | undefined
   hostById(id: number): SelectorHost | undefined
   cluster(lowerCaseName: string): SelectorCluster | undefined
@@ -29,11 +31,16 @@ export function createDirectory(
   hosts: readonly SelectorHost[],
   clusters: readonly SelectorCluster[],
 ): Directory {
+  let lowerCaseNames: readonly string[] | undefined
   let byName: Map<string, SelectorHost> | undefined
   let byId: Map<number, SelectorHost> | undefined
   let clusterByName: Map<string, SelectorCluster> | undefined
   return {
     hosts,
+    lowerCaseNames() {
+      lowerCaseNames ??= hosts.map((host) => host.hostname.toLowerCase())
+      return lowerCaseNames
+    },
     host(name) {
       byName ??= new Map(hosts.map((host) => [host.hostname.toLowerCase(), host]))
       return byName.get(name)

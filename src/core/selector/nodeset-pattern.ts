@@ -1,7 +1,19 @@
 import { type Place, syntaxError } from './syntax-error.ts'
 
 /** How many names one selector may stand for: ten times the largest fleet we aim at. */
-export const maxNames = 100_000
+const maxNames = 100_000
+
+/** How many characters these names may have in all: 10,000 hosts with the longest names, or all of them with usual ones. */
+const maxCharacters = 5_000_000
+
+/** What one selector may still expand to. */
+export interface Room {
+  names: number
+  characters: number
+}
+
+/** What a whole selector may. */
+export const createRoom = (): Room => ({ names: maxNames, characters: maxCharacters })
 
 /** Past this a number is no index any more: sums of it would lose digits. */
 export const maxIndexDigits = 15
@@ -44,11 +56,14 @@ function parseRange(text: string, adjoins: boolean, place: Place): Range {
 /** Every index that a bracket's content like `01-10,15` stands for, padding kept, none twice. */
 function expandBracket(content: string, adjoins: boolean, place: Place): string[] {
   const indexes = new Set<string>()
+  let written = 0
   let at = place.at
   for (const text of content.split(',')) {
     const range = parseRange(text.trim(), adjoins, { ...place, at })
     const count = Math.floor((range.last - range.first) / range.step) + 1
-    if (indexes.size + count > maxNames) throw tooMany(place)
+    // What is written, not what is left of it: a thousand times the same range takes a thousand times as long.
+    written += count
+    if (written > maxNames) throw tooMany(place)
     for (let k = 0; k < count; k++)
       indexes.add(String(range.first + k * range.step).padStart(range.width, '0'))
     at += text.length + 1
@@ -60,30 +75,69 @@ function tooMany(place: Place): Error {
   return syntaxError(`the selector stands for more than ${maxNames.toLocaleString('en-US')} names`, place)
 }
 
+const longest = (texts: readonly string[]): number =>
+  texts.reduce((length, text) => Math.max(length, text.length), 0)
+
+/** A part that stands for several texts: what is written before a bracket, and the indexes in it. */
+interface Choice {
+  readonly before: string
+  readonly indexes: readonly string[]
+}
+
+/** Where the names would find no room, throws before a single one is built. */
+function checkRoom(choices: readonly Choice[], last: string, room: Room, place: Place): void {
+  let count = 1
+  let length = last.length
+  for (const { before, indexes } of choices) {
+    count *= indexes.length
+    length += before.length + longest(indexes)
+  }
+  if (count > room.names) throw tooMany(place)
+  if (count * length > room.characters)
+    throw syntaxError(
+      `the names of the selector have more than ${maxCharacters.toLocaleString('en-US')} characters in all`,
+      place,
+    )
+}
+
 /**
- * Every name that `rack[1-2]n[01-10]` stands for; text without a bracket stands for itself. `room` is how many names
- * the selector may still hold. The text has balanced brackets: the caller has split it so.
+ * Every name that `rack[1-2]n[01-10]` stands for; text without a bracket stands for itself. Takes what it needs from
+ * `room`. The text has balanced brackets: the caller has split it so.
  */
-export function expandPattern(text: string, room: number, place: Place): string[] {
-  let names = ['']
+export function expandPattern(text: string, room: Room, place: Place): string[] {
+  const choices: Choice[] = []
+  // Goes on over brackets with one index: `a[1-90000]b[1]b[1]…` would else walk over all names at every bracket.
+  let literal = ''
   let position = 0
   while (position < text.length) {
     const open = text.indexOf('[', position)
-    const literal = open < 0 ? text.slice(position) : text.slice(position, open)
-    if (position > 0 && open >= 0 && /^\d*$/.test(literal))
+    const before = open < 0 ? text.slice(position) : text.slice(position, open)
+    if (position > 0 && open >= 0 && /^\d*$/.test(before))
       throw syntaxError('two brackets need something other than digits between them', {
         ...place,
         at: place.at + open,
       })
-    if (literal !== '') names = names.map((name) => name + literal)
+    literal += before
     if (open < 0) break
     const close = text.indexOf(']', open)
     const adjoins = /\d/.test(text.charAt(open - 1)) || /\d/.test(text.charAt(close + 1))
     const inside = { ...place, at: place.at + open + 1 }
     const indexes = expandBracket(text.slice(open + 1, close), adjoins, inside)
-    if (names.length * indexes.length > room) throw tooMany(place)
-    names = names.flatMap((name) => indexes.map((index) => name + index))
+    const [only] = indexes
+    if (indexes.length === 1 && only !== undefined) literal += only
+    else {
+      choices.push({ before: literal, indexes })
+      literal = ''
+      checkRoom(choices, literal, room, inside)
+    }
     position = close + 1
   }
+  checkRoom(choices, literal, room, place)
+  let names = ['']
+  for (const { before, indexes } of choices)
+    names = names.flatMap((name) => indexes.map((index) => name + before + index))
+  if (literal !== '') names = names.map((name) => name + literal)
+  room.names -= names.length
+  for (const name of names) room.characters -= name.length
   return names
 }

@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts'
 import { type Group, parseGroup } from './group.ts'
-import { expandPattern, maxNames } from './nodeset-pattern.ts'
+import { createRoom, expandPattern, type Room } from './nodeset-pattern.ts'
 import { type Place, syntaxError } from './syntax-error.ts'
 import { hasWildcard } from './wildcard.ts'
 
@@ -69,7 +69,7 @@ function checkName(name: string, allowed: RegExp, place: Place): void {
 const hostname = /^[A-Za-z0-9._-]+$/
 const hostnameMask = /^[A-Za-z0-9._*?-]+$/
 
-function parseOperand({ operator, text, place }: Operand, room: number): Term {
+function parseOperand({ operator, text, place }: Operand, room: Room): Term {
   if (text.startsWith('@')) {
     if (text === '@') throw syntaxError('the name of a group is missing behind "@"', place)
     const names = expandPattern(text.slice(1), room, { ...place, at: place.at + 1 })
@@ -82,23 +82,12 @@ function parseOperand({ operator, text, place }: Operand, room: number): Term {
   return { operator, kind: 'names', names }
 }
 
-const sizeOf = (term: Term): number => {
-  if (term.kind === 'names') return term.names.length
-  return term.kind === 'groups' ? term.groups.length : term.masks.length
-}
-
 /**
  * Reads a selector (contract §8); what it names need not exist. `field` is where it came from in a request.
  * Throws `invalid` with one fault that says what is wrong and at which character.
  */
 export function parseSelector(text: string, field = 'selector'): Selector {
   if (text.trim() === '') throw invalid([{ field, message: 'must not be blank' }])
-  const terms: Term[] = []
-  let room = maxNames
-  for (const operand of split(text, field)) {
-    const term = parseOperand(operand, room)
-    room -= sizeOf(term)
-    terms.push(term)
-  }
-  return { text, terms }
+  const room = createRoom()
+  return { text, terms: split(text, field).map((operand) => parseOperand(operand, room)) }
 }

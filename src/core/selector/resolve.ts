@@ -29,6 +29,9 @@ const maxDepth = 16
 /** How many hosts one selector may look at, over all its groups and wildcards: some tenths of a second. */
 const maxLooks = 2_000_000
 
+/** How many characters its wildcards may compare: some tenths of a second too. */
+const maxComparisons = 20_000_000
+
 type Attribute = 'status' | 'os' | 'arch'
 
 /** What one resolution has looked up; nothing outlives the call. */
@@ -39,6 +42,7 @@ class Resolution {
   readonly #faults: FieldFault[] = []
   #unlisted = 0
   #looks = 0
+  #comparisons = 0
   readonly #clusters = new Map<string, ReadonlySet<number>>()
   /** The dynamic clusters being resolved, outermost first. */
   readonly #path: string[] = []
@@ -72,8 +76,10 @@ class Resolution {
 
   #members(term: Term): ReadonlySet<number> {
     const ids = new Set<number>()
-    if (term.kind === 'names') for (const name of term.names) this.#addHost(name, ids)
-    else if (term.kind === 'wildcards') for (const mask of term.masks) this.#addMatching(mask, ids)
+    if (term.kind === 'names') {
+      this.#look(term.names.length)
+      for (const name of term.names) this.#addHost(name, ids)
+    } else if (term.kind === 'wildcards') for (const mask of term.masks) this.#addMatching(mask, ids)
     else
       for (const group of term.groups) {
         let members = 0
@@ -90,7 +96,16 @@ class Resolution {
   #look(hosts: number): void {
     this.#looks += hosts
     if (this.#looks > maxLooks) {
-      const message = `its groups and wildcards look at more than ${maxLooks.toLocaleString('en-US')} hosts: use fewer`
+      const message = `it looks at more than ${maxLooks.toLocaleString('en-US')} hosts: use fewer groups and wildcards`
+      throw invalid([{ field: this.#field, message }])
+    }
+  }
+
+  /** Many masks over long names: few hosts, and yet a long time. */
+  readonly #compare = (characters: number): void => {
+    this.#comparisons += characters
+    if (this.#comparisons > maxComparisons) {
+      const message = `its wildcards compare more than ${maxComparisons.toLocaleString('en-US')} characters: use fewer or shorter ones`
       throw invalid([{ field: this.#field, message }])
     }
   }
@@ -103,8 +118,9 @@ class Resolution {
 
   #addMatching(mask: string, ids: Set<number>): void {
     this.#look(this.#directory.hosts.length)
-    for (const host of this.#directory.hosts)
-      if (matchesWildcard(mask, host.hostname.toLowerCase())) ids.add(host.id)
+    const names = this.#directory.lowerCaseNames()
+    for (const [index, host] of this.#directory.hosts.entries())
+      if (matchesWildcard(mask, names[index] ?? '', this.#compare)) ids.add(host.id)
   }
 
   #group(group: Group): Iterable<number> {
@@ -131,7 +147,8 @@ class Resolution {
     const ids: number[] = []
     for (const host of this.#directory.hosts) {
       const held = host[by]?.toLowerCase()
-      if (held !== undefined && (wild ? matchesWildcard(value, held) : held === value)) ids.push(host.id)
+      if (held !== undefined && (wild ? matchesWildcard(value, held, this.#compare) : held === value))
+        ids.push(host.id)
     }
     // A status exists whether or not a host has it just now; an os or arch only through the hosts that report it.
     if (ids.length > 0 || wild || by === 'status') return ids
@@ -146,7 +163,8 @@ class Resolution {
     if (hasWildcard(value)) {
       this.#look(values?.size ?? 0)
       const ids: number[] = []
-      for (const [held, carriers] of values ?? []) if (matchesWildcard(value, held)) ids.push(...carriers)
+      for (const [held, carriers] of values ?? [])
+        if (matchesWildcard(value, held, this.#compare)) ids.push(...carriers)
       return ids
     }
     const carriers = values?.get(value)
@@ -162,8 +180,17 @@ class Resolution {
     if (hasWildcard(name)) {
       const names = [...this.#directory.clusterNames()]
       this.#look(names.length)
-      const matching = names.filter((known) => matchesWildcard(name, known.toLowerCase()))
-      return matching.flatMap((known) => [...this.#cluster(known.toLowerCase())])
+      const ids = new Set<number>()
+      for (const known of names.map((text) => text.toLowerCase())) {
+        if (!matchesWildcard(name, known, this.#compare)) continue
+        let members = 0
+        for (const id of this.#cluster(known)) {
+          ids.add(id)
+          members++
+        }
+        this.#look(members)
+      }
+      return ids
     }
     const known = this.#clusters.get(name)
     if (known) return known

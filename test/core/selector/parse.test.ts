@@ -63,6 +63,20 @@ test('an expansion past 100,000 names is refused at once, however large it is', 
   t.is(messageOf('n[1-100000]'), 'no fault')
 })
 
+test('names that grow with every bracket, and brackets that say one thing over and over, are refused at once', (t) => {
+  const begun = performance.now()
+  for (const brackets of [50, 100, 800])
+    t.regex(messageOf(`a[1-90000]${'b[1]'.repeat(brackets)}`), /more than 5,000,000 characters in all/)
+  t.regex(messageOf(`@a[1-90000]:${'b[1]'.repeat(800)}`), /more than 5,000,000 characters in all/)
+  t.regex(messageOf(`a[1-20000]${'b'.repeat(240)},b[1-20000]${'b'.repeat(240)}`), /5,000,000 characters/)
+  t.regex(messageOf(`a[${'1-50000,'.repeat(1000)}1]`), /more than 100,000 names/)
+  t.regex(messageOf(`a${'b[1]'.repeat(800)}`), /at most 253 characters/)
+  const took = performance.now() - begun
+  t.log(`${took.toFixed(1)} ms`)
+  t.true(took < 3000)
+  t.is(messageOf(`rack[0-99]n[0-99]${'.example'.repeat(20)}`), 'no fault')
+})
+
 test('operands keep their operators and their order', (t) => {
   const { terms } = parseSelector('web[1-2] ! web2 & @env:prod ^ db*')
   t.deepEqual(terms, [
