@@ -85,7 +85,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const engine = createEngine({ ...data, bus, clock, log })
   const passwords = createPasswords()
   const credentials = createCredentials(store, clock)
-  const fleet = createFleet(store, presence)
+  const fleet = createFleet(store, presence, log)
   const context = createContext({ ...data, fleet, engine, passwords, bus, clock, log })
   const fleetEvents = createEvents(context)
   let accepting = false

@@ -36,6 +36,38 @@ export function clustersContract(test: TestFn, name: string, open: ServicesOf): 
     await rejects(t, 'invalid', services.clusters.create({ name: 'x', selector: 'web*', hostIds: [a] }))
   })
 
+  test(`${name} clusters: one that would contain itself is refused, and nothing changes`, async (t) => {
+    const { clusters, hosts, tasks } = await open(t)
+    await rejects(t, 'invalid', clusters.create({ name: 'a', selector: '@A' }))
+    t.is((await clusters.list({ page: 0, size: 9 })).totalElements, 0)
+    const b = await clusters.create({ name: 'b', hostIds: [] })
+    const a = await clusters.create({ name: 'a', selector: '@b' })
+    await rejects(t, 'invalid', clusters.update(b.id, { selector: '@a', hostIds: null }))
+    t.deepEqual(await clusters.get(b.id), b)
+    await rejects(t, 'invalid', clusters.update(a.id, { selector: 'x*,@a' }))
+    t.deepEqual(await clusters.get(a.id), a)
+
+    // By taking a name: the selector of a names the b that is gone.
+    await clusters.remove(b.id)
+    await rejects(t, 'invalid', clusters.create({ name: 'b', selector: '@a' }))
+    await rejects(t, 'invalid', clusters.update(a.id, { name: 'B' }))
+    t.deepEqual(await clusters.get(a.id), a)
+    t.is((await clusters.update(a.id, { description: 'x' })).description, 'x')
+    await hosts.create({ hostname: 'x1', ip: '10.0.0.1' })
+    const script = { type: 'BASH', content: 'true' } as const
+    await rejectsUnknown(t, tasks.create({ script, target: { clusterId: a.id } }))
+  })
+
+  test(`${name} clusters: of two changes at the same time that close a circle one is refused`, async (t) => {
+    const { clusters } = await open(t)
+    const [a, b] = [await clusters.create({ name: 'a' }), await clusters.create({ name: 'b' })]
+    const results = await Promise.allSettled([
+      clusters.update(a.id, { selector: '@b' }),
+      clusters.update(b.id, { selector: '@a' }),
+    ])
+    t.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  })
+
   test(`${name} clusters: naming members ends a selection, and the other way round`, async (t) => {
     const services = await open(t)
     const [a = 0] = await withHosts(services)

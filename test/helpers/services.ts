@@ -73,7 +73,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const engine = createEngine({ store, outputs, archive, presence, bus, keys, clock, log })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
-  const fleet = createFleet(store, presence)
+  const fleet = createFleet(store, presence, log)
   const tokenId = await store.transact((tx) => {
     const id = tx.nextId('tokens')
     const at = isoTime(clock.now())

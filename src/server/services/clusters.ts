@@ -1,9 +1,11 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
 import { unknownName } from '../../core/nearest.ts'
+import { createDirectory, type SelectorHost } from '../../core/selector/directory.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
-import { resolveSelector } from '../../core/selector/resolve.ts'
+import { resolveSelector, type Strictness } from '../../core/selector/resolve.ts'
 import type { ClusterService } from '../../core/services.ts'
 import type { ClusterRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
@@ -36,8 +38,26 @@ export function createClusters(context: Context): ClusterService {
       throw invalid([{ field: 'selector', message: 'give either hostIds or selector' }])
     const faults = await unknownHosts(context, hostIds, 'hostIds')
     if (faults.length > 0) throw invalid(faults)
-    if (selector !== null)
-      resolveSelector(parseSelector(selector), await fleet.directory(), { strictness: 'names' })
+  }
+
+  /**
+   * Resolves what `next` selects among the clusters as they will be with it, so that none can come to contain itself:
+   * not by itself, not through another that already names it, not by taking a name that another selects.
+   */
+  async function checkSelector(
+    tx: Transaction,
+    next: ClusterRecord,
+    hosts: readonly SelectorHost[],
+    strictness: Strictness,
+  ): Promise<void> {
+    if (next.selector === null) return
+    const selector = parseSelector(next.selector)
+    const clusters = [next]
+    for (const { id } of await store.all('clusters')) {
+      const newest = id === next.id ? undefined : await tx.get('clusters', id)
+      if (newest) clusters.push(newest)
+    }
+    resolveSelector(selector, createDirectory(hosts, clusters), { strictness })
   }
 
   return {
@@ -62,7 +82,8 @@ export function createClusters(context: Context): ClusterService {
       const hostIds = [...new Set(input.hostIds)]
       await check(input.hostIds ?? [], input.selector ?? null)
       const at = context.time()
-      const record = await store.transact((tx) => {
+      const { hosts } = await fleet.directory()
+      const record = await store.transact(async (tx) => {
         const created: ClusterRecord = {
           id: tx.nextId('clusters'),
           name: input.name,
@@ -72,6 +93,7 @@ export function createClusters(context: Context): ClusterService {
           createdAt: at,
           updatedAt: at,
         }
+        await checkSelector(tx, created, hosts, 'names')
         tx.put('clusters', created)
         return created
       })
@@ -81,6 +103,7 @@ export function createClusters(context: Context): ClusterService {
     async update(id, patch) {
       if (!(await store.get('clusters', id))) throw notFound('cluster', id)
       await check(patch.hostIds ?? [], patch.selector ?? null)
+      const { hosts } = await fleet.directory()
       const record = await store.transact(async (tx) => {
         const current = await tx.get('clusters', id)
         if (!current) throw notFound('cluster', id)
@@ -95,6 +118,9 @@ export function createClusters(context: Context): ClusterService {
           selector,
           updatedAt: context.time(),
         }
+        // A selector that stays may name what has gone since (contract §8); under a new name it can still close a circle.
+        if (next.selector !== current.selector) await checkSelector(tx, next, hosts, 'names')
+        else if (next.name !== current.name) await checkSelector(tx, next, hosts, 'none')
         tx.put('clusters', next)
         return next
       })

@@ -1,8 +1,10 @@
+import { RsmError } from '../../core/errors.ts'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { Host, HostStatus } from '../../core/protocol/http/hosts.ts'
 import { createDirectory, type Directory } from '../../core/selector/directory.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveSelector } from '../../core/selector/resolve.ts'
+import type { Log } from '../log.ts'
 import type { Presence, PresenceView } from '../presence.ts'
 import type { ClusterRecord, HostRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
@@ -12,7 +14,7 @@ export interface Fleet {
   directory(): Promise<Directory>
   /** Host ids that a selector names, in natural order of names; throws `invalid` at `field`. */
   select(selector: string, field: string): Promise<number[]>
-  /** The members of a cluster now, to show them. */
+  /** The members of a cluster now, to show them; none where its selector can't be resolved any more. */
   members(cluster: ClusterRecord): Promise<number[]>
   /** The members of a cluster now, to run on: throws `invalid` where its selector names what no longer exists. */
   targets(cluster: ClusterRecord, field: string): Promise<number[]>
@@ -21,16 +23,18 @@ export interface Fleet {
   countByStatus(): Promise<Record<HostStatus, number>>
 }
 
-export function createFleet(store: Store, presence: Presence): Fleet {
+export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
   /** Records are immutable, so what follows from one may be kept as long as it is. */
   const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
 
-  /** Of a dynamic cluster, by its selector, as long as the fleet stays as it is. */
+  /** Of a dynamic cluster, as long as the fleet stays as it is. */
   interface Members {
     ids: number[]
     set: ReadonlySet<number>
   }
-  const dynamic = new WeakMap<Directory, Map<string, Members>>()
+  const dynamic = new WeakMap<Directory, Map<ClusterRecord, Members>>()
+  /** The clusters that the log has been told of: every list would else tell it again. */
+  const unresolved = new WeakSet<ClusterRecord>()
   let last: { revisions: string; directory: Directory } | null = null
 
   /** Made anew only when hosts, clusters or a status have changed: every list asks for it. */
@@ -56,17 +60,38 @@ export function createFleet(store: Store, presence: Presence): Fleet {
     )
   }
 
-  function dynamicMembers(selector: string, known: Directory): Members {
-    const found = dynamic.get(known) ?? new Map<string, Members>()
+  function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Members {
+    const found = dynamic.get(known) ?? new Map<ClusterRecord, Members>()
     dynamic.set(known, found)
-    let members = found.get(selector)
+    let members = found.get(cluster)
     if (!members) {
-      const hosts = resolveSelector(parseSelector(selector), known, { strictness: 'none' })
-      const ids = hosts.map(({ id }) => id)
+      const ids = resolveToShow(cluster, selector, known)
       members = { ids, set: new Set(ids) }
-      found.set(selector, members)
+      found.set(cluster, members)
     }
     return members
+  }
+
+  /**
+   * A selector that was good when it was stored can fail later: the fleet outgrows its bounds, a cluster takes a name
+   * that it used. One such cluster must not take every list of hosts down with it, so that it is shown without members.
+   */
+  function resolveToShow(cluster: ClusterRecord, selector: string, known: Directory): number[] {
+    try {
+      const hosts = resolveSelector(parseSelector(selector), known, { strictness: 'none' })
+      unresolved.delete(cluster)
+      return hosts.map(({ id }) => id)
+    } catch (error) {
+      if (!(error instanceof RsmError && error.code === 'invalid')) throw error
+      const { id, name } = cluster
+      if (!unresolved.has(cluster))
+        log.warn(
+          { err: error, clusterId: id, name },
+          'a cluster is shown without members: its selector fails',
+        )
+      unresolved.add(cluster)
+      return []
+    }
   }
 
   /** Answers, for a host, the clusters that it is in. */
@@ -75,7 +100,7 @@ export function createFleet(store: Store, presence: Presence): Fleet {
     const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
     const sets = clusters.map((cluster) => {
       let set = staticMembers.get(cluster)
-      if (cluster.selector !== null && known) set = dynamicMembers(cluster.selector, known).set
+      if (cluster.selector !== null && known) set = dynamicMembers(cluster, cluster.selector, known).set
       else if (!set) {
         set = new Set(cluster.hostIds)
         staticMembers.set(cluster, set)
@@ -88,7 +113,7 @@ export function createFleet(store: Store, presence: Presence): Fleet {
   async function members(cluster: ClusterRecord): Promise<number[]> {
     return cluster.selector === null
       ? cluster.hostIds
-      : dynamicMembers(cluster.selector, await directory()).ids
+      : dynamicMembers(cluster, cluster.selector, await directory()).ids
   }
 
   return {
@@ -119,7 +144,8 @@ export function createFleet(store: Store, presence: Presence): Fleet {
       const known = records.some(({ selector }) => selector !== null) ? await directory() : null
       return records.map((record) => {
         const { id, name, description, selector, createdAt, updatedAt } = record
-        const hostIds = selector !== null && known ? dynamicMembers(selector, known).ids : record.hostIds
+        const hostIds =
+          selector !== null && known ? dynamicMembers(record, selector, known).ids : record.hostIds
         return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
       })
     },
