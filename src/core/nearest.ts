@@ -1,34 +1,56 @@
-/** Damerau-Levenshtein distance of two short words, given up past `bound`. */
-function distance(a: string, b: string, bound: number): number {
+/** How many pairs of characters one search compares: a few hundredths of a second, however many and long the names. */
+const maxPairs = 2_000_000
+
+/** Counts the pairs that a search may still compare. */
+interface Budget {
+  pairs: number
+}
+
+/** Damerau-Levenshtein distance of two words, given up past `bound` or when the budget is spent: then `bound` + 1. */
+function distance(a: string, b: string, bound: number, budget: Budget): number {
   if (Math.abs(a.length - b.length) > bound) return bound + 1
-  let before: number[] = []
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let before = new Uint32Array(b.length + 1)
+  let previous = Uint32Array.from({ length: b.length + 1 }, (_, index) => index)
+  let current = new Uint32Array(b.length + 1)
   for (let i = 1; i <= a.length; i++) {
-    const current = [i]
+    budget.pairs -= b.length
+    if (budget.pairs < 0) return bound + 1
+    const code = a.charCodeAt(i - 1)
+    let least = (current[0] = i)
     for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1
+      const cost = code === b.charCodeAt(j - 1) ? 0 : 1
       let best = Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, (previous[j - 1] ?? 0) + cost)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        best = Math.min(best, (before[j - 2] ?? 0) + 1)
-      current.push(best)
+      const swapped =
+        i > 1 && j > 1 && code === b.charCodeAt(j - 2) && a.charCodeAt(i - 2) === b.charCodeAt(j - 1)
+      if (swapped) best = Math.min(best, (before[j - 2] ?? 0) + 1)
+      current[j] = best
+      if (best < least) least = best
     }
+    if (least > bound) return bound + 1
+    const free = before
     before = previous
     previous = current
+    current = free
   }
   return previous[b.length] ?? bound + 1
 }
 
-/** The name most like `word`, or undefined when none is near: what the person probably meant. Case is ignored. */
+/**
+ * The name most like `word`, or undefined when none is near: what the person probably meant. Case is ignored. A hint,
+ * so that of very many or very long names only the first are looked at.
+ */
 export function nearest(word: string, names: Iterable<string>): string | undefined {
   const wanted = word.toLowerCase()
+  const budget = { pairs: maxPairs }
   let bound = Math.max(2, Math.floor(wanted.length / 3))
   let found: string | undefined
   for (const name of names) {
-    const steps = distance(wanted, name.toLowerCase(), bound)
+    const steps = distance(wanted, name.toLowerCase(), bound, budget)
     if (steps <= bound && (found === undefined || steps < bound)) {
       bound = steps
       found = name
     }
+    if (budget.pairs < 0) break
   }
   return found
 }

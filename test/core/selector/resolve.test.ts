@@ -102,6 +102,22 @@ test('of many unknown names the first are listed and the rest counted', (t) => {
   t.is(messages.at(-1), 'and 99990 more that do not exist')
 })
 
+test('unknown names among many long ones are refused in bounded time', (t) => {
+  const long = Array.from({ length: 300 }, (_, n) => host(n + 1, `${'a'.repeat(236)}${n}`))
+  const many = Array.from({ length: 10_000 }, (_, n) => host(n + 1, `rack${n % 100}n${n}.example.com`))
+  for (const [hosts, text] of [
+    [long, `${'ab'.repeat(118)}[1000-1009]`],
+    [many, 'rack[200-209]m5.exmple.com'],
+  ] as const) {
+    const selector = parseSelector(text)
+    const begun = performance.now()
+    t.throws(() => resolveSelector(selector, createDirectory(hosts, [])), { message: /no such host/ })
+    const took = performance.now() - begun
+    t.log(`${took.toFixed(1)} ms`)
+    t.true(took < 5000)
+  }
+})
+
 test('strictness says what has to exist', (t) => {
   t.deepEqual(faults('@env:not-yet', 'names'), [])
   t.is(faults('gone', 'names').length, 1)
