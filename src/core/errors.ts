@@ -84,10 +84,29 @@ export class RsmError extends Error {
   }
 }
 
-/** A 400 with its faults; the message sums them up. */
-export function invalid(fields: readonly FieldFault[]): RsmError {
-  const summary = fields.map((fault) => `${fault.field}: ${fault.message}`).join('; ')
-  return new RsmError('invalid', `Validation failed: ${summary}`, { fields })
+/** How many faults an answer lists, and how many its message says: a body can have more of them than anyone reads. */
+export const maxListed = 100
+const maxSaid = 10
+
+/** The first faults; the last tells how many there are beside them. */
+function bounded(fields: readonly FieldFault[], total: number): readonly FieldFault[] {
+  const last = fields[maxListed - 1]
+  if (total <= maxListed || !last) return fields
+  const listed = maxListed - 1
+  return [...fields.slice(0, listed), { field: last.field, message: `and ${total - listed} more` }]
+}
+
+/**
+ * A 400 with its faults, at most 100 of them; the message sums them up. `unlisted`: further faults that the caller only
+ * counted, because it has given as many as are listed.
+ */
+export function invalid(fields: readonly FieldFault[], unlisted = 0): RsmError {
+  const total = fields.length + unlisted
+  // One more is said as briefly as that there is one more.
+  const said = total === maxSaid + 1 ? total : maxSaid
+  const parts = fields.slice(0, said).map((fault) => `${fault.field}: ${fault.message}`)
+  if (total > said) parts.push(`and ${total - said} more`)
+  return new RsmError('invalid', `Validation failed: ${parts.join('; ')}`, { fields: bounded(fields, total) })
 }
 
 /** The HTTP status for any thrown value; what is not an RsmError is a 500. */

@@ -14,6 +14,6 @@ export type Caller =
       /** As `expiresAt`: when a session ends that is not used again. Its streams close then and may be taken up by one that was. */
       idleAt: number
     }
-  | { type: 'agent'; hostId: number; agentId: string }
+  | { type: 'agent'; hostId: number; agentId: string; tokenHash: string }
   | { type: 'enrollment'; id: number }
 export type UserCaller = Extract<Caller, { type: 'user' }>

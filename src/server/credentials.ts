@@ -87,7 +87,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     }
     // What was revoked while the note was written must not open a link.
     if (!(await store.find('hosts', 'agentToken', tokenHash))[0]) return undefined
-    const caller: Caller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId }
+    const caller: Caller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId, tokenHash }
     // A first use that could not be noted yet is tried again at the next.
     return { caller, revision, until: host.agent.tokenUsed ? forever : 0 }
   }

@@ -9,16 +9,16 @@ import Fastify, {
   type onRequestHookHandler,
   type preHandlerHookHandler,
 } from 'fastify'
-import { httpStatus, invalid, RsmError } from '../../core/errors.ts'
+import { httpStatus, RsmError } from '../../core/errors.ts'
 import type { Credentials } from '../credentials.ts'
 import type { Log } from '../log.ts'
 import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../store/store.ts'
-import { guard } from './auth.ts'
+import { type Allow, guard } from './auth.ts'
 import { jsonParser } from './json-body.ts'
 import { createListener, type Listener } from './listener.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
-import { bodyAjv, fieldFaults, queryAjv } from './validation.ts'
+import { bodyAjv, queryAjv, validationError } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
 const bodyLimit = 2 * 1024 * 1024
@@ -46,10 +46,6 @@ const frameworkCodes: Record<string, [RsmError['code'], string]> = {
 /** Any thrown value as an RsmError; what is not ours and not the framework's becomes `internal`. */
 function asRsmError(error: FastifyError | RsmError): RsmError {
   if (error instanceof RsmError) return error
-  if (error.validation) {
-    const faults = fieldFaults(error.validation as Parameters<typeof fieldFaults>[0])
-    return invalid(faults)
-  }
   const known = frameworkCodes[error.code]
   if (known) return new RsmError(known[0], known[1])
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
@@ -106,6 +102,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'querystring' ? queryAjv : bodyAjv).compile(schema),
   )
+  app.setSchemaErrorFormatter((errors) => validationError(errors as Parameters<typeof validationError>[0]))
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -134,6 +131,11 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     if (config.operation?.created) route.preHandler = answerCreated
     const enter = entrance(route.url, config)
     route.onRequest = [enter, ...[route.onRequest ?? []].flat()]
+    if (changesWhatLasts(config, route.method))
+      route.preValidation = [
+        guard(deps.store, deps.credentials, { allow: config.allow }),
+        ...[route.preValidation ?? []].flat(),
+      ]
     // To hear that an answer has left costs a heartbeat as much as its body; that it is about to leave costs next to
     // nothing. Streams, which end long after they began, are for others than agents.
     const ofAgents = isOfAgents(route.url)
@@ -208,6 +210,16 @@ const clientFaults: Record<string, [number, string]> = {
 
 /** What agents ask: every few seconds, from every host. */
 const isOfAgents = (route: string) => route.startsWith('/api/agent/')
+
+/**
+ * Whether callers are judged again once the body is there: who sends it slowly may have lost the right meanwhile. What
+ * agents report is spared: it costs the most, and their next report would replace it.
+ */
+const changesWhatLasts = ({ operation }: FastifyContextConfig, method: string | string[]) =>
+  operation !== undefined && !['GET', 'HEAD'].includes(String(method)) && !isReport(operation.allow)
+
+/** What none but agents may send. */
+const isReport = ({ agent, enrollment }: Allow) => agent === true && enrollment !== true
 
 /** What creates a record answers 201 (contract §1). */
 const answerCreated: preHandlerHookHandler = (_request, reply, done) => {

@@ -84,7 +84,8 @@ const unauthenticated = (given?: string) =>
 type Admission = Pick<FastifyContextConfig, 'allow' | 'exists'>
 
 /**
- * Admits callers to one route: 401, then 403, then 404 of the path's id, all before the body is read. One guard a route,
+ * Admits callers to one route: 401, then 403, then 404 of the path's id, all before the body is read (and the first two
+ * again after it, where the route changes what lasts). One guard a route,
  * so that nothing of the route is looked up again at each request; and without a promise where the caller is known and
  * the path names nothing, so that a heartbeat costs little. A path that does not exist has no `allow`: whoever is known
  * may hear that it is a 404.

@@ -4,6 +4,30 @@ import { RsmError } from '../../core/errors.ts'
 /** Deeper is an attack on whoever walks the value recursively (reliability, facts). */
 const maxDepth = 32
 
+/** Longer texts may hold more than is worth validating; shorter ones, as a heartbeat is, are not looked through. */
+const smallText = 64 * 1024
+/** No call needs nearly as many … */
+const maxKeys = 20_000
+/** … and the longest list, that of a cluster's hosts, has up to 100,000. */
+const maxElements = 120_000
+
+/** Whether a parsed value of bounded depth holds more objects and keys, or more elements of arrays, than any call needs. */
+function holdsTooMuch(root: unknown): boolean {
+  let keys = 0
+  let elements = 0
+  function isTooMuch(value: unknown): boolean {
+    if (typeof value !== 'object' || value === null) return false
+    if (Array.isArray(value)) {
+      elements += value.length
+      return elements > maxElements || value.some(isTooMuch)
+    }
+    const parts = Object.values(value)
+    keys += 1 + parts.length
+    return keys > maxKeys || parts.some(isTooMuch)
+  }
+  return isTooMuch(root)
+}
+
 /** Whether text has more opening brackets than `bound`; most bodies have few, and need no closer look. */
 function opensMore(text: string, bound: number): boolean {
   let left = bound
@@ -52,7 +76,7 @@ function isSuspect(text: string): boolean {
   )
 }
 
-/** JSON bodies: an empty one is none, a deep or malformed one a 400 that says where. */
+/** JSON bodies: an empty one is none; one that is malformed, too deep or holds too much is a 400 that says so. */
 export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyParser<string> {
   return (request, body, done) => {
     const label = mislabelled(request)
@@ -60,10 +84,15 @@ export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyP
     if (body === '') return done(null, {})
     if (nestsDeeper(body, maxDepth))
       return done(new RsmError('invalid', `The JSON nests deeper than ${maxDepth} levels`))
+    const accept = (value: unknown) => {
+      if (body.length <= smallText || !holdsTooMuch(value)) return done(null, value)
+      const bounds = `${maxKeys} keys or ${maxElements} elements of lists`
+      done(new RsmError('invalid', `The JSON holds more than ${bounds}`))
+    }
     const refuse = (detail = '') => done(new RsmError('invalid', `The body is not valid JSON${detail}`))
     if (isSuspect(body)) {
       const settle = (error: Error | null, value?: unknown) => {
-        if (!error) return done(null, value)
+        if (!error) return accept(value)
         // The parser's own sentence helps only where it refuses `__proto__` and `constructor`.
         refuse(error.message.includes('forbidden') ? `: ${error.message}` : '')
       }
@@ -75,6 +104,6 @@ export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyP
     } catch {
       return refuse()
     }
-    done(null, value)
+    accept(value)
   }
 }

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { Ajv, type ErrorObject } from 'ajv'
-import type { FieldFault } from '../../core/errors.ts'
+import { type FieldFault, invalid, maxListed, type RsmError } from '../../core/errors.ts'
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
@@ -11,6 +11,8 @@ function newAjv(coerceTypes: false | 'array'): Ajv {
     removeAdditional: false,
     useDefaults: true,
     strict: false,
+    // `strict` would switch it off: JSON has no infinity, but 1e999 is parsed as one.
+    strictNumbers: true,
     verbose: true,
   })
   ajv.addFormat('not-blank', (text) => text.trim() !== '')
@@ -85,21 +87,43 @@ function message(error: ErrorObject): string {
   }
 }
 
-/** All faults that ajv found, one a field, with the words of contract §1. */
-export function fieldFaults(errors: readonly ErrorObject[]): FieldFault[] {
+/** Names of unknown fields are the sender's, and as long as they like. */
+const maxField = 256
+
+function fieldOf(error: ErrorObject, last: string | undefined): string {
+  const field = dotted(error.instancePath, last)
+  return field.length > maxField ? `${field.slice(0, maxField - 1)}…` : field
+}
+
+/** Whether a path or one above it is among those. */
+function isWithin(path: string, paths: ReadonlySet<string>): boolean {
+  for (let at = path.length; at > 0; at = path.lastIndexOf('/', at - 1))
+    if (paths.has(path.slice(0, at))) return true
+  return paths.has('')
+}
+
+/** All faults that ajv found, one a field, with the words of contract §1; of a flood the first, and how many there are. */
+export function validationError(errors: readonly ErrorObject[]): RsmError {
   // Below an `anyOf` each branch complains; the one sentence of the `anyOf` itself is what helps.
-  const alternatives = errors.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath)
-  const faults = new Map<string, string>()
+  const alternatives = new Set(
+    errors.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath),
+  )
+  const faults = new Map<string, FieldFault>()
+  const unlisted = new Set<string>()
   for (const error of errors) {
     const params = error.params as { missingProperty?: string; additionalProperty?: string }
-    const inBranch =
-      error.schemaPath.includes('/anyOf/') && alternatives.some((path) => error.instancePath.startsWith(path))
-    if (inBranch) continue
+    if (error.schemaPath.includes('/anyOf/') && isWithin(error.instancePath, alternatives)) continue
     const last = params.missingProperty ?? params.additionalProperty
-    const field = dotted(error.instancePath, last)
+    const place = last === undefined ? error.instancePath : `${error.instancePath}/${last}`
+    const known = faults.get(place)
+    if (!known && faults.size >= maxListed) {
+      unlisted.add(place)
+      continue
+    }
     // A blank string breaks length, format and pattern at once; `must not be blank` says it best.
     const text = message(error)
-    if (!faults.has(field) || text === 'must not be blank') faults.set(field, text)
+    if (!known || text === 'must not be blank')
+      faults.set(place, { field: fieldOf(error, last), message: text })
   }
-  return [...faults].map(([field, text]) => ({ field, message: text }))
+  return invalid([...faults.values()], unlisted.size)
 }

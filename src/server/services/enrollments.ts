@@ -8,6 +8,7 @@ import type { EnrollmentRecord } from '../store/records.ts'
 import { newToken } from '../tokens.ts'
 import { type Context, notFound } from './context.ts'
 import { pageOf, storePage } from './paging.ts'
+import { stillAllowed } from './still-allowed.ts'
 
 const defaultHours = 24
 const defaultUses = 1
@@ -36,7 +37,8 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
       if (faults.length > 0) throw invalid(faults)
       const { token, tokenHash } = newToken('enrollment')
       const now = clock.now()
-      const record = await store.transact((tx) => {
+      const record = await store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'administer')
         const created: EnrollmentRecord = {
           id: tx.nextId('enrollments'),
           name: input.name ?? null,

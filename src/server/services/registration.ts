@@ -96,6 +96,11 @@ export function register(
   return context.store.transact(async (tx) => {
     if (caller.type === 'agent' && caller.agentId !== input.agentId)
       throw new RsmError('forbidden', `This token is not the one of agent ${input.agentId}`)
+    if (
+      caller.type === 'agent' &&
+      (await tx.get('hosts', caller.hostId))?.agent?.tokenHash !== caller.tokenHash
+    )
+      throw new RsmError('unauthenticated', 'This token is unknown or was revoked')
     const found = caller.type === 'enrollment' ? await tx.get('enrollments', caller.id) : undefined
     if (caller.type === 'enrollment' && !found)
       throw new RsmError(

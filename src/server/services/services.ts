@@ -13,11 +13,10 @@ import { createUsers } from './users.ts'
 export function createServices(context: Context): (caller: UserCaller, started?: NoteStarted) => Services {
   const hosts = createHosts(context)
   const clusters = createClusters(context)
-  const users = createUsers(context)
   return (caller, started) => ({
     hosts,
     clusters,
-    users,
+    users: createUsers(context, caller),
     scripts: createScripts(context, caller),
     tokens: createTokens(context, caller),
     enrollments: createEnrollments(context, caller),

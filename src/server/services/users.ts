@@ -1,11 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
 import type { User } from '../../core/protocol/http/users.ts'
 import type { UserService } from '../../core/services.ts'
+import type { UserCaller } from '../caller.ts'
 import type { UserRecord } from '../store/records.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {
   const { id, username, role, email, enabled, lastLoginAt, createdAt, updatedAt } = record
@@ -28,7 +30,7 @@ async function keepAnAdmin(store: Store, tx: Transaction, without: number): Prom
   throw new RsmError('conflict', 'This is the last enabled ADMIN; make another user ADMIN first')
 }
 
-export function createUsers(context: Context): UserService {
+export function createUsers(context: Context, caller: UserCaller): UserService {
   const { store, passwords, bus } = context
   const announce = (ended: number[]) => {
     for (const tokenId of ended) bus.publish('tokenEnded', tokenId, { tokenId })
@@ -55,7 +57,8 @@ export function createUsers(context: Context): UserService {
     async create(input) {
       const passwordHash = await passwords.hash(input.password)
       const at = context.time()
-      return store.transact((tx) => {
+      return store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'administer')
         const record: UserRecord = {
           id: tx.nextId('users'),
           username: input.username,
@@ -74,6 +77,7 @@ export function createUsers(context: Context): UserService {
     async update(id, patch) {
       const passwordHash = patch.password === undefined ? null : await passwords.hash(patch.password)
       const { user, ended } = await store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'administer')
         const current = await tx.get('users', id)
         if (!current) throw notFound('user', id)
         const next: UserRecord = {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import test from 'ava'
 import { operationsOfTheApp } from '../../helpers/operations.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
@@ -211,4 +213,74 @@ test('the tokens of a user whose role, password or being changes end at once', a
     await server.data(method, `/api/users/${id}`, body)
     t.is((await me()).status, 401, username)
   }
+})
+
+/** Sends the first byte of a body; resolves once the server has let the caller in and waits for the rest. */
+async function begin(server: TestServer, token: string, method: string, path: string, body: object) {
+  const text = JSON.stringify(body)
+  const asked = request(`${server.url}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      expect: '100-continue',
+    },
+  })
+  const answered = once(asked, 'response')
+  asked.flushHeaders()
+  await once(asked, 'continue')
+  asked.write(text.slice(0, 1))
+  return async function finish(): Promise<number> {
+    asked.end(text.slice(1))
+    const [response] = await answered
+    response.resume()
+    await once(response, 'end')
+    return response.statusCode
+  }
+}
+
+test('S01 a right that ends while the body is on its way is gone when the body is there', async (t) => {
+  const server = await startTestServer(t)
+  const user = async (username: string, role: string) => {
+    const password = 'long enough'
+    const { id } = await server.data('POST', '/api/users', { username, password, role })
+    return {
+      id,
+      token: (await server.data('POST', '/api/auth/login', { username, password })).token as string,
+    }
+  }
+  const admin = await user('leaving', 'ADMIN')
+  const operator = await user('demoted', 'OPERATOR')
+  const agent = await server.enrol('web1')
+  const spare = await server.enrol('web2')
+  const { token: personal } = await server.data('POST', '/api/tokens', { name: 'x' })
+  const backdoor = { username: 'backdoor', password: 'long enough', role: 'ADMIN' }
+  const task = { script: { content: 'true' }, target: { hostIds: [spare.hostId] }, queueSeconds: 0 }
+  const pending = {
+    'a user by a deleted ADMIN': await begin(server, admin.token, 'POST', '/api/users', backdoor),
+    'a user by a revoked token': await begin(server, personal, 'POST', '/api/users', backdoor),
+    'a faulty body by a deleted ADMIN': await begin(server, admin.token, 'POST', '/api/users', { no: 1 }),
+    'a task by a demoted OPERATOR': await begin(server, operator.token, 'POST', '/api/tasks', task),
+    'a removal by a demoted OPERATOR': await begin(
+      server,
+      operator.token,
+      'DELETE',
+      `/api/hosts/${spare.hostId}`,
+      { any: 1 },
+    ),
+    'a registration by a revoked agent': await begin(server, agent.token, 'POST', '/api/agent/register', {
+      agentId: agent.agentId,
+      hostname: 'web1',
+    }),
+  }
+  await server.data('DELETE', `/api/users/${admin.id}`)
+  await server.data('PATCH', `/api/users/${operator.id}`, { role: 'VIEWER' })
+  await server.data('DELETE', `/api/hosts/${agent.hostId}/agent`)
+  const [{ id: tokenId }] = (await server.data('GET', '/api/tokens')).content
+  await server.data('DELETE', `/api/tokens/${tokenId}`)
+  for (const [what, finish] of Object.entries(pending)) t.is(await finish(), 401, what)
+  t.is((await server.data('GET', '/api/users?search=backdoor')).totalElements, 0)
+  t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
+  t.is((await server.data('GET', '/api/hosts')).totalElements, 2)
 })

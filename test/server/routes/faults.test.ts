@@ -244,3 +244,74 @@ test('HEAD answers as GET without a body, and does not hang on a followed log', 
   t.is(answer.headers['content-type'], 'text/event-stream; charset=utf-8')
   t.is(answer.body, '')
 })
+
+const repeated = (text: string, times: number) => Array.from({ length: times }, () => text).join(',')
+const keys = (count: number) => Array.from({ length: count }, (_, n) => `"k${n}":1`).join(',')
+
+test('S10 a body with more keys, objects or elements than any call needs is a short 400', async (t) => {
+  const server = await startTestServer(t)
+  for (const [path, text] of [
+    ['/api/auth/login', `{${keys(170_000)}}`],
+    ['/api/auth/login', `{"\\u0061":1,${keys(100_000)}}`],
+    ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 1_000_001)}]}`],
+    ['/api/clusters', `{"name":"x","hostIds":[${repeated('{}', 30_000)}]}`],
+  ] as const) {
+    const answer = await server.api('POST', path, text)
+    t.is(answer.status, 400)
+    t.is(answer.body.message.slice(0, 100), 'The JSON holds more than 20000 keys or 120000 elements of lists')
+  }
+})
+
+test('S10 of many faults the answer lists 100, says 10, and tells how many there are', async (t) => {
+  const server = await startTestServer(t)
+  const long = 'k'.repeat(500)
+  for (const [path, text, total] of [
+    ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 100_000)}]}`, 100_000],
+    ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 101)}]}`, 101],
+    ['/api/auth/login', `{"username":"a","password":"b",${keys(19_000)}}`, 19_000],
+    ['/api/hosts', `{"hostname":"a","ip":"1.1.1.1","${long}":1,${keys(200)}}`, 201],
+  ] as const) {
+    const { status, body } = await server.api('POST', path, text)
+    t.is(status, 400)
+    t.is(body.errors?.length, 100)
+    t.is(body.errors?.at(-1)?.message, `and ${total - 99} more`)
+    t.true(body.message.endsWith(`; and ${total - 10} more`), body.message.slice(-100))
+    t.true(JSON.stringify(body).length < 20_000)
+  }
+  const hundred = await server.api('POST', '/api/clusters', { name: 'x', hostIds: Array(100).fill(0) })
+  t.is(hundred.body.errors?.at(-1)?.field, 'hostIds[99]')
+  const eleven = await server.api('POST', '/api/clusters', { name: 'x', hostIds: Array(11).fill(0) })
+  t.true(eleven.body.message.includes('hostIds[10]: '), eleven.body.message)
+})
+
+test('S10 many alternatives that all fail are told in one sentence, and soon', async (t) => {
+  const server = await startTestServer(t)
+  const { status, body } = await server.api(
+    'POST',
+    '/api/tasks',
+    `{"script":{"content":"true"},"target":{"hostIds":[1]},"batchSize":[${repeated('"x"', 100_000)}]}`,
+  )
+  t.is(status, 400)
+  t.deepEqual(body.errors, [{ field: 'batchSize', message: 'has none of the allowed forms' }])
+})
+
+test('a number beyond what a number holds is a 400, and no metric of the host', async (t) => {
+  const server = await startTestServer(t)
+  const { agentId, hostId, token } = await server.enrol('web1')
+  const metrics = {
+    agentId,
+    timestamp: new Date().toISOString(),
+    cpu: { usagePercent: 123, loadAvg1m: 0, loadAvg5m: 0, loadAvg15m: 0 },
+    memory: { totalMB: 1, usedMB: 1, availableMB: 1, usagePercent: 99 },
+    disk: [],
+    network: { rxBytesPerSec: 0, txBytesPerSec: 0, connections: 0 },
+  }
+  const text = JSON.stringify(metrics).replace('123', '1e999')
+  const auth = { authorization: `Bearer ${token}` }
+  const answer = await server.api('POST', '/api/agent/metrics', text, auth)
+  t.is(answer.status, 400)
+  t.deepEqual(named(answer), ['cpu.usagePercent'])
+  const beat = `{"agentId":"${agentId}","status":"HEALTHY","uptime":1e999}`
+  t.is((await server.api('POST', '/api/agent/heartbeat', beat, auth)).status, 400)
+  t.is((await server.data('GET', `/api/hosts/${hostId}`)).metrics ?? null, null)
+})
