@@ -160,8 +160,8 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
     const admit = guard(deps.store, deps.credentials, config)
     const isAlways = config.operation?.always === true
-    // What answers a POST of an agent is never kept by anyone (RFC 9111 §3).
-    const headers = isOfAgents(url) ? headersOf(url) : { ...headersOf(url), 'cache-control': 'no-store' }
+    // What answers a POST of an agent is never kept by anyone (RFC 9111 §3), and is JSON always.
+    const headers = { ...headersOf(url), ...(isOfAgents(url) ? ofJson : { 'cache-control': 'no-store' }) }
     return (request, reply, done) => {
       reply.header('x-request-id', request.id)
       reply.headers(headers)
@@ -207,6 +207,8 @@ const clientFaults: Record<string, [number, string]> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive'],
 }
+
+const ofJson = { 'content-type': 'application/json; charset=utf-8' } as const
 
 /** What agents ask: every few seconds, from every host. */
 const isOfAgents = (route: string) => route.startsWith('/api/agent/')

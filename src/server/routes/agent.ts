@@ -28,9 +28,9 @@ function ackText({ serverTime, configVersion, pendingTasks }: AgentAck): string 
   return `{"code":200,"message":"OK","data":${data}}`
 }
 
-/** Nothing is returned: Fastify waits for a handler that answers its reply as it does for a promise. */
+/** Its type is set where the request came in. Nothing is returned: Fastify waits for a handler that answers its reply as it does for a promise. */
 function acknowledge(reply: FastifyReply, ack: AgentAck): void {
-  void reply.type('application/json; charset=utf-8').send(ackText(ack))
+  void reply.send(ackText(ack))
 }
 
 export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): void {
