@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
+import { interpreterOptions } from '../core/script-form.ts'
 import type { Account } from './account.ts'
 
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -108,7 +109,8 @@ function environment(request: ExecuteScript, account: Account): Record<string, s
 
 /** The script by its path; for another user by a descriptor, as the agent's directory is closed to that user. */
 function command(request: ExecuteScript, directory: string, account: Account, workDir: string): string[] {
-  const interpreter = interpreters[request.scriptType]
+  const { scriptType, script } = request
+  const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
   if (account.uid === process.getuid?.()) return [...interpreter, join(directory, 'script')]
   const drop = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--no-new-privs', '--']
   return ['setpriv', ...drop, 'sh', '-c', enter, 'sh', workDir, ...interpreter, '/dev/fd/5']
