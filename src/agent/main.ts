@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
@@ -6,8 +7,9 @@ import { ownAccount } from './account.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
 import { openConnection } from './connection.ts'
 import { findContainment } from './containment.ts'
+import { Distrust } from './distrust.ts'
 import { agentVersion } from './facts.ts'
-import { newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
+import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
 import { installedTypes } from './launch.ts'
@@ -17,7 +19,7 @@ import { type Machine, thisMachine } from './machine.ts'
 import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
 import { Pulse } from './pulse.ts'
-import { register } from './registration.ts'
+import { enrolled, register } from './registration.ts'
 import { Runner } from './runner.ts'
 import { serverApi } from './server-api.ts'
 import { Uplink } from './uplink.ts'
@@ -106,6 +108,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const serverTime = new ServerTime(clock)
     let registration: Registration
     let verify: Verify
+    let linkId = ''
+    const distrust = new Distrust()
     const api = serverApi(connection, () => registration.token, serverTime)
 
     const known = await readIdentity(directory.path)
@@ -118,9 +122,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         },
       )
     const agentId = known?.agentId ?? options.agentId ?? newAgentId()
+    let identity: Identity = known ?? { agentId, registration: null }
+    const present = { linkId: () => linkId, serverNow: () => serverTime.now() }
     const trust = ({ serverKey, keyId }: Registration) => {
-      const { allowUnsigned } = options
-      verify = verifier({ agentId, serverKey, keyId, allowUnsigned, serverNow: () => serverTime.now() })
+      verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, ...present })
     }
     const registerAnew = async () => {
       if (options.enrollToken === undefined)
@@ -130,13 +135,15 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       const { hostname } = options
       const enrollToken =
         typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      identity = enrolled(identity, fresh, enrollToken)
+      registration = fresh
       trust(registration)
-      await writeIdentity(directory.path, { agentId, registration })
+      await writeIdentity(directory.path, identity)
       log('INFO', 'registered', { agentId, hostId: registration.hostId })
       return registration
     }
-    if (!known) await writeIdentity(directory.path, { agentId, registration: null })
+    if (!known) await writeIdentity(directory.path, identity)
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
@@ -157,7 +164,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       allowRunAs: options.allowRunAs,
       maxExecutions: options.maxExecutions,
       log,
-      verify: (type, payload) => verify(type, payload),
+      verify: distrust.noting((type, payload) => verify(type, payload), clock),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}
@@ -182,9 +189,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           send: (type, payload) => link.send(type, payload),
           hasRoom: () => link.hasRoom(),
         })
+        linkId = randomBytes(12).toString('base64url')
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
+          linkId,
           capabilities: {
             maxExecutions: options.maxExecutions,
             scriptTypes: installedTypes(),
@@ -193,6 +202,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           },
           tasks,
         })
+        for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
         if (options.onDemand) closeWhenIdle()
         pulse.retryNow()
@@ -241,7 +251,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         mayEnrol = false
         return registerAnew().then(
           () => true,
-          () => false,
+          (error: unknown) => {
+            log('ERROR', 'not registered anew', { error: String(error) })
+            return false
+          },
         )
       },
     })

@@ -31,6 +31,7 @@ const payloads: Record<MessageType, Shape> = {
     expiry: maybeText,
     signature: maybeText,
     keyId: maybeText,
+    linkId: maybeText,
   }),
   SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
   SCRIPT_COMPLETE: object({
@@ -52,6 +53,7 @@ const payloads: Record<MessageType, Shape> = {
   AGENT_HELLO: object({
     agentVersion: text({ maxLength: 256 }),
     storeId: id,
+    linkId: optional(id),
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
       scriptTypes: list(scriptType, 8),
@@ -70,6 +72,7 @@ const payloads: Record<MessageType, Shape> = {
     expiry: text(),
     signature: text(),
     keyId: text(),
+    linkId: maybeText,
   }),
   TERMINAL_OPENED: object({ sessionId: id }),
   TERMINAL_INPUT: object(data),

@@ -1,0 +1,53 @@
+import { longestSentence } from '../core/protocol/messages.ts'
+import type { Clock } from './clock.ts'
+import type { Verify } from './verify.ts'
+
+/** Refusals that are kept word by word; of more only the count. */
+const mostKept = 16
+
+interface Refused {
+  readonly sentence: string
+  /** Told over the present link. */
+  isTold: boolean
+}
+
+/**
+ * What this agent was asked to do without a good signature. Whoever asked has its answer; the true server hears of it
+ * over a later link, and one that signs well has heard (reliability S05).
+ */
+export class Distrust {
+  #refused: Refused[] = []
+  #more = 0
+
+  /** As `verify`, and notes what it says. */
+  noting(verify: Verify, clock: Clock): Verify {
+    return (type, payload) => {
+      const reason = verify(type, payload)
+      const id = 'taskId' in payload ? payload.taskId : payload.sessionId
+      if (reason === null) this.#trusted()
+      else this.#note(`${reason} (${type} ${id}, ${new Date(clock.now()).toISOString()})`)
+      return reason
+    }
+  }
+
+  #note(sentence: string): void {
+    if (this.#refused.length >= mostKept) this.#more += 1
+    else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isTold: false })
+  }
+
+  /** The sentences for a link that has just come up. */
+  tell(): string[] {
+    const sentences = this.#refused.map((refused) => {
+      refused.isTold = true
+      return refused.sentence
+    })
+    return this.#more > 0 ? [...sentences, `signature refused ${this.#more} times more`] : sentences
+  }
+
+  /** A signature over the present link was good: who signed it has heard what was told. */
+  #trusted(): void {
+    if (this.#refused.length === 0) return
+    this.#refused = this.#refused.filter(({ isTold }) => !isTold)
+    this.#more = 0
+  }
+}
