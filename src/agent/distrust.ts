@@ -1,5 +1,7 @@
+import { LineBudget } from '../core/line-budget.ts'
 import { longestSentence } from '../core/protocol/messages.ts'
 import type { Clock } from './clock.ts'
+import type { Log } from './log.ts'
 import type { Verify } from './verify.ts'
 
 /** Refusals that are kept word by word; of more only the count. */
@@ -18,19 +20,30 @@ interface Refused {
 export class Distrust {
   #refused: Refused[] = []
   #more = 0
+  readonly #lines = new LineBudget()
+  readonly #clock: Clock
+  readonly #log: Log
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+  }
 
   /** As `verify`, and notes what it says. */
-  noting(verify: Verify, clock: Clock): Verify {
+  noting(verify: Verify): Verify {
     return (type, payload) => {
       const reason = verify(type, payload)
       const id = 'taskId' in payload ? payload.taskId : payload.sessionId
       if (reason === null) this.#trusted()
-      else this.#note(`${reason} (${type} ${id}, ${new Date(clock.now()).toISOString()})`)
+      else this.#note(reason, `${type} ${id}`)
       return reason
     }
   }
 
-  #note(sentence: string): void {
+  #note(reason: string, what: string): void {
+    const leftOut = this.#lines.take('', this.#clock.monotonic())
+    if (leftOut !== null) this.#log('ERROR', 'refused what the server asked for', { what, reason, leftOut })
+    const sentence = `${reason} (${what}, ${new Date(this.#clock.now()).toISOString()})`
     if (this.#refused.length >= mostKept) this.#more += 1
     else this.#refused.push({ sentence: sentence.slice(0, longestSentence), isTold: false })
   }

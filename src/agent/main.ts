@@ -109,7 +109,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     let registration: Registration
     let verify: Verify
     let linkId = ''
-    const distrust = new Distrust()
+    const distrust = new Distrust(clock, log)
     const api = serverApi(connection, () => registration.token, serverTime)
 
     const known = await readIdentity(directory.path)
@@ -164,7 +164,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       allowRunAs: options.allowRunAs,
       maxExecutions: options.maxExecutions,
       log,
-      verify: distrust.noting((type, payload) => verify(type, payload), clock),
+      verify: distrust.noting((type, payload) => verify(type, payload)),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}

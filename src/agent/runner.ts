@@ -66,7 +66,7 @@ export class Runner {
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
   async execute(request: ExecuteScript): Promise<void> {
-    const { journal, log } = this.#options
+    const { journal } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
@@ -75,11 +75,8 @@ export class Runner {
     const known = record && knownEnd(record, this.#now())
     if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
-    if (distrust !== null) {
-      log('ERROR', 'refused an execution', { taskId, reason: distrust })
-      // Not journalled: else a forged message could keep the true one from running.
-      return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
-    }
+    // Not journalled: else a forged message could keep the true one from running.
+    if (distrust !== null) return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     if (this.#isDraining || this.#isStopped) return
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
