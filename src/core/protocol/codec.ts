@@ -12,6 +12,7 @@ const sentence = text({ maxLength: 4096 })
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: 10_000 })
+const limit = number({ integer: true, minimum: 1, maximum: most })
 const data = { sessionId: id, data: text() }
 
 /** What the payload of each type looks like. */
@@ -24,6 +25,9 @@ const payloads: Record<MessageType, Shape> = {
     workDir: maybeText,
     scriptType,
     runAs: maybeText,
+    limits: optional(
+      object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
+    ),
     maxOutputBytes: bytes,
     expiry: maybeText,
     signature: maybeText,
@@ -52,8 +56,13 @@ const payloads: Record<MessageType, Shape> = {
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
       scriptTypes: list(scriptType, 8),
-      containment: oneOf('cgroup', 'process-group'),
+      containment: oneOf('cgroup', 'pid-namespace', 'process-group'),
       terminal: truth,
+      runAs: optional(text({ maxLength: 256 })),
+      runsAsRoot: optional(truth),
+      sandbox: optional(oneOf('none', 'user', 'strict')),
+      // Names of limits that this server does not know are a newer agent's: no task here can ask for them.
+      limits: optional(list(text({ maxLength: 64 }), 64)),
     }),
     tasks: list(object({ taskId: id, state: oneOf('QUEUED', 'RUNNING', 'EXITED'), lastSequence }), 100_000),
   }),

@@ -64,7 +64,11 @@ export function createHub(deps: HubDependencies): Hub {
   }
 
   const events: SocketEvents = {
-    hello: (link) => engine.linked(link),
+    hello(link, { capabilities }) {
+      const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
+      presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment })
+      return engine.linked(link)
+    },
     async message(link, message) {
       switch (message.type) {
         case 'SCRIPT_OUTPUT':
@@ -112,6 +116,7 @@ export function createHub(deps: HubDependencies): Hub {
       presence.connected(identity.hostId, true)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       if (ofOurs) return
+      presence.greeted(identity.hostId, null)
       engine.linked(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
     })
   }
