@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { notEnforced } from '../core/limits.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
+import { interpreterOptions } from '../core/script-form.ts'
 import type { Account } from './account.ts'
 import { dropTo } from './privileges.ts'
 import type { RunnerOptions } from './runner-options.ts'
@@ -137,7 +138,8 @@ function environment(request: ExecuteScript, account: Account): Record<string, s
 
 /** The script by its path; by a descriptor where the agent's directory is closed to it. */
 function command(request: ExecuteScript, { directory, account, sandbox }: Start, workDir: string): string[] {
-  const interpreter = interpreters[request.scriptType]
+  const { scriptType, script } = request
+  const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
   const enclosed = sandbox.enclose(account, workDir, interpreter)
   if (enclosed) return enclosed
   if (account.uid === process.getuid?.()) return [...interpreter, join(directory, 'script')]

@@ -9,6 +9,9 @@ export const subprotocol = 'rsm.1'
 /** A larger frame closes the link with 1009. */
 export const maxFrameBytes = 1024 * 1024
 
+/** Characters of a sentence for people; a message with a longer one is malformed. */
+export const longestSentence = 4096
+
 interface Signed {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
   expiry: string

@@ -109,7 +109,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     ['application/json', 'application/merge-patch+json'],
-    { parseAs: 'string', bodyLimit },
+    { parseAs: 'buffer', bodyLimit },
     jsonParser(app.getDefaultJsonParser('error', 'error')),
   )
 

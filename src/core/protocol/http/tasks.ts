@@ -35,7 +35,10 @@ export type BatchSize = Static<typeof BatchSize>
 export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent])
 export type MaxFailures = Static<typeof MaxFailures>
 
-/** Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4). */
+/**
+ * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), and
+ * bounds bytes, as the system that starts the script does.
+ */
 export const Params = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
   Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }),
