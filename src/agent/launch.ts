@@ -26,11 +26,13 @@ const interpreters: Record<ScriptType, readonly string[]> = {
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
- * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring.
+ * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
+ * shell itself says of a death ("Killed") is no output of the script.
  */
 const wrapper = `trap : HUP INT QUIT TERM
 { echo 0 >&4; } 2>/dev/null
-"$@" 3>&- 4>&-
+exec 6>&2 2>/dev/null
+"$@" 2>&6 3>&- 4>&- 6>&-
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`

@@ -140,7 +140,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
-    const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
+    const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
     const containment = findContainment(journal.storeId)
     const own = ownAccount()
