@@ -158,6 +158,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       maxExecutions: options.maxExecutions,
       log,
       verify: (type, payload) => verify(type, payload),
+      hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}

@@ -20,6 +20,8 @@ export interface RunnerOptions {
   readonly allowRunAs: readonly string[]
   readonly maxExecutions: number
   readonly verify: Verify
+  /** Asks the server for its time; false when it does not answer. */
+  readonly hearServerTime: () => Promise<boolean>
   readonly log: Log
 }
 
