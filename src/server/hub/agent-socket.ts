@@ -34,6 +34,7 @@ export class AgentSocket implements AgentLink {
   /** Monotonic milliseconds of the last data frame in either direction or ping of the agent. */
   lastActivity: number
   #lastHeard: number
+  #pingedAt = Number.NEGATIVE_INFINITY
   #open = true
   #backlog = 0
   #nextId = 0
@@ -109,7 +110,10 @@ export class AgentSocket implements AgentLink {
   /** Called every few seconds: pings, and gives up a peer that does not answer. */
   tick(idleTimeout: number): void {
     const now = this.#clock.monotonic()
-    if (now - this.#lastHeard > deadAfter) this.#socket.terminate()
+    // A server that stood still itself asks again first: what came meanwhile is not read yet.
+    const isAsked = now - this.#pingedAt < 1.5 * pingInterval
+    this.#pingedAt = now
+    if (isAsked && now - this.#lastHeard > deadAfter) this.#socket.terminate()
     else if (now - this.lastActivity > idleTimeout) this.close(closeCodes.idle, 'idle')
     else if (this.#open) this.#socket.ping()
   }
