@@ -29,18 +29,17 @@ export class Distrust {
     this.#log = log
   }
 
-  /** As `verify`, and notes what it says. */
-  noting(verify: Verify): Verify {
+  /** As `verify`; a good signature tells that the server of this link has heard what was told over it. */
+  watching(verify: Verify): Verify {
     return (type, payload) => {
       const reason = verify(type, payload)
-      const id = 'taskId' in payload ? payload.taskId : payload.sessionId
       if (reason === null) this.#trusted()
-      else this.#note(reason, `${type} ${id}`)
       return reason
     }
   }
 
-  #note(reason: string, what: string): void {
+  /** Notes that nothing was done: `what` names the message, `reason` is as `Verify` says it. */
+  note(what: string, reason: string): void {
     const leftOut = this.#lines.take('', this.#clock.monotonic())
     if (leftOut !== null) this.#log('ERROR', 'refused what the server asked for', { what, reason, leftOut })
     const sentence = `${reason} (${what}, ${new Date(this.#clock.now()).toISOString()})`
@@ -57,7 +56,6 @@ export class Distrust {
     return this.#more > 0 ? [...sentences, `signature refused ${this.#more} times more`] : sentences
   }
 
-  /** A signature over the present link was good: who signed it has heard what was told. */
   #trusted(): void {
     if (this.#refused.length === 0) return
     this.#refused = this.#refused.filter(({ isTold }) => !isTold)

@@ -1,5 +1,6 @@
 import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
 import { longestSentence } from './messages.ts'
+import { splitOutput } from './output-frame.ts'
 import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
@@ -15,6 +16,7 @@ const longestId = 128
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: 10_000 })
+const limit = number({ integer: true, minimum: 1, maximum: most })
 const data = { sessionId: id, data: text() }
 
 /** What the payload of each type looks like. */
@@ -27,6 +29,9 @@ const payloads: Record<MessageType, Shape> = {
     workDir: maybeText,
     scriptType,
     runAs: maybeText,
+    limits: optional(
+      object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
+    ),
     maxOutputBytes: bytes,
     expiry: maybeText,
     signature: maybeText,
@@ -57,8 +62,13 @@ const payloads: Record<MessageType, Shape> = {
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
       scriptTypes: list(scriptType, 8),
-      containment: oneOf('cgroup', 'process-group'),
+      containment: oneOf('cgroup', 'pid-namespace', 'process-group'),
       terminal: truth,
+      runAs: optional(text({ maxLength: 256 })),
+      runsAsRoot: optional(truth),
+      sandbox: optional(oneOf('none', 'user', 'strict')),
+      // Names of limits that this server does not know are a newer agent's: no task here can ask for them.
+      limits: optional(list(text({ maxLength: 64 }), 64)),
     }),
     tasks: list(object({ taskId: id, state: oneOf('QUEUED', 'RUNNING', 'EXITED'), lastSequence }), 100_000),
   }),
@@ -155,6 +165,16 @@ function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault
 /** A frame that an agent sent, or what is wrong with it. */
 export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, fromAgent) as FromAgent | FrameFault
+}
+
+/** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
+export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
+  const split = splitOutput(frame)
+  const message = split && decodeFromAgent(split.head)
+  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || message.payload.data !== '')
+    return { message: decodeFromAgent(frame.toString('utf8')) }
+  const payload = { ...message.payload, data: split.data }
+  return { message: { ...message, payload }, json: split.json }
 }
 
 /** A frame that the server sent, or what is wrong with it. */

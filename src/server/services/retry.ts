@@ -8,7 +8,7 @@ import type { NewTask } from './start-task.ts'
 /** The options that a task ran with; secret params are not kept, so they come anew. */
 function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
   const { strategy, pauseSeconds, maxOutputBytes, params } = task
-  const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs } = task
+  const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs, limits } = task
   return {
     strategy,
     pauseSeconds,
@@ -20,6 +20,7 @@ function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
     ...(queueSeconds === null ? {} : { queueSeconds }),
     ...(workDir === null ? {} : { workDir }),
     ...(runAs === null ? {} : { runAs }),
+    ...(limits ? { limits } : {}),
     ...input,
   }
 }
