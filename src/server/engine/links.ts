@@ -39,7 +39,9 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
   async function lose(run: TaskRun, execution: ExecutionRecord, error: string): Promise<void> {
     const at = isoTime(state.clock.now())
     await state.change(run, [execution.position], (current) =>
-      current.status === 'RUNNING' ? { ...ended(current, 'LOST', at, error), outputComplete: false } : null,
+      current.status === 'RUNNING'
+        ? { ...ended(current, 'LOST', at, error), ...run.stored(current.position), outputComplete: false }
+        : null,
     )
   }
 

@@ -97,6 +97,12 @@ export class TaskRun {
     return live
   }
 
+  /** What is stored of an execution whose agent never said how much there was: its result must not claim less. */
+  stored(position: number): Pick<ExecutionRecord, 'stdoutBytes' | 'stderrBytes' | 'truncated'> {
+    const { stdoutBytes = 0, stderrBytes = 0, truncated = false } = this.#live.get(position) ?? {}
+    return { stdoutBytes, stderrBytes, truncated }
+  }
+
   /** Sets or clears (null) what is said of a host that has not ended; answers whether that is news. */
   note(position: number, text: string | null): boolean {
     if ((this.#notes.get(position) ?? null) === text) return false
