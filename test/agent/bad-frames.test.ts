@@ -32,6 +32,7 @@ const messages: Record<string, { good: object; fields: Record<string, Kind> }> =
       signature: 'optionalText',
       keyId: 'optionalText',
       linkId: 'optionalText',
+      limits: 'limits',
     },
   },
   SCRIPT_ACK: {

@@ -148,6 +148,7 @@ test('S05 a program with the address and the token of the server, but not its ke
     ],
     ['as another user', { ...caught, runAs: 'nobody' }, /^signature does not verify/],
     ['with another timeout', { ...caught, timeout: 0 }, /^signature does not verify/],
+    ['with a limit', { ...caught, limits: { memoryMB: 1 } }, /^signature does not verify/],
     ['elsewhere', { ...caught, workDir: '/' }, /^signature does not verify/],
     ['of another type', { ...caught, scriptType: 'PYTHON' }, /^signature does not verify/],
     ['with more output', { ...caught, maxOutputBytes: 1 }, /^signature does not verify/],

@@ -19,6 +19,7 @@ export const badValues = {
   exitCode: [...noNumber, -2, 256, 1.5, 2 ** 53, 1e308],
   stream: [...noText, '', 'stdin', 'STDOUT', '__proto__', 'constructor'],
   type: [...noText, '', 'RUBY', 'bash', '__proto__'],
+  limits: [null, true, [], 'x', 1, { memoryMB: 0 }, { processes: '1' }, { cpuPercent: 1.5 }],
   truth: [absent, null, 0, 1, '', 'true', [], {}],
   optionalText: [...never, 0, -1],
   signal: [true, [], {}, 9, 'x'.repeat(33)],
