@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
 import type { Account } from './account.ts'
@@ -124,6 +125,7 @@ function existing(directory: string): string {
 
 /** Writes the script and the empty spools; none of it is fsynced, as after a loss of power it is LOST anyway. */
 export function prepare(request: ExecuteScript, directory: string, account: Account): void {
+  faultPoint('agent.prepared.before')
   const isOther = account.uid !== process.getuid?.()
   for (const [name, mode] of [
     ['script', 0o700],
@@ -141,6 +143,7 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
     // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
     if (isOther) chownSync(path, account.uid, account.gid)
   }
+  faultPoint('agent.prepared.after')
 }
 
 interface Launched {
@@ -171,6 +174,7 @@ export async function launch(
     const processes = cgroup === null ? 'ignore' : opened(join(cgroup, 'cgroup.procs'), 'w')
     const isOther = account.uid !== process.getuid?.()
     const script = isOther ? [opened(join(directory, 'script'), 'r')] : []
+    faultPoint('agent.launch.before')
     const child = spawn('/bin/sh', ['-c', wrapper, 'rsm', ...command(request, directory, account, workDir)], {
       cwd: isOther ? '/' : workDir,
       env: environment(request, account),
