@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { faultPoint } from '#fault-point'
+import { LineBudget } from '../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
@@ -25,6 +26,7 @@ export interface Receiver {
 }
 
 export function createReceiver(state: EngineState): Receiver {
+  const foreign = new LineBudget()
   const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
     link.send('ERROR', { code, message, refId })
 
@@ -55,7 +57,9 @@ export function createReceiver(state: EngineState): Receiver {
 
   function notYours(link: AgentLink, frameId: string, taskId: string): void {
     const { agentId, hostId } = link
-    state.log.warn({ agentId, hostId, taskId }, "a frame for another host's task")
+    const leftOut = foreign.take(agentId, state.clock.monotonic())
+    if (leftOut !== null)
+      state.log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
     state.bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'task', id: taskId })
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }

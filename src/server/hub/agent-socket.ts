@@ -61,6 +61,9 @@ export class AgentSocket implements AgentLink {
     socket.on('ping', () => {
       this.lastActivity = clock.monotonic()
       this.#lastHeard = this.lastActivity
+      // Pongs go out by themselves: who pings and never reads would pile them up.
+      if (socket.bufferedAmount > sendBufferLimit)
+        this.close(closeCodes.overloaded, 'the agent does not read')
     })
     socket.on('pong', () => {
       this.#lastHeard = clock.monotonic()

@@ -1,7 +1,8 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
 import type { Outputs } from './outputs.ts'
-import { TaskLog, type TaskLogEvents } from './task-log.ts'
+import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
 
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
 const openReaders = 64
@@ -82,6 +83,13 @@ export function createFileOutputs(
       if (!log) return
       writing.delete(taskId)
       keepForReading(taskId, log)
+    },
+    async forget(taskId) {
+      const open = [writing.get(taskId), reading.get(taskId)]
+      writing.delete(taskId)
+      reading.delete(taskId)
+      for (const log of open) await (await log)?.close()
+      for (const name of logFiles) await rm(join(directory, taskId, name), { force: true })
     },
     async close() {
       const open = [...writing.values(), ...reading.values()]

@@ -35,12 +35,15 @@ export interface TaskLogEvents {
   fatal(error: unknown): void
 }
 
+/** Of one task, in its folder. */
+export const logFiles = ['output.log', 'output.idx'] as const
+
 /** Opens without creating, unless told to. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
   const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
-  const log = await open(join(directory, 'output.log'), flags, 0o600)
+  const log = await open(join(directory, logFiles[0]), flags, 0o600)
   try {
-    return [log, await open(join(directory, 'output.idx'), constants.O_RDWR | constants.O_CREAT, 0o600)]
+    return [log, await open(join(directory, logFiles[1]), constants.O_RDWR | constants.O_CREAT, 0o600)]
   } catch (error) {
     await log.close()
     throw error
