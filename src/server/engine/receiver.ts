@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
@@ -76,6 +77,7 @@ export function createReceiver(state: EngineState): Receiver {
     bytes: number,
   ): Promise<void> {
     try {
+      faultPoint('server.output.before')
       await state.outputs.append(run.task.id, {
         hostId: link.hostId,
         stream: output.stream,
@@ -84,6 +86,7 @@ export function createReceiver(state: EngineState): Receiver {
         data: output.data,
         json,
       })
+      faultPoint('server.output.after')
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
       acknowledge(link, run.task.id, live)
       live.early?.()
@@ -243,7 +246,9 @@ export function createReceiver(state: EngineState): Receiver {
         }
         return acknowledge(link, taskId, live)
       }
+      faultPoint('server.settled.before')
       const changed = await state.change(run, [execution.position], settle(complete, live))
+      faultPoint('server.settled.after')
       if (changed.length === 0) await late(link, complete, run)
       release()
     },
