@@ -1,9 +1,12 @@
 import type { Clock } from './clock.ts'
-import { endTree } from './containment.ts'
+import type { Containment } from './containment.ts'
 import type { ExecutionRecord, Started } from './execution-record.ts'
 import { readExit } from './launch.ts'
-import { isAlive, type Machine, type ProcessId, wrapperOf } from './machine.ts'
+import { isAlive, type Machine, type ProcessId } from './machine.ts'
+import { wrapperOf } from './processes.ts'
 import { type Outcome, outcome } from './run.ts'
+import { listed, toldOf, treeOf } from './survivors.ts'
+import { levelOf } from './tree.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
 const lookEvery = 50
@@ -16,26 +19,30 @@ export async function whatBecameOf(
   record: ExecutionRecord,
   started: Started,
   directory: string,
-  machine: Machine,
+  { machine, containment }: { machine: Machine; containment: Containment },
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
   // Without a pid the agent died in the instant after the spawn.
-  const root = isSameBoot ? (record.spawned ?? wrapperOf(record.taskId)) : null
+  const root = isSameBoot ? (record.spawned ?? (await wrapperOf(record.taskId))) : null
   if (root && isAlive(root)) return { root }
   const exit = readExit(directory)
-  if (exit === null && record.ending && isSameBoot)
-    await endTree({
-      taskId: record.taskId,
-      root,
-      cgroup: started.cgroup,
-      isBoxed: started.isBoxed === true,
-    })
+  const tree = treeOf(started, root)
+  // Without its wrapper nobody would learn how the rest ends.
+  const remnants = exit === null && isSameBoot ? await containment.end(tree) : []
   const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
-  if (exit !== null || record.ending) return { outcome: outcome(exit, record.ending, duration) }
-  const error = isSameBoot
+  if (exit !== null || record.ending)
+    return { outcome: outcome(exit, { tree, reason: record.ending, duration, remnants }) }
+  const gone = isSameBoot
     ? 'its processes were gone when the agent came back, and left no exit code'
     : 'the host was restarted while it ran'
-  return { outcome: { exitCode: 255, status: 'LOST', signal: null, error, duration } }
+  const error = [gone, toldOf(remnants)].filter((told) => told !== null).join('; ')
+  const survivors = listed(remnants)
+  return {
+    outcome: {
+      ...{ exitCode: 255, status: 'LOST', signal: null, error, duration },
+      ...{ containment: levelOf(tree), survivors },
+    },
+  }
 }
 
 /** Settles when the process has ended; never, once `isStopped` says so. It is no child of ours: it has to be watched. */
