@@ -19,6 +19,7 @@ import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
 import { treeOf } from './survivors.ts'
 import { removeCgroup } from './tree.ts'
+import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
 
@@ -71,7 +72,7 @@ export class Runner {
   }
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
-  async execute(request: ExecuteScript): Promise<void> {
+  async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
     const { journal, log } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
@@ -82,6 +83,10 @@ export class Runner {
     if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
     if (distrust !== null) {
+      // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
+      // that could have changed meanwhile is looked at again (reliability F13).
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
+        return this.execute(request, true)
       log('ERROR', 'refused an execution', { taskId, reason: distrust })
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
@@ -113,14 +118,14 @@ export class Runner {
       if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
+      this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
   /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#note({ e: 'acknowledged', taskId, at: this.#options.clock.now() })
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     execution.close()
     const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
