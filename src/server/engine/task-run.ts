@@ -138,6 +138,8 @@ export function resultOf(execution: ExecutionRecord): TaskResult {
     truncated,
     outputComplete,
     error,
+    containment: execution.containment ?? null,
+    survivors: execution.survivors ?? [],
     lateResult,
   }
 }
