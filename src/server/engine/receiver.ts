@@ -238,8 +238,9 @@ export function createReceiver(state: EngineState): Receiver {
       const live = run.live(execution.position, state.clock.monotonic())
       live.lastWord = state.clock.monotonic()
       await live.appended
-      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence) {
-        const { lastSequence } = complete
+      const { lastSequence = -1 } = complete
+      // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
+      if (link.hello && lastSequence > live.storedSequence && !isFinal(execution.status)) {
         live.early = () => {
           if (live.storedSequence < lastSequence) return
           live.early = null
