@@ -52,6 +52,17 @@ const payloads: Record<MessageType, Shape> = {
     stdoutBytes: optional(bytes),
     stderrBytes: optional(bytes),
     truncated: optional(truth),
+    // A level that this server does not know is a newer agent's, and no reason to lose an end.
+    containment: optional(nullable(text({ maxLength: 64 }))),
+    survivors: optional(
+      list(
+        object({
+          pid: number({ integer: true, minimum: 1, maximum: most }),
+          command: text({ maxLength: 64 }),
+        }),
+        20,
+      ),
+    ),
   }),
   SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
   CANCEL_SCRIPT: object({ taskId: id }),

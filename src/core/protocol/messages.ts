@@ -1,7 +1,7 @@
 import type { LimitName } from '../limits.ts'
 import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { ScriptType } from './http/scripts.ts'
-import type { Limits, ResultStatus, Stream } from './http/tasks.ts'
+import type { Limits, ResultStatus, Stream, Survivor } from './http/tasks.ts'
 
 /** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'
@@ -62,6 +62,10 @@ export interface ScriptComplete {
   stdoutBytes?: number
   stderrBytes?: number
   truncated?: boolean
+  /** What held its tree together; null where it was never started, or a newer agent names what is not known here. */
+  containment?: Containment | null
+  /** What was ended and lives on, at most 20. */
+  survivors?: Survivor[]
 }
 
 /** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */

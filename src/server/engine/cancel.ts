@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
@@ -40,7 +41,9 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
   // One step: were the request durable and not the rest, hosts would still start after a crash.
+  faultPoint('server.cancelled.before')
   const changed = await state.change(run, run.executions.keys(), decide, note)
+  faultPoint('server.cancelled.after')
   run.task = { ...run.task, cancelRequestedAt: run.task.cancelRequestedAt ?? at }
   sendCancels(state, changed)
   return run

@@ -155,6 +155,8 @@ export function resultOf(execution: ExecutionRecord): TaskResult {
     truncated,
     outputComplete,
     error,
+    containment: execution.containment ?? null,
+    survivors: execution.survivors ?? [],
     lateResult,
   }
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import { syncDirectory } from '../../disk/durable.ts'
 import {
   encodeRecord,
@@ -186,6 +187,7 @@ export class TaskLog {
         batch.flatMap(({ line }) => line),
         this.#size,
       )
+      faultPoint('server.output.written')
       await writeAll(this.#index, records, this.#records * recordBytes)
     } catch (error) {
       // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
