@@ -225,7 +225,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       log,
       opened() {
         const tasks = uplink.begin({
-          send: (type, payload) => link.send(type, payload),
+          sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
+          sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
         })
         linkId = randomBytes(12).toString('base64url')
