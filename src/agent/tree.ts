@@ -47,6 +47,7 @@ const firstPause = 10
 const longestPause = 40
 /** A look at all processes takes at most one part in so many of the time. */
 const lookShare = 4
+const longestRest = 500
 const signalsAtOnce = 500
 /** Milliseconds after which the rest of the agent has its turn. */
 const longestTurn = 5
@@ -97,6 +98,13 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
+/** `target`: a process, or a group by its negative number. */
+function ask(target: number): void {
+  signal(target, 'SIGTERM')
+  // A stopped process gets TERM only once it goes on.
+  signal(target, 'SIGCONT')
+}
+
 /** Ends one tree of processes, in steps that leave the agent its time for others. */
 class Ending {
   readonly #tree: Tree
@@ -122,22 +130,26 @@ class Ending {
     for (const { pid, startTime } of members) this.#known.set(pid, { pid, startTime })
     this.#waiting = members
     const ended = performance.now()
-    this.#rest = ended + (ended - began) * (lookShare - 1)
+    this.#rest = ended + Math.min((ended - began) * (lookShare - 1), longestRest)
     return { all, members }
   }
 
-  /** TERM, once, to those that are there: what a script starts in order to clean up is left to do so. */
+  /**
+   * TERM, once, to those that are there: what a script starts in order to clean up is left to do so. To whole groups where
+   * that is possible, as it reaches what is just being forked.
+   */
   async ask(): Promise<void> {
     const { cgroup, isBoxed } = this.#tree
-    const { members } = await this.#look()
-    const pids = new Set(members.map(({ pid }) => pid))
+    const { all, members } = await this.#look()
+    const groups = new Set(isBoxed ? [] : groupsWithin(all, members))
+    for (const group of groups) ask(-group)
+    const pids = new Set(members.filter(({ group }) => !groups.has(group)).map(({ pid }) => pid))
     if (cgroup !== null) for (const pid of cgroupPids(cgroup)) pids.add(pid)
     let sent = 0
     for (const pid of pids) {
-      if (isBoxed && readStat(pid)?.command === 'bwrap') continue
-      signal(pid, 'SIGTERM')
-      // A stopped process gets TERM only once it goes on.
-      signal(pid, 'SIGCONT')
+      const stat = readStat(pid)
+      if (stat === null || groups.has(stat.group) || (isBoxed && stat.command === 'bwrap')) continue
+      ask(pid)
       sent += 1
       if (sent % signalsAtOnce === 0) await breathe()
     }

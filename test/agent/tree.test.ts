@@ -76,8 +76,8 @@ test('F14 those who obey TERM are not waited for any longer', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_TASK_ID: taskId })
   await once(child.stdout ?? child, 'data')
   const began = performance.now()
-  t.deepEqual(await endTree(treeOf(taskId, child), new ProcessTable(), { grace: 60_000, patience: 1 }), [])
-  t.true(performance.now() - began < 30_000)
+  t.deepEqual(await endTree(treeOf(taskId, child), new ProcessTable(), { grace: 90_000, patience: 1 }), [])
+  t.true(performance.now() - began < 80_000)
 })
 
 test('F14 what a script starts in order to clean up after TERM is left to do so', async (t) => {
