@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Clock } from './clock.ts'
 import type { Containment } from './containment.ts'
 import type { ExecutionRecord, Started } from './execution-record.ts'
@@ -22,13 +24,17 @@ export async function whatBecameOf(
   { machine, containment }: { machine: Machine; containment: Containment },
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
-  // Without a pid the agent died in the instant after the spawn.
-  const root = isSameBoot ? (record.spawned ?? (await wrapperOf(record.taskId))) : null
-  if (root && isAlive(root)) return { root }
-  const exit = readExit(directory)
+  const left = readExit(directory)
+  // Without a pid the agent died in the instant after the spawn. Where the wrapper has left its word, none is looked for:
+  // what carries the execution's name then is something that the script left behind.
+  const root = isSameBoot ? (record.spawned ?? (left === null ? await wrapperOf(record.taskId) : null)) : null
+  if (root && isAlive(root) && !(left !== null && record.ending)) return { root }
   const tree = treeOf(started, root)
-  // Without its wrapper nobody would learn how the rest ends.
-  const remnants = exit === null && isSameBoot ? await containment.end(tree) : []
+  // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
+  // nobody would learn how the rest ends.
+  const isToEnd = isSameBoot && (left === null || record.ending !== undefined)
+  const remnants = isToEnd ? await containment.end(tree) : []
+  const exit = left ?? readExit(directory)
   const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
   if (exit !== null || record.ending)
     return { outcome: outcome(exit, { tree, reason: record.ending, duration, remnants }) }
@@ -47,6 +53,28 @@ export async function whatBecameOf(
       survivors: listed(remnants),
     },
   }
+}
+
+/**
+ * Whether an execution that the journal calls started was never handed to the system: the agent died in between. Its exit
+ * file is opened before the spawn, so a prepared directory without one proves it, as long as the machine has not been
+ * restarted: such a one may still have its one start.
+ */
+export function neverBegan(
+  record: ExecutionRecord,
+  started: Started,
+  directory: string,
+  machine: Machine,
+): boolean {
+  const isThere = (name: string) => existsSync(join(directory, name))
+  return (
+    machine.bootId() === started.bootId &&
+    !record.spawned &&
+    !record.ending &&
+    isThere('script') &&
+    isThere('stderr') &&
+    !isThere('exit')
+  )
 }
 
 /** Settles when the process has ended; never, once `isStopped` says so. It is no child of ours: it has to be watched. */

@@ -73,7 +73,7 @@ export class Runner {
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
   async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
-    const { journal, log } = this.#options
+    const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
@@ -87,7 +87,7 @@ export class Runner {
       // that could have changed meanwhile is looked at again (reliability F13).
       if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
         return this.execute(request, true)
-      log('ERROR', 'refused an execution', { taskId, reason: distrust })
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }

@@ -18,6 +18,8 @@ interface Signed {
   /** Ed25519 over type, agentId and every other field of the payload; base64. */
   signature: string
   keyId: string
+  /** Of the HELLO of the link that it is sent over, where that has one: over any other link it is a replay. */
+  linkId?: string
 }
 
 /** `timeout` in seconds, 0 = none. Fields after `workDir` are ours, a seed-only agent ignores them. */
@@ -80,6 +82,8 @@ export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
 export interface AgentHello {
   agentVersion: string
   storeId: string
+  /** Made anew for each link; the server signs it with whatever it sends over this one. */
+  linkId?: string
   capabilities: {
     maxExecutions: number
     scriptTypes: ScriptType[]

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
@@ -77,6 +78,7 @@ export function createReceiver(state: EngineState): Receiver {
     bytes: number,
   ): Promise<void> {
     try {
+      faultPoint('server.output.before')
       await state.outputs.append(run.task.id, {
         hostId: link.hostId,
         stream: output.stream,
@@ -85,6 +87,7 @@ export function createReceiver(state: EngineState): Receiver {
         data: output.data,
         json,
       })
+      faultPoint('server.output.after')
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
       acknowledge(link, run.task.id, live)
       live.early?.()
@@ -235,8 +238,9 @@ export function createReceiver(state: EngineState): Receiver {
       const live = run.live(execution.position, state.clock.monotonic())
       live.lastWord = state.clock.monotonic()
       await live.appended
-      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence) {
-        const { lastSequence } = complete
+      const { lastSequence = -1 } = complete
+      // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
+      if (link.hello && lastSequence > live.storedSequence && !isFinal(execution.status)) {
         live.early = () => {
           if (live.storedSequence < lastSequence) return
           live.early = null
@@ -246,7 +250,9 @@ export function createReceiver(state: EngineState): Receiver {
         }
         return acknowledge(link, taskId, live)
       }
+      faultPoint('server.settled.before')
       const changed = await state.change(run, [execution.position], settle(complete, live))
+      faultPoint('server.settled.after')
       if (changed.length === 0) await late(link, complete, run)
       release()
     },
