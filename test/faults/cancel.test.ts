@@ -9,7 +9,8 @@ import { countStart, startPair, startsIn } from '../helpers/linked-pair.ts'
 import { finished, running, startTask } from '../helpers/tasks.ts'
 
 test('F14 a cancel while the agent is down and the server restarts is delivered when the agent is back', async (t) => {
-  const { server, hostId, traces, agent, startAgent } = await startPair(t)
+  const pair = await startPair(t)
+  const { server, hostId, traces, agent } = pair
   const gate = join(traces, 'up')
   const content = `${countStart(traces)}; touch ${gate}; sleep 600`
   const taskId = await startTask(server, [hostId], { script: { content } })
@@ -18,7 +19,7 @@ test('F14 a cancel while the agent is down and the server restarts is delivered 
   await kill(agent, 'SIGKILL')
   await server.data('POST', `/api/tasks/${taskId}/cancel`)
   await server.restart()
-  await startAgent()
+  await pair.startAgent()
   const ended = await finished(server, taskId)
   t.is(ended.status, 'CANCELLED')
   t.like(ended.results[0], {
@@ -33,7 +34,8 @@ test('F14 a cancel while the agent is down and the server restarts is delivered 
 })
 
 test('F14 a script that ended by itself before the cancel reached its agent keeps its true result', async (t) => {
-  const { server, hostId, traces, agent, startAgent } = await startPair(t)
+  const pair = await startPair(t)
+  const { server, hostId, traces, agent } = pair
   const gate = join(traces, 'go')
   const done = join(traces, 'done')
   const content = `${countStart(traces)}; while ! [ -e ${gate} ]; do sleep 0.05; done; touch ${done}; exit 7`
@@ -45,7 +47,7 @@ test('F14 a script that ended by itself before the cancel reached its agent keep
   await writeFile(gate, '')
   while (!existsSync(done)) await delay(20)
   await delay(1000)
-  await startAgent()
+  await pair.startAgent()
   const ended = await finished(server, taskId)
   t.is(ended.status, 'CANCELLED')
   t.like(ended.results[0], { status: 'FAILED', exitCode: 7 })
