@@ -19,7 +19,13 @@ function started(t: ExecutionContext, argv: string[], env: Record<string, string
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  t.teardown(() => child.kill('SIGKILL'))
+  t.teardown(() => {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    } catch {
+      // The whole group has ended.
+    }
+  })
   return child
 }
 
