@@ -42,11 +42,15 @@ export async function whatBecameOf(
     ? 'its processes were gone when the agent came back, and left no exit code'
     : 'the host was restarted while it ran'
   const error = [gone, toldOf(remnants)].filter((told) => told !== null).join('; ')
-  const survivors = listed(remnants)
   return {
     outcome: {
-      ...{ exitCode: 255, status: 'LOST', signal: null, error, duration },
-      ...{ containment: levelOf(tree), survivors },
+      exitCode: 255,
+      status: 'LOST',
+      signal: null,
+      error,
+      duration,
+      containment: levelOf(tree),
+      survivors: listed(remnants),
     },
   }
 }
