@@ -12,6 +12,7 @@ const program = fileURLToPath(new URL('../fixtures/server-process.js', import.me
 
 /** A server in a process of its own: `kill` is kill -9, `start` takes up the same directory and port. */
 export interface ServerProcess extends TestServer {
+  readonly pid: number | undefined
   kill(): Promise<void>
   start(): Promise<void>
   /** Resident memory in MB. */
@@ -33,6 +34,9 @@ export async function startServerProcess(t: ExecutionContext): Promise<ServerPro
     dataDir,
     token: '',
     ...restCaller(() => server),
+    get pid() {
+      return child?.pid
+    },
     async start() {
       const port = server.url ? new URL(server.url).port : '0'
       const started = spawn(process.execPath, [program, dataDir, port], {
