@@ -1,57 +1,45 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentHello } from '../core/protocol/messages.ts'
-import { isAlive, type ProcessId, processesOf } from './machine.ts'
-
-/** Between TERM and KILL, milliseconds (contract §4). */
-export const gracePeriod = 5_000
-const lookEvery = 40
-/** How long KILL may take to be obeyed: a process in uninterruptible sleep does not hold up the result for ever. */
-const killPatience = 5_000
+import { cgroupHome } from './cgroup.ts'
+import { ProcessTable } from './processes.ts'
+import { type EndingTimes, endTree, levelOf, type Remnant, removeCgroup, type Tree } from './tree.ts'
 
 /** How trees of processes are held together on this machine. */
 export interface Containment {
   readonly level: AgentHello['capabilities']['containment']
   /** The cgroup of an execution, created; null where there are none. */
   create(taskId: string): string | null
+  /** Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. Rejects where /proc can't be read. */
+  end(tree: Tree): Promise<Remnant[]>
   /** Removes what has become empty since, but those of the executions named. */
   sweep(running: ReadonlySet<string>): void
-}
-
-function cgroupMount(): string | null {
-  for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) {
-    const [before = '', after = ''] = line.split(' - ')
-    if (after.startsWith('cgroup2 ')) return before.split(' ')[4] ?? null
-  }
-  return null
-}
-
-function ownCgroup(): string {
-  const line = readFileSync('/proc/self/cgroup', 'utf8')
-    .split('\n')
-    .find((entry) => entry.startsWith('0::'))
-  return line?.slice(3) ?? '/'
 }
 
 /**
  * Tries it out: a cgroup counts only if one can be made here and has `cgroup.kill` (Linux 5.14). Names begin with the
  * journal's id, so that agents on one machine never sweep away each other's.
  */
-export function findContainment(storeId: string): Containment {
-  const none: Containment = { level: 'process-group', create: () => null, sweep: () => {} }
+export function findContainment(storeId: string, isBoxed = false, times?: EndingTimes): Containment {
+  const table = new ProcessTable()
+  const end = (tree: Tree) => endTree(tree, table, times)
+  const level = levelOf({ cgroup: null, isBoxed })
+  const none: Containment = { level, create: () => null, end, sweep: () => {} }
   try {
-    const mount = cgroupMount()
-    if (mount === null) return none
-    const parent = join(mount, ownCgroup())
+    const parent = cgroupHome(null)
+    if (parent === null) return none
     const prefix = join(parent, `rsm-${storeId}`)
     const probe = `${prefix}-probe-${process.pid}`
     mkdirSync(probe)
-    const canKill = existsSync(join(probe, 'cgroup.kill'))
+    // Below a group of threads none of a whole process can be (cgroups(7), "thread mode").
+    const canKill =
+      existsSync(join(probe, 'cgroup.kill')) &&
+      readFileSync(join(probe, 'cgroup.type'), 'utf8').trim() === 'domain'
     rmdirSync(probe)
     if (!canKill) return none
     return {
       level: 'cgroup',
+      end,
       create(taskId) {
         const path = `${prefix}-${taskId}`
         try {
@@ -70,82 +58,5 @@ export function findContainment(storeId: string): Containment {
     }
   } catch {
     return none
-  }
-}
-
-/** One execution's processes: where they are held, and what they are known by. */
-export interface Tree {
-  readonly taskId: string
-  readonly root: ProcessId | null
-  readonly cgroup: string | null
-}
-
-/** A cgroup and those that scripts made inside it, deepest first. */
-function withChildren(path: string): string[] {
-  const below = readdirSync(path, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .flatMap((entry) => withChildren(join(path, entry.name)))
-  return [...below, path]
-}
-
-function cgroupPids(path: string | null): number[] {
-  if (path === null || !existsSync(path)) return []
-  return withChildren(path).flatMap((group) =>
-    readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number),
-  )
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch {
-    // It ended by itself in this very moment, which is what was wanted.
-  }
-}
-
-function remaining(tree: Tree, known: Map<number, ProcessId>): number[] {
-  // Kept across looks: a child whose parent has ended is no descendant any more.
-  for (const found of processesOf(tree.taskId, tree.root?.pid ?? null)) known.set(found.pid, found)
-  const pids = new Set(cgroupPids(tree.cgroup))
-  for (const found of known.values()) if (isAlive(found)) pids.add(found.pid)
-  return [...pids]
-}
-
-function kill(tree: Tree, pids: number[]): void {
-  if (tree.cgroup !== null && existsSync(tree.cgroup)) writeFileSync(join(tree.cgroup, 'cgroup.kill'), '1')
-  for (const pid of pids) signal(pid, 'SIGKILL')
-}
-
-/** Ends a whole tree: TERM, 5 s, KILL (contract §4). False when something outlived even that. */
-export async function endTree(tree: Tree): Promise<boolean> {
-  const known = new Map<number, ProcessId>()
-  const began = performance.now()
-  for (const pid of remaining(tree, known)) {
-    signal(pid, 'SIGTERM')
-    // A stopped process gets TERM only once it goes on.
-    signal(pid, 'SIGCONT')
-  }
-  while (performance.now() - began < gracePeriod) {
-    if (remaining(tree, known).length === 0) return true
-    await delay(lookEvery)
-  }
-  const killed = performance.now()
-  while (performance.now() - killed < killPatience) {
-    const pids = remaining(tree, known)
-    if (pids.length === 0) return true
-    kill(tree, pids)
-    await delay(lookEvery)
-  }
-  return false
-}
-
-/** Removes an empty cgroup; false while something that the script left behind still lives in it. */
-export function removeCgroup(path: string): boolean {
-  if (!existsSync(path)) return true
-  try {
-    for (const group of withChildren(path)) rmdirSync(group)
-    return true
-  } catch {
-    return false
   }
 }

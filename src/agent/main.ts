@@ -1,24 +1,32 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import { limitWords, notEnforced } from '../core/limits.ts'
+import type { SandboxMode } from '../core/protocol/http/hosts.ts'
+import type { Limits } from '../core/protocol/http/tasks.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import { ownAccount } from './account.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
 import { openConnection } from './connection.ts'
 import { findContainment } from './containment.ts'
+import { Distrust } from './distrust.ts'
 import { agentVersion } from './facts.ts'
-import { newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
+import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
 import { installedTypes } from './launch.ts'
+import { findLimiter } from './limits.ts'
 import { Link } from './link.ts'
 import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
+import { checkDrop, namedAccount } from './privileges.ts'
 import { Pulse } from './pulse.ts'
-import { register } from './registration.ts'
+import { enrolled, register } from './registration.ts'
 import { Runner } from './runner.ts'
+import { openSandbox } from './sandbox.ts'
 import { serverApi } from './server-api.ts'
 import { Uplink } from './uplink.ts'
 import { type Verify, verifier } from './verify.ts'
@@ -44,6 +52,11 @@ export interface AgentOptions {
   runAs?: string | undefined
   /** Users that a task may ask for. */
   allowRunAs: string[]
+  sandbox?: SandboxMode | undefined
+  /** Whether scripts in a strict sandbox reach the network. */
+  sandboxNetwork?: boolean | undefined
+  /** What no execution may exceed. */
+  limits?: Limits | undefined
   /** More wait their turn. */
   maxExecutions: number
   /** Links only while there is something to do, as the seed has it. */
@@ -101,11 +114,30 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 
   async function run(): Promise<RunningAgent> {
+    // First of all, as a host that can't run scripts as it was told to has nothing to register for.
+    const own = ownAccount()
+    const account = options.runAs === undefined ? own : await namedAccount(options.runAs, own)
+    if (own.uid === 0 && (account.uid !== 0 || options.allowRunAs.length > 0)) await checkDrop(account)
+    const sandbox = await openSandbox(
+      {
+        mode: options.sandbox ?? 'none',
+        network: options.sandboxNetwork === true,
+        dataDir: directory.path,
+        own,
+      },
+      account,
+    )
+    if (account.uid === 0 && sandbox.mode === 'none')
+      log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
+        hint: '--run-as USER, or --sandbox strict',
+      })
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
     let registration: Registration
     let verify: Verify
+    let linkId = ''
+    const distrust = new Distrust(clock, log)
     const api = serverApi(connection, () => registration.token, serverTime)
 
     const known = await readIdentity(directory.path)
@@ -118,9 +150,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         },
       )
     const agentId = known?.agentId ?? options.agentId ?? newAgentId()
+    let identity: Identity = known ?? { agentId, registration: null }
+    const present = { linkId: () => linkId, serverNow: () => serverTime.now() }
     const trust = ({ serverKey, keyId }: Registration) => {
-      const { allowUnsigned } = options
-      verify = verifier({ agentId, serverKey, keyId, allowUnsigned, serverNow: () => serverTime.now() })
+      verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, ...present })
     }
     const registerAnew = async () => {
       if (options.enrollToken === undefined)
@@ -130,20 +163,28 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       const { hostname } = options
       const enrollToken =
         typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      identity = enrolled(identity, fresh, enrollToken)
+      registration = fresh
       trust(registration)
-      await writeIdentity(directory.path, { agentId, registration })
+      await writeIdentity(directory.path, identity)
       log('INFO', 'registered', { agentId, hostId: registration.hostId })
       return registration
     }
-    if (!known) await writeIdentity(directory.path, { agentId, registration: null })
+    if (!known) await writeIdentity(directory.path, identity)
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
-    const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
+    const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
-    const containment = findContainment(journal.storeId)
-    const own = ownAccount()
+    const containment = findContainment(journal.storeId, sandbox.mode === 'strict')
+    const limiter = findLimiter(journal.storeId, containment.level === 'cgroup')
+    const ceiling = options.limits ?? {}
+    const [missing] = notEnforced(ceiling, limiter.enforced)
+    if (missing !== undefined)
+      throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
+        hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
+      })
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
     const runner = new Runner({
@@ -153,11 +194,16 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       machine: options.machine ?? thisMachine,
       containment,
       own,
-      runAs: options.runAs ?? own.name,
+      runAs: account.name,
       allowRunAs: options.allowRunAs,
+      sandbox,
+      limiter,
+      ceiling,
       maxExecutions: options.maxExecutions,
       log,
-      verify: (type, payload) => verify(type, payload),
+      verify: distrust.watching((type, payload) => verify(type, payload)),
+      distrusted: (what, reason) => distrust.note(what, reason),
+      hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}
@@ -183,17 +229,24 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
         })
+        linkId = randomBytes(12).toString('base64url')
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
+          linkId,
           capabilities: {
             maxExecutions: options.maxExecutions,
             scriptTypes: installedTypes(),
             containment: containment.level,
             terminal: false,
+            runAs: account.name,
+            runsAsRoot: account.uid === 0,
+            sandbox: sandbox.mode,
+            limits: [...limiter.enforced],
           },
           tasks,
         })
+        for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
         if (options.onDemand) closeWhenIdle()
         pulse.retryNow()
@@ -242,7 +295,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         mayEnrol = false
         return registerAnew().then(
           () => true,
-          () => false,
+          (error: unknown) => {
+            log('ERROR', 'not registered anew', { error: String(error) })
+            return false
+          },
         )
       },
     })

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import type { Stream } from '../core/protocol/http/tasks.ts'
 import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
 import { headOf, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
@@ -153,7 +154,9 @@ export class Output {
   }
 
   #append(entry: ChunkEntry & { kind: Stream }): void {
+    faultPoint('agent.chunk.before')
     this.#index.append(entry)
+    faultPoint('agent.chunk.after')
     const spool = this.#spool(entry.kind)
     spool.cut = entry.offset + entry.length
     remember(spool)
@@ -175,6 +178,7 @@ export class Output {
     )
     const leftOut = aligned.reduce((sum, [spool, start]) => sum + start - spool.cut + spool.dropped, 0)
     this.#index.append({ kind: 'marker', offset: leftOut, length: keepOut < restOut ? 0 : 1 })
+    faultPoint('agent.marker.after')
     for (const [spool, start] of aligned) {
       const end = size(spool)
       for (let offset = start; offset < end; ) {

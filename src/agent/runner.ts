@@ -1,20 +1,25 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
-import { removeCgroup } from './containment.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
-import { launch, prepare, refusal } from './launch.ts'
+import { launch, ownProcesses, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
+import { limitReached } from './limits.ts'
 import { type ProcessId, startTimeOf } from './machine.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
+import { treeOf } from './survivors.ts'
+import { removeCgroup } from './tree.ts'
+import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
 
@@ -60,13 +65,15 @@ export class Runner {
     }
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
-    this.#options.containment.sweep(new Set(this.executions.keys()))
+    const known = new Set(this.executions.keys())
+    this.#options.containment.sweep(known)
+    this.#options.limiter.sweep(known)
     this.#startNext()
   }
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
-  async execute(request: ExecuteScript): Promise<void> {
-    const { journal, log } = this.#options
+  async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
+    const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
@@ -76,7 +83,11 @@ export class Runner {
     if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
     if (distrust !== null) {
-      log('ERROR', 'refused an execution', { taskId, reason: distrust })
+      // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
+      // that could have changed meanwhile is looked at again (reliability F13).
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
+        return this.execute(request, true)
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
@@ -86,7 +97,7 @@ export class Runner {
     try {
       if (record?.cancelledAt)
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      const refused = refusal(request, this.#options.runAs, this.#options.allowRunAs)
+      const refused = refusal(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
@@ -107,14 +118,14 @@ export class Runner {
       if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
+      this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
   /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#note({ e: 'acknowledged', taskId, at: this.#options.clock.now() })
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     execution.close()
     const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
@@ -158,14 +169,22 @@ export class Runner {
   }
 
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock, machine, own } = this.#options
+    const { journal, clock, machine, own, sandbox, limiter } = this.#options
     const { taskId, directory } = execution
     this.#running += 1
     execution.state = 'RUNNING'
     const user = request.runAs ?? this.#options.runAs
     const account = user === own.name ? own : await findAccount(user)
+    sandbox.admit(account)
+    if (request.workDir !== undefined && sandbox.hides(request.workDir, account))
+      throw new RsmError(
+        'not_found',
+        `the working directory ${request.workDir} is not in the sandbox of this agent`,
+      )
     prepare(request, directory, account)
     const cgroup = this.#options.containment.create(taskId)
+    const limits = lowerLimits(request.limits ?? {}, this.#options.ceiling)
+    const limited = limiter.create(taskId, limits, cgroup, ownProcesses({ account, sandbox }))
     const started: Started = {
       e: 'started',
       taskId,
@@ -175,6 +194,9 @@ export class Runner {
       timeout: request.timeout,
       maxOutputBytes: request.maxOutputBytes,
       cgroup,
+      uid: account.uid,
+      ...(limited.groups.length > 0 ? { limited } : {}),
+      ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
     }
     journal.append(started)
     await journal.sync()
@@ -183,7 +205,10 @@ export class Runner {
     dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { pid, exited } = await launch(request, directory, account, cgroup)
+    const { pid, exited } = await launch(request, {
+      ...{ directory, account, sandbox, cgroup },
+      limitGroups: limited.groups,
+    })
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#note({ e: 'spawned', taskId, ...root })
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
@@ -200,7 +225,8 @@ export class Runner {
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: { taskId, root, cgroup: started.cgroup },
+      tree: treeOf(started, root),
+      containment: this.#options.containment,
       directory,
       clock,
       exited,
@@ -215,30 +241,32 @@ export class Runner {
     execution.run = run
     this.#events.changed(execution)
     if (execution.isCancelled) run.end('CANCELLED')
-    run.ended.then(
-      (result) => this.#finish(execution, started, result),
-      (error: unknown) => this.#fail(execution, error),
-    )
+    run.ended
+      .then((result) => this.#finish(execution, started, result))
+      .catch((error: unknown) => this.#fail(execution, error))
   }
 
   #finish(execution: Execution, started: Started, result: Outcome): void {
     if (this.#isStopped) return
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
     const summary = execution.output().finish()
+    const reached =
+      result.status === 'FAILED' && started.limited ? limitReached(started.limited, result.exitCode) : null
     this.#end(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
       completedAt,
       ...result,
       ...summary,
+      error: reached ?? result.error,
     })
   }
 
   #fail(execution: Execution, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
-    const complete = notRun(execution.taskId, this.#now(), { error: `could not be started: ${reason}` })
-    this.#end(execution, complete)
+    const was = execution.run ? 'its end could not be told' : 'could not be started'
+    this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
   }
 
   /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
@@ -253,8 +281,9 @@ export class Runner {
   #end(execution: Execution, complete: ScriptComplete): void {
     const { journal, log } = this.#options
     const { taskId } = execution
-    const cgroup = execution.started?.cgroup
-    if (cgroup && !removeCgroup(cgroup)) this.#inhabited.add(cgroup)
+    const { cgroup, limited } = execution.started ?? {}
+    for (const group of new Set([...(cgroup ? [cgroup] : []), ...(limited?.groups ?? [])]))
+      if (!removeCgroup(group)) this.#inhabited.add(group)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
     this.#queue.remove(execution)
@@ -283,11 +312,11 @@ export class Runner {
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock } = this.#options
+    const { machine, clock, containment } = this.#options
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
-    const found = await whatBecameOf(record, started, execution.directory, machine)
+    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)

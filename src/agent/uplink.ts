@@ -1,4 +1,10 @@
-import type { AgentHello, ScriptAck, ScriptComplete, ScriptOutput } from '../core/protocol/messages.ts'
+import {
+  type AgentHello,
+  longestSentence,
+  type ScriptAck,
+  type ScriptComplete,
+  type ScriptOutput,
+} from '../core/protocol/messages.ts'
 import type { Execution } from './execution.ts'
 import type { Runner } from './runner.ts'
 
@@ -216,7 +222,10 @@ export class Uplink {
   }
 
   #complete(complete: ScriptComplete): void {
-    if (this.#sending) this.#remember(this.#sending.sendComplete(complete), complete.taskId)
+    if (!this.#sending) return
+    // It may quote what came from elsewhere, as a path: a frame that the server refuses for it would end nothing.
+    const error = complete.error?.slice(0, longestSentence) ?? null
+    this.#remember(this.#sending.sendComplete({ ...complete, error }), complete.taskId)
   }
 
   #remember(id: string, taskId: string): void {

@@ -1,5 +1,7 @@
+import type { LimitName } from '../limits.ts'
+import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { ScriptType } from './http/scripts.ts'
-import type { ResultStatus, Stream } from './http/tasks.ts'
+import type { Limits, ResultStatus, Stream, Survivor } from './http/tasks.ts'
 
 /** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'
@@ -7,12 +9,17 @@ export const subprotocol = 'rsm.1'
 /** A larger frame closes the link with 1009. */
 export const maxFrameBytes = 1024 * 1024
 
+/** Characters of a sentence for people; a message with a longer one is malformed. */
+export const longestSentence = 4096
+
 interface Signed {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
   expiry: string
   /** Ed25519 over type, agentId and every other field of the payload; base64. */
   signature: string
   keyId: string
+  /** Of the HELLO of the link that it is sent over, where that has one: over any other link it is a replay. */
+  linkId?: string
 }
 
 /** `timeout` in seconds, 0 = none. Fields after `workDir` are ours, a seed-only agent ignores them. */
@@ -24,6 +31,8 @@ export interface ExecuteScript extends Signed {
   workDir?: string
   scriptType: ScriptType
   runAs?: string
+  /** Sent only to an agent whose HELLO says that it enforces each of them. */
+  limits?: Limits
   maxOutputBytes: number
 }
 
@@ -53,6 +62,10 @@ export interface ScriptComplete {
   stdoutBytes?: number
   stderrBytes?: number
   truncated?: boolean
+  /** What held its tree together; null where it was never started, or a newer agent names what is not known here. */
+  containment?: Containment | null
+  /** What was ended and lives on, at most 20. */
+  survivors?: Survivor[]
 }
 
 /** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
@@ -69,12 +82,21 @@ export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
 export interface AgentHello {
   agentVersion: string
   storeId: string
+  /** Made anew for each link; the server signs it with whatever it sends over this one. */
+  linkId?: string
   capabilities: {
     maxExecutions: number
     scriptTypes: ScriptType[]
     /** How a tree of processes is ended here. */
-    containment: 'cgroup' | 'process-group'
+    containment: Containment
     terminal: boolean
+    /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
+    runAs?: string
+    /** Whether that user is root (uid 0). */
+    runsAsRoot?: boolean
+    sandbox?: SandboxMode
+    /** The limits that can be enforced here. */
+    limits?: LimitName[]
   }
   tasks: { taskId: string; state: ExecutionState; lastSequence: number }[]
 }

@@ -1,3 +1,5 @@
+import { faultPoint } from '#fault-point'
+import { limitWords, notEnforced } from '../../core/limits.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
@@ -32,6 +34,15 @@ function room(lane: HostLane): number {
   return (lane.link.hello?.capabilities.maxExecutions ?? defaultCapacity) - lane.inFlight.size
 }
 
+/** Why a task may not go to this agent: one that does not know a limit would run the script without it. */
+function unfit({ task }: TaskRun, { hello }: AgentLink): string | null {
+  if (!task.limits) return null
+  const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
+  if (missing.length === 0) return null
+  const words = missing.map((name) => limitWords[name]).join(' and ')
+  return `not started: the agent of this host can not limit ${words}`
+}
+
 export function createDispatcher(state: EngineState): Dispatcher {
   const takingBack = new Set<string>()
 
@@ -51,13 +62,16 @@ export function createDispatcher(state: EngineState): Dispatcher {
       ...(task.workDir === null ? {} : { workDir: task.workDir }),
       scriptType: task.type,
       ...(task.runAs === null ? {} : { runAs: task.runAs }),
+      ...(task.limits ? { limits: task.limits } : {}),
       maxOutputBytes: task.maxOutputBytes,
     }
   }
 
   function send(run: TaskRun, link: AgentLink): boolean {
     const expiry = isoTime(state.clock.now() + signatureLife)
-    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, payload(run), expiry)
+    const linkId = link.hello?.linkId
+    const bound = { ...payload(run), ...(linkId === undefined ? {} : { linkId }) }
+    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)
     state.lane(link.hostId).named.add(run.task.id)
     return link.send('EXECUTE_SCRIPT', signed)
   }
@@ -69,6 +83,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
       if (current.status !== 'PENDING') return null
       const link = chosen.get(current.position)
       if (!link) return current.dueAt === null ? { ...current, dueAt: at } : null
+      const why = unfit(run, link)
+      if (why !== null) return { ...ended(current, 'FAILED', at, why), exitCode: 126 }
       return {
         ...current,
         status: 'RUNNING',
@@ -78,9 +94,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
         agentStoreId: link.hello?.storeId ?? null,
       }
     }
+    const isSending = [...chosen.values()].some((link) => link !== null)
     let changed: ExecutionRecord[]
     try {
+      faultPoint(isSending ? 'server.sent.before' : 'server.turn.before')
       changed = await state.change(run, chosen.keys(), mark)
+      faultPoint(isSending ? 'server.sent.after' : 'server.turn.after')
     } catch (error) {
       state.log.warn({ err: error, taskId: run.task.id }, 'could not note executions as sent; trying again')
       for (const [position, link] of chosen) if (link) requeue(run, position)
@@ -89,10 +108,11 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const unsent: number[] = []
     for (const execution of changed) {
       const link = chosen.get(execution.position)
-      if (!link) continue
+      if (!link || execution.status !== 'RUNNING') continue
       run.live(execution.position, state.clock.monotonic()).lastWord = state.clock.monotonic()
       // The link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
       if (!send(run, link)) unsent.push(execution.position)
+      else faultPoint('server.frame.after')
     }
     // A cancel that was faster leaves a place in the lane that nothing will free.
     for (const [position, link] of chosen) {
@@ -110,10 +130,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const at = isoTime(state.clock.now())
     const hosts = new Set<number>()
     try {
+      faultPoint('server.returned.before')
       const unsent = { status: 'PENDING', sentAt: null, startedAt: null, agentStoreId: null } as const
       const changed = await state.change(run, positions, (current) =>
         current.cancelRequested ? ended(current, 'CANCELLED', at, null) : { ...current, ...unsent },
       )
+      faultPoint('server.returned.after')
       for (const { status, position, hostId } of changed) {
         if (status === 'PENDING') requeue(run, position)
         hosts.add(hostId)
@@ -166,12 +188,14 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const at = isoTime(state.clock.now())
     const giveUpOn = async (entry: Waiting) => {
       const { run, position } = entry
+      faultPoint('server.unreachable.before')
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
         const why = view?.statusReason ?? 'it heartbeats, but its agent did not connect in time'
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })
+      faultPoint('server.unreachable.after')
       given.delete(entry)
     }
     try {
@@ -211,7 +235,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
 
     resend(run, link) {
       const execution = run.ofHost(link.hostId)
-      if (execution && !takingBack.has(execution.id)) send(run, link)
+      // An agent that was replaced by an older one: silence then makes the execution LOST, which is what it is.
+      if (execution && !takingBack.has(execution.id) && unfit(run, link) === null) send(run, link)
     },
 
     unlinked(hostId) {

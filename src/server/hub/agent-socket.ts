@@ -37,6 +37,7 @@ export class AgentSocket implements AgentLink {
   /** Monotonic milliseconds of the last data frame in either direction or ping of the agent. */
   lastActivity: number
   #lastHeard: number
+  #pingedAt = Number.NEGATIVE_INFINITY
   #open = true
   readonly #backlog: BacklogShare
   #nextId = 0
@@ -73,6 +74,9 @@ export class AgentSocket implements AgentLink {
     socket.on('ping', () => {
       this.lastActivity = clock.monotonic()
       this.#lastHeard = this.lastActivity
+      // Pongs go out by themselves: who pings and never reads would pile them up.
+      if (socket.bufferedAmount > sendBufferLimit)
+        this.close(closeCodes.overloaded, 'the agent does not read')
     })
     socket.on('pong', () => {
       this.#lastHeard = clock.monotonic()
@@ -118,10 +122,13 @@ export class AgentSocket implements AgentLink {
   /** Called every few seconds: pings, and gives up a peer that does not answer. */
   tick(idleTimeout: number): void {
     const now = this.#clock.monotonic()
+    // A server that stood still itself asks again first: what came meanwhile is not read yet.
+    const isAsked = now - this.#pingedAt < 1.5 * pingInterval
+    this.#pingedAt = now
     if (this.#backlog.isHeld) {
       // It is we who do not read; the ping keeps the peer from giving us up.
       if (this.#open) this.#socket.ping()
-    } else if (now - this.#lastHeard > deadAfter) this.#socket.terminate()
+    } else if (isAsked && now - this.#lastHeard > deadAfter) this.#socket.terminate()
     else if (now - this.lastActivity > idleTimeout) this.close(closeCodes.idle, 'idle')
     else if (this.#open) this.#socket.ping()
   }

@@ -2,8 +2,14 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { httpStatus, RsmError } from '../../core/errors.ts'
+import { LineBudget } from '../../core/line-budget.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { maxFrameBytes, type ScriptComplete, subprotocol } from '../../core/protocol/messages.ts'
+import {
+  maxFrameBytes,
+  type Payloads,
+  type ScriptComplete,
+  subprotocol,
+} from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import type { Bus } from '../bus.ts'
 import type { Caller } from '../caller.ts'
@@ -65,8 +71,21 @@ export function createHub(deps: HubDependencies): Hub {
       deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: error })
   }
 
+  const reported = new LineBudget()
+  function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
+    const { message } = error
+    if (isDistrust(message))
+      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message })
+    const leftOut = reported.take(agentId, clock.monotonic())
+    if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
+  }
+
   const events: SocketEvents = {
-    hello: (link) => engine.linked(link),
+    hello(link, { capabilities }) {
+      const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
+      presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment })
+      return engine.linked(link)
+    },
     async message(link, message, json) {
       switch (message.type) {
         case 'SCRIPT_OUTPUT':
@@ -75,8 +94,7 @@ export function createHub(deps: HubDependencies): Hub {
           noteDistrust(link, message.payload)
           return engine.complete(link, message.id, message.payload)
         case 'ERROR':
-          log.warn({ agentId: link.agentId, error: message.payload }, 'an agent reports an error')
-          return
+          return noteReported(link, message.payload)
         case 'TERMINAL_OPENED':
         case 'TERMINAL_OUTPUT':
         case 'TERMINAL_CLOSED':
@@ -114,6 +132,7 @@ export function createHub(deps: HubDependencies): Hub {
       presence.connected(identity.hostId, true)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       if (ofOurs) return
+      presence.greeted(identity.hostId, null)
       engine.linked(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
     })
   }

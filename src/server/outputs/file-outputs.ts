@@ -1,5 +1,7 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
+import { logFiles } from './log-files.ts'
 import type { Outputs } from './outputs.ts'
 import { createSyncTurns } from './sync-turns.ts'
 import { TaskLog, type TaskLogEvents } from './task-log.ts'
@@ -91,6 +93,13 @@ export function createFileOutputs(
       if (!log) return
       writing.delete(taskId)
       keepForReading(taskId, log)
+    },
+    async forget(taskId) {
+      const open = [writing.get(taskId), reading.get(taskId)]
+      writing.delete(taskId)
+      reading.delete(taskId)
+      for (const log of open) await (await log)?.close()
+      for (const name of logFiles) await rm(join(directory, taskId, name), { force: true })
     },
     async close() {
       const open = [...writing.values(), ...reading.values()]

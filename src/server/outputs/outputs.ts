@@ -62,5 +62,7 @@ export interface Outputs {
   progress(taskId: string): Promise<Map<number, Progress>>
   /** No more output will come: frees the files. */
   finish(taskId: string): Promise<void>
+  /** Removes what is stored of an ended task. */
+  forget(taskId: string): Promise<void>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
-import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { type FileHandle, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { faultPoint } from '#fault-point'
 import { syncDirectory } from '../../disk/durable.ts'
 import {
   encodeRecord,
@@ -11,6 +11,7 @@ import {
   startOf,
 } from './index-file.ts'
 import { lineOf } from './line.ts'
+import { openBoth } from './log-files.ts'
 import type { NewEntry, Progress, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
@@ -39,18 +40,6 @@ export interface TaskLogEvents {
   synced(seconds: number, bytes: number): void
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
-}
-
-/** Opens without creating, unless told to. */
-async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
-  const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
-  const log = await open(join(directory, 'output.log'), flags, 0o600)
-  try {
-    return [log, await open(join(directory, 'output.idx'), constants.O_RDWR | constants.O_CREAT, 0o600)]
-  } catch (error) {
-    await log.close()
-    throw error
-  }
 }
 
 /**
@@ -175,6 +164,7 @@ export class TaskLog {
         batch.flatMap(({ line }) => line),
         this.#size,
       )
+      faultPoint('server.output.written')
       await writeAll(this.#index, records, this.#records * recordBytes)
     } catch (error) {
       // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
