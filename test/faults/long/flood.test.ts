@@ -110,7 +110,7 @@ for (const { what, bytes, limit } of floods)
       const peak = { agent: memory(processes.agent, 'VmHWM'), server: memory(processes.server, 'VmHWM') }
       const late = await delays
       await server.data('POST', `/api/tasks/${ticking}/cancel`)
-    await finished(server, ticking)
+      await finished(server, ticking)
 
       const [result] = ended.results
       t.is(result?.status, 'SUCCESS')
