@@ -116,7 +116,7 @@ async function overtaken(host: Host, fault: Fault): Promise<Told> {
   const taskId = await run(host, script(host.traces))
   await running(host.server, taskId)
   await kill(first, 'SIGKILL')
-  console.log(JSON.stringify(await host.server.data('GET', '/api/tasks/'+taskId)))
+  console.log(JSON.stringify(await host.server.data('GET', '/api/tasks/' + taskId)))
   await host.server.data('POST', `/api/tasks/${taskId}/cancel`)
   await crashed(await host.start(fault))
   await host.start()
