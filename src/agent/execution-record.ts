@@ -36,6 +36,17 @@ export type Entry =
   | { e: 'acknowledged'; taskId: string; at: number }
   | { e: 'cancelled'; taskId: string; at: number }
 
+const kinds: Record<Entry['e'], true> = {
+  received: true,
+  started: true,
+  spawned: true,
+  ending: true,
+  ended: true,
+  acknowledged: true,
+  cancelled: true,
+}
+export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
+
 /** All that the journal says of one execution. */
 export interface ExecutionRecord {
   taskId: string
@@ -44,7 +55,7 @@ export interface ExecutionRecord {
   spawned?: Spawned
   ending?: EndReason
   complete?: ScriptComplete
-  /** Milliseconds since 1970; a tombstone from then on. */
+  /** By the journal's own time; a tombstone from then on. */
   acknowledgedAt?: number
   /** A cancel that overtook its execution. */
   cancelledAt?: number

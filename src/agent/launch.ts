@@ -29,7 +29,7 @@ const interpreters: Record<ScriptType, readonly string[]> = {
   POWERSHELL: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
 }
 
-/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each. */
+/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each, below 9. */
 const firstLimit = 6
 /** What runs instead of a script whose limits vanished before it could be put under them. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
@@ -37,16 +37,18 @@ const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
- * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring.
+ * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
+ * shell itself says of a death ("Killed") is no output of the script.
  */
 function wrapper(limits: number, takesScript: boolean): string {
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
-  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups]
+  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
   return `trap : HUP INT QUIT TERM
 umask 022
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
-"$@" ${closed.map((fd) => `${fd}>&-`).join(' ')}
+exec 9>&2 2>/dev/null
+"$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')}
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`

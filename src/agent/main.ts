@@ -168,7 +168,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
-    const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
+    const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
     const containment = findContainment(journal.storeId, sandbox.mode === 'strict')
     const limiter = findLimiter(journal.storeId, containment.level === 'cgroup')
@@ -195,6 +195,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       maxExecutions: options.maxExecutions,
       log,
       verify: (type, payload) => verify(type, payload),
+      hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}

@@ -27,6 +27,8 @@ export interface RunnerOptions {
   readonly ceiling: Limits
   readonly maxExecutions: number
   readonly verify: Verify
+  /** Asks the server for its time; false when it does not answer. */
+  readonly hearServerTime: () => Promise<boolean>
   readonly log: Log
 }
 

@@ -13,11 +13,12 @@ import { launch, ownProcesses, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
 import { type ProcessId, startTimeOf } from './machine.ts'
-import { untilGone, whatBecameOf } from './recovery.ts'
+import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
+import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
 
@@ -50,9 +51,10 @@ export class Runner {
 
   /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
   async recover(): Promise<void> {
-    const { journal, directory } = this.#options
+    const { journal, directory, machine } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     for (const record of journal.records.values()) {
+      if (neverBegan(record, join(directory, record.taskId), machine)) journal.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
@@ -70,7 +72,7 @@ export class Runner {
   }
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
-  async execute(request: ExecuteScript): Promise<void> {
+  async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
     const { journal, log } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
@@ -81,6 +83,10 @@ export class Runner {
     if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
     if (distrust !== null) {
+      // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
+      // that could have changed meanwhile is looked at again (reliability F13).
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
+        return this.execute(request, true)
       log('ERROR', 'refused an execution', { taskId, reason: distrust })
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
@@ -112,14 +118,14 @@ export class Runner {
       if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
+      this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
   /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#note({ e: 'acknowledged', taskId, at: this.#options.clock.now() })
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     execution.close()
     const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
@@ -195,7 +201,6 @@ export class Runner {
     await journal.sync()
     execution.isDurable = true
     execution.started = started
-    dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, {
@@ -204,6 +209,7 @@ export class Runner {
     })
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#note({ e: 'spawned', taskId, ...root })
+    dropRequest(directory)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
@@ -309,6 +315,7 @@ export class Runner {
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
+    dropRequest(execution.directory)
     const found = await whatBecameOf(record, started, execution.directory, machine)
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)

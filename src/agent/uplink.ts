@@ -177,7 +177,7 @@ export class Uplink {
       progress.inFlightBytes += bytes
       progress.sentAt = performance.now()
       this.#remember(
-        sending.send('SCRIPT_OUTPUT', { taskId: execution.taskId, stream, data, sequence }),
+        sending.send('SCRIPT_OUTPUT', { taskId: execution.taskId, stream, sequence, data }),
         execution.taskId,
       )
     }

@@ -21,6 +21,11 @@ export type Verify = (
   payload: ExecuteScript | TerminalOpen,
 ) => string | null
 
+/** Whether this reason may be the fault of a clock, as the rest of the message is in order. */
+export function isTooOld(reason: string): boolean {
+  return reason.startsWith('signature expired')
+}
+
 function publicKey(text: string): KeyObject {
   const bytes = Buffer.from(text, 'base64')
   const der = bytes.length === 32 ? Buffer.concat([spkiHead, bytes]) : bytes

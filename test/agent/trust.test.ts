@@ -53,6 +53,19 @@ test('expiry is judged by the server’s clock, however wrong the host’s own i
   t.is((await server.completed('skewed')).status, 'SUCCESS')
 })
 
+for (const [how, skew] of [
+  ['back', -86_400_000],
+  ['forward', 86_400_000],
+] as const)
+  test(`F13 a server whose clock is set ${how} by a day is asked for its time before its signature counts as old`, async (t) => {
+    const { server, agent } = await linkedAgent(t)
+    await server.until(() => server.heartbeats.length > 0, 'the first heartbeat')
+    server.clockSkew = skew
+    server.execute(agent.agentId, { taskId: 'stepped', script: 'echo ran' })
+    t.is((await server.completed('stepped')).error, null)
+    t.is(server.text('stepped'), 'ran\n')
+  })
+
 test('an agent that registers anew goes by the key that it learns then, and not by the old one', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()

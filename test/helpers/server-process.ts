@@ -48,8 +48,14 @@ export async function startServerProcess(
         env: { ...process.env, ...env },
       })
       child = started
-      const [line] = (await once(createInterface({ input: started.stdout }), 'line')) as [string]
-      server.url = line
+      const ended = once(started, 'exit').then(([code, signal]) => {
+        if (signal === null) throw new Error(`the server ended with ${code} before it was up`)
+      })
+      const line = once(createInterface({ input: started.stdout }), 'line') as Promise<[string]>
+      // One that is killed while it starts comes to nothing, as was asked for.
+      const up = await Promise.race([line, ended])
+      ended.catch(() => undefined)
+      if (up) server.url = up[0]
     },
     crashed: () => crashed(child as ChildProcess),
     async memory() {

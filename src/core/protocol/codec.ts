@@ -1,5 +1,6 @@
 import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
 import { longestSentence } from './messages.ts'
+import { splitOutput } from './output-frame.ts'
 import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
@@ -161,6 +162,16 @@ function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault
 /** A frame that an agent sent, or what is wrong with it. */
 export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, fromAgent) as FromAgent | FrameFault
+}
+
+/** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
+export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
+  const split = splitOutput(frame)
+  const message = split && decodeFromAgent(split.head)
+  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || message.payload.data !== '')
+    return { message: decodeFromAgent(frame.toString('utf8')) }
+  const payload = { ...message.payload, data: split.data }
+  return { message: { ...message, payload }, json: split.json }
 }
 
 /** A frame that the server sent, or what is wrong with it. */

@@ -19,8 +19,11 @@ const clockTolerance = 5000
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
 export interface Receiver {
-  /** Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. */
-  output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
+  /**
+   * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
+   * text as JSON, where it came so.
+   */
+  output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
   /** Takes in the end of an execution; resolves when it is durable and acknowledged. */
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
 }
@@ -70,6 +73,7 @@ export function createReceiver(state: EngineState): Receiver {
     run: TaskRun,
     live: Live,
     output: ScriptOutput,
+    json: Uint8Array | undefined,
     bytes: number,
   ): Promise<void> {
     try {
@@ -80,6 +84,7 @@ export function createReceiver(state: EngineState): Receiver {
         sequence: output.sequence,
         timestamp: isoTime(state.clock.now()),
         data: output.data,
+        json,
       })
       faultPoint('server.output.after')
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
@@ -184,7 +189,7 @@ export function createReceiver(state: EngineState): Receiver {
   }
 
   return {
-    async output(link, frameId, output) {
+    async output(link, frameId, output, json) {
       const run = state.runs.get(output.taskId)
       if (!run) {
         if ((await notRunning(link, frameId, output.taskId)) === 'ended' && link.hello)
@@ -209,7 +214,9 @@ export function createReceiver(state: EngineState): Receiver {
       live.lastSequence = output.sequence
       live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
       // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
-      live.appended = store(link, run, live, live.truncated ? { ...output, data: '' } : output, bytes)
+      live.appended = live.truncated
+        ? store(link, run, live, { ...output, data: '' }, undefined, bytes)
+        : store(link, run, live, output, json, bytes)
       return live.appended
     },
 

@@ -22,6 +22,7 @@ import { rawSecurityHeaders } from '../http/security-headers.ts'
 import type { Log } from '../log.ts'
 import type { Presence } from '../presence.ts'
 import { AgentSocket, pingInterval, type SocketEvents } from './agent-socket.ts'
+import { createBacklog } from './backlog.ts'
 import { createReplacements } from './replacements.ts'
 
 export interface HubDependencies {
@@ -52,6 +53,7 @@ const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
 export function createHub(deps: HubDependencies): Hub {
   const { engine, presence, log, clock } = deps
   const links = new Map<string, AgentSocket>()
+  const backlog = createBacklog()
   const replacements = createReplacements(clock, (hostId, duplicate) => {
     if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
     presence.duplicate(hostId, duplicate)
@@ -81,10 +83,10 @@ export function createHub(deps: HubDependencies): Hub {
       presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment })
       return engine.linked(link)
     },
-    async message(link, message) {
+    async message(link, message, json) {
       switch (message.type) {
         case 'SCRIPT_OUTPUT':
-          return engine.output(link, message.id, message.payload)
+          return engine.output(link, message.id, message.payload, json)
         case 'SCRIPT_COMPLETE':
           noteDistrust(link, message.payload)
           return engine.complete(link, message.id, message.payload)
@@ -116,7 +118,7 @@ export function createHub(deps: HubDependencies): Hub {
   ) {
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const ofOurs = ws.protocol === subprotocol
-      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events })
+      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog })
       const former = links.get(identity.agentId)
       links.set(identity.agentId, link)
       if (former) {
