@@ -51,7 +51,9 @@ async function newHost({ t, server }: Site, hostname = 'web1'): Promise<Host> {
   const start = async () => {
     const agent = await startAgent({
       ...agentOptions(server, dataDir),
-      ...{ enrollToken, hostname, agentId: `agent-${hostname}` },
+      enrollToken,
+      hostname,
+      agentId: `agent-${hostname}`,
     })
     t.teardown(() => agent.stop())
     while (!agent.linked()) await delay(20)
@@ -91,7 +93,8 @@ async function lives(site: Site, hostIds: number[], content: string, options = {
 
 async function plain(site: Site): Promise<Task> {
   const { hostId } = await linkedHost(site)
-  return lives(site, [hostId], script(site))
+  // A client that asks right after the restart finds the host not yet back.
+  return lives(site, [hostId], script(site), { queueSeconds: 100 })
 }
 
 /** Its turn has come, and the host is away. */
@@ -243,7 +246,7 @@ const windows: Record<ServerPoint, Window> = {
   'server.late.after': { life: late, ...scripted, results: [{ ...lost, exitCode: null }] },
 }
 
-const turn = turns(3)
+const turn = turns(4)
 for (const [point, window] of Object.entries(windows) as [ServerPoint, Window][]) {
   const { starts = 1, results = [ran], stdout = 'one\ntwo\n', nth = 1 } = window
   const told = results.map(({ status }) => status).join(', ')
