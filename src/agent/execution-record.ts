@@ -14,6 +14,8 @@ export interface Started {
   /** Absent where nothing limits it, as in journals of older agents. */
   limited?: Limited
   isBoxed?: boolean
+  /** The user that it runs as; absent in journals of older agents. */
+  uid?: number
 }
 
 /** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */

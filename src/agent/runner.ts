@@ -5,7 +5,6 @@ import { RsmError } from '../core/errors.ts'
 import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
-import { removeCgroup } from './containment.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
@@ -18,6 +17,8 @@ import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
+import { treeOf } from './survivors.ts'
+import { removeCgroup } from './tree.ts'
 import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
@@ -73,7 +74,7 @@ export class Runner {
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
   async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
-    const { journal, log } = this.#options
+    const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
@@ -87,7 +88,7 @@ export class Runner {
       // that could have changed meanwhile is looked at again (reliability F13).
       if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
         return this.execute(request, true)
-      log('ERROR', 'refused an execution', { taskId, reason: distrust })
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
@@ -194,6 +195,7 @@ export class Runner {
       timeout: request.timeout,
       maxOutputBytes: request.maxOutputBytes,
       cgroup,
+      uid: account.uid,
       ...(limited.groups.length > 0 ? { limited } : {}),
       ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
     }
@@ -224,7 +226,8 @@ export class Runner {
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: { taskId, root, cgroup: started.cgroup, isBoxed: started.isBoxed === true },
+      tree: treeOf(started, root),
+      containment: this.#options.containment,
       directory,
       clock,
       exited,
@@ -239,10 +242,9 @@ export class Runner {
     execution.run = run
     this.#events.changed(execution)
     if (execution.isCancelled) run.end('CANCELLED')
-    run.ended.then(
-      (result) => this.#finish(execution, started, result),
-      (error: unknown) => this.#fail(execution, error),
-    )
+    run.ended
+      .then((result) => this.#finish(execution, started, result))
+      .catch((error: unknown) => this.#fail(execution, error))
   }
 
   #finish(execution: Execution, started: Started, result: Outcome): void {
@@ -264,8 +266,8 @@ export class Runner {
   #fail(execution: Execution, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
-    const complete = notRun(execution.taskId, this.#now(), { error: `could not be started: ${reason}` })
-    this.#end(execution, complete)
+    const was = execution.run ? 'its end could not be told' : 'could not be started'
+    this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
   }
 
   /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
@@ -311,12 +313,12 @@ export class Runner {
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock } = this.#options
+    const { machine, clock, containment } = this.#options
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
     dropRequest(execution.directory)
-    const found = await whatBecameOf(record, started, execution.directory, machine)
+    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)

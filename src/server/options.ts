@@ -1,4 +1,5 @@
 import { RsmError } from '../core/errors.ts'
+import type { Clock } from './clock.ts'
 import type { LogLevel } from './log.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 
@@ -24,6 +25,8 @@ export interface ServerOptions {
   taskRetention?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
+  /** The system's by default. */
+  clock?: Clock
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/

@@ -33,7 +33,7 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
     // A seed-only agent knows no cancel: what becomes of the script there can't be known.
     if (current.agentStoreId === null)
       return ended(
-        { ...current, outputComplete: false },
+        { ...current, ...run.stored(current.position), outputComplete: false },
         'LOST',
         at,
         'cancelled, but this agent can not end scripts',
@@ -58,7 +58,12 @@ export async function abandonHost(state: EngineState, hostId: number): Promise<v
     await state.change(run, [execution.position], (current) =>
       current.status === 'PENDING'
         ? ended(current, 'UNREACHABLE', at, 'the host was deleted')
-        : ended({ ...current, outputComplete: false }, 'LOST', at, 'the host was deleted'),
+        : ended(
+            { ...current, ...run.stored(current.position), outputComplete: false },
+            'LOST',
+            at,
+            'the host was deleted',
+          ),
     )
   }
 }

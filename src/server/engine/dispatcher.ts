@@ -69,7 +69,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
 
   function send(run: TaskRun, link: AgentLink): boolean {
     const expiry = isoTime(state.clock.now() + signatureLife)
-    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, payload(run), expiry)
+    const linkId = link.hello?.linkId
+    const bound = { ...payload(run), ...(linkId === undefined ? {} : { linkId }) }
+    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)
     state.lane(link.hostId).named.add(run.task.id)
     return link.send('EXECUTE_SCRIPT', signed)
   }

@@ -41,7 +41,9 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     const at = isoTime(state.clock.now())
     faultPoint('server.lost.before')
     await state.change(run, [execution.position], (current) =>
-      current.status === 'RUNNING' ? { ...ended(current, 'LOST', at, error), outputComplete: false } : null,
+      current.status === 'RUNNING'
+        ? { ...ended(current, 'LOST', at, error), ...run.stored(current.position), outputComplete: false }
+        : null,
     )
     faultPoint('server.lost.after')
   }
