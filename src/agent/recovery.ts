@@ -61,16 +61,16 @@ export async function whatBecameOf(
  * restarted: such a one may still have its one start.
  */
 export function neverBegan(
-  record: ExecutionRecord,
-  started: Started,
+  { started, spawned, ending, complete }: ExecutionRecord,
   directory: string,
   machine: Machine,
 ): boolean {
   const isThere = (name: string) => existsSync(join(directory, name))
   return (
-    machine.bootId() === started.bootId &&
-    !record.spawned &&
-    !record.ending &&
+    started?.bootId === machine.bootId() &&
+    !spawned &&
+    !ending &&
+    !complete &&
     isThere('script') &&
     isThere('stderr') &&
     !isThere('exit')

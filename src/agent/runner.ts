@@ -12,7 +12,7 @@ import { launch, ownProcesses, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
 import { type ProcessId, startTimeOf } from './machine.ts'
-import { untilGone, whatBecameOf } from './recovery.ts'
+import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
@@ -52,9 +52,10 @@ export class Runner {
 
   /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
   async recover(): Promise<void> {
-    const { journal, directory } = this.#options
+    const { journal, directory, machine } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     for (const record of journal.records.values()) {
+      if (neverBegan(record, join(directory, record.taskId), machine)) journal.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
@@ -202,7 +203,6 @@ export class Runner {
     await journal.sync()
     execution.isDurable = true
     execution.started = started
-    dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, {
@@ -211,6 +211,7 @@ export class Runner {
     })
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#note({ e: 'spawned', taskId, ...root })
+    dropRequest(directory)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
@@ -316,6 +317,7 @@ export class Runner {
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
+    dropRequest(execution.directory)
     const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
