@@ -14,6 +14,7 @@ import { notEnforced } from '../core/limits.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
 import type { Account } from './account.ts'
+import { markVariable } from './machine.ts'
 import { dropTo } from './privileges.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -122,7 +123,7 @@ export function refusal(request: ExecuteScript, options: RefusalOptions): Refusa
 }
 
 /** Built from nothing: what the agent itself was started with is no business of a script. */
-function environment(request: ExecuteScript, account: Account): Record<string, string> {
+function environment(request: ExecuteScript, { account, mark }: Start): Record<string, string> {
   return {
     ...request.params,
     PATH: searchPath,
@@ -132,6 +133,7 @@ function environment(request: ExecuteScript, account: Account): Record<string, s
     SHELL: account.shell,
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     RSM_TASK_ID: request.taskId,
+    [markVariable]: mark,
   }
 }
 
@@ -183,6 +185,8 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
 export interface Start {
   readonly directory: string
   readonly account: Account
+  /** By which the processes of the execution are known (machine.ts). */
+  readonly mark: string
   readonly sandbox: Sandbox
   readonly cgroup: string | null
   /** Cgroups of its limits: it does not run outside of one. */
@@ -218,7 +222,7 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
     const child = spawn('/bin/sh', words, {
       cwd: takesScript ? '/' : workDir,
-      env: environment(request, account),
+      env: environment(request, start),
       detached: true,
       stdio: ['ignore', stdout, stderr, exit, processes, script, ...limits],
     })

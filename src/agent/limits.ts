@@ -5,6 +5,7 @@ import { type LimitName, limitNames, limitSize, limitWords } from '../core/limit
 import type { Limits } from '../core/protocol/http/tasks.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './containment.ts'
+import type { Outcome } from './run.ts'
 
 /** Microseconds in which a quota of CPU time is given out. */
 const period = 100_000
@@ -164,11 +165,13 @@ function countOf(group: string, file: string, key: string): number {
   }
 }
 
-/**
- * What the limits had to do with an end that was no success, as a sentence; null: nothing. To be asked before the groups
- * are removed.
- */
-export function limitReached({ limits, groups }: Limited, exitCode: number): string | null {
+/** What its limits had to do with a failure, as a sentence; null: nothing. To be asked before the groups are removed. */
+export function limitReached(
+  limited: Limited | undefined,
+  { status, exitCode }: Pick<Outcome, 'status' | 'exitCode'>,
+): string | null {
+  if (limited === undefined || status !== 'FAILED') return null
+  const { limits, groups } = limited
   const { memoryMB, processes } = limits
   const total = (file: string, key: string) =>
     groups.reduce((sum, group) => sum + countOf(group, file, key), 0)

@@ -61,9 +61,20 @@ export function isAlive({ pid, startTime }: ProcessId): boolean {
   return stat !== null && stat.startTime === startTime && !stat.isZombie
 }
 
-function carries(pid: number, variable: string): boolean {
+/**
+ * The environment variable that all processes of an execution carry. It names the journal too, as agents that share a
+ * machine, or a container and its host, run the same task.
+ */
+export const markVariable = 'RSM_EXECUTION'
+
+export function markOf(storeId: string, taskId: string): string {
+  return `${storeId}/${taskId}`
+}
+
+function carries(pid: number, mark: string): boolean {
   try {
-    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${variable}\0`)
+    const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`
+    return environment.includes(`\0${markVariable}=${mark}\0`)
   } catch {
     return false
   }
@@ -81,14 +92,14 @@ function allProcesses(): ProcessStat[] {
 
 /**
  * The processes of an execution where no cgroup holds them: its session, all descendants, and whatever else carries
- * its RSM_TASK_ID, which finds most of those that detached themselves.
+ * its mark, which finds most of those that detached themselves.
  */
-export function processesOf(taskId: string, root: number | null): ProcessId[] {
+export function processesOf(mark: string, root: number | null): ProcessId[] {
   const all = allProcesses()
   const members = new Set<number>()
   for (const stat of all) {
     const isOfSession = root !== null && (stat.pid === root || stat.session === root)
-    if (isOfSession || carries(stat.pid, `RSM_TASK_ID=${taskId}`)) members.add(stat.pid)
+    if (isOfSession || carries(stat.pid, mark)) members.add(stat.pid)
   }
   for (let grew = true; grew; ) {
     grew = false
@@ -102,7 +113,7 @@ export function processesOf(taskId: string, root: number | null): ProcessId[] {
 }
 
 /** The wrapper of an execution whose pid was not written down before the agent died: the leader of its session. */
-export function wrapperOf(taskId: string): ProcessId | null {
+export function wrapperOf(mark: string): ProcessId | null {
   const leaders = allProcesses().filter((stat) => stat.session === stat.pid)
-  return leaders.find((stat) => carries(stat.pid, `RSM_TASK_ID=${taskId}`)) ?? null
+  return leaders.find((stat) => carries(stat.pid, mark)) ?? null
 }

@@ -1,31 +1,25 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { limitWords, notEnforced } from '../core/limits.ts'
-import type { SandboxMode } from '../core/protocol/http/hosts.ts'
-import type { Limits } from '../core/protocol/http/tasks.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
-import { ownAccount } from './account.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
 import { openConnection } from './connection.ts'
-import { findContainment } from './containment.ts'
 import { agentVersion } from './facts.ts'
 import { newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
 import { installedTypes } from './launch.ts'
-import { findLimiter } from './limits.ts'
 import { Link } from './link.ts'
 import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
-import { checkDrop, namedAccount } from './privileges.ts'
 import { Pulse } from './pulse.ts'
 import { register } from './registration.ts'
 import { Runner } from './runner.ts'
-import { openSandbox } from './sandbox.ts'
+import { checkBounds, checkScripts, type ScriptOptions } from './script-setting.ts'
 import { serverApi } from './server-api.ts'
+import { StatusFile } from './status.ts'
 import { Uplink } from './uplink.ts'
 import { type Verify, verifier } from './verify.ts'
 
@@ -36,7 +30,7 @@ const helloPatience = 10_000
 const drainPatience = 10_000
 const drainLook = 20
 
-export interface AgentOptions {
+export interface AgentOptions extends ScriptOptions {
   /** Base URL of the server, http or https. */
   url: string
   dataDir: string
@@ -46,15 +40,6 @@ export interface AgentOptions {
   /** Generated and kept where it is not given. */
   agentId?: string | undefined
   hostname?: string | undefined
-  /** The user that scripts run as by default: the agent's own. */
-  runAs?: string | undefined
-  /** Users that a task may ask for. */
-  allowRunAs: string[]
-  sandbox?: SandboxMode | undefined
-  /** Whether scripts in a strict sandbox reach the network. */
-  sandboxNetwork?: boolean | undefined
-  /** What no execution may exceed. */
-  limits?: Limits | undefined
   /** More wait their turn. */
   maxExecutions: number
   /** Links only while there is something to do, as the seed has it. */
@@ -112,23 +97,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 
   async function run(): Promise<RunningAgent> {
-    // First of all, as a host that can't run scripts as it was told to has nothing to register for.
-    const own = ownAccount()
-    const account = options.runAs === undefined ? own : await namedAccount(options.runAs, own)
-    if (own.uid === 0 && (account.uid !== 0 || options.allowRunAs.length > 0)) await checkDrop(account)
-    const sandbox = await openSandbox(
-      {
-        mode: options.sandbox ?? 'none',
-        network: options.sandboxNetwork === true,
-        dataDir: directory.path,
-        own,
-      },
-      account,
-    )
-    if (account.uid === 0 && sandbox.mode === 'none')
-      log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
-        hint: '--run-as USER, or --sandbox strict',
-      })
+    // First of all: a host that can't run scripts as it was told to has nothing to register for.
+    const script = await checkScripts(options, directory.path, log)
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
@@ -170,14 +140,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
     opened.unshift(() => journal.close())
-    const containment = findContainment(journal.storeId, sandbox.mode === 'strict')
-    const limiter = findLimiter(journal.storeId, containment.level === 'cgroup')
-    const ceiling = options.limits ?? {}
-    const [missing] = notEnforced(ceiling, limiter.enforced)
-    if (missing !== undefined)
-      throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
-        hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
-      })
+    const bounds = checkBounds(journal.storeId, script.sandbox.mode, options.limits)
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
     const runner = new Runner({
@@ -185,13 +148,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       journal,
       clock,
       machine: options.machine ?? thisMachine,
-      containment,
-      own,
-      runAs: account.name,
+      ...bounds,
+      own: script.own,
+      runAs: script.account.name,
       allowRunAs: options.allowRunAs,
-      sandbox,
-      limiter,
-      ceiling,
+      sandbox: script.sandbox,
       maxExecutions: options.maxExecutions,
       log,
       verify: (type, payload) => verify(type, payload),
@@ -215,6 +176,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       random,
       log,
       opened() {
+        status.relinked()
         const tasks = uplink.begin({
           send: (type, payload) => link.send(type, payload),
           hasRoom: () => link.hasRoom(),
@@ -225,12 +187,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           capabilities: {
             maxExecutions: options.maxExecutions,
             scriptTypes: installedTypes(),
-            containment: containment.level,
+            containment: bounds.containment.level,
             terminal: false,
-            runAs: account.name,
-            runsAsRoot: account.uid === 0,
-            sandbox: sandbox.mode,
-            limits: [...limiter.enforced],
+            runAs: script.account.name,
+            runsAsRoot: script.account.uid === 0,
+            sandbox: script.sandbox.mode,
+            limits: [...bounds.limiter.enforced],
           },
           tasks,
         })
@@ -240,16 +202,23 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
       received: (message) => {
         receive(message)
+        status.changed()
         if (options.onDemand) closeWhenIdle()
       },
       drained: () => uplink.flow(),
       closed() {
+        status.relinked()
         cancelProbe()
         cancelIdle()
         uplink.end()
       },
       revoked: () => log('ERROR', 'the server has revoked the token of this agent', { agentId }),
     })
+    const status = new StatusFile({
+      ...{ directory: directory.path, agentId, options, hostId: () => registration.hostId },
+      ...{ link, script, bounds, executions: runner.executions, clock, log },
+    })
+    opened.unshift(() => status.remove())
     const receive = inbox({ runner, uplink, log, send: (type, payload) => link.send(type, payload) })
 
     let mayEnrol = options.enrollToken !== undefined
@@ -265,6 +234,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       pollsForTasks: options.onDemand,
       log,
       reached(wasAway) {
+        status.heard()
         runner.sweep()
         // The link comes after the first answer, as signatures are judged by the server's clock.
         if (!options.onDemand || !uplink.isIdle) link.open()
@@ -287,6 +257,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
     })
     await runner.recover()
+    status.changed()
     pulse.start()
     let stopped: Promise<void> | undefined
     let settle = () => {}

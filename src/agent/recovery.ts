@@ -14,18 +14,19 @@ type Found = { root: ProcessId } | { outcome: Outcome }
 /** Finds out about an execution that an earlier agent started: the true result, or LOST where it can't be known. */
 export async function whatBecameOf(
   record: ExecutionRecord,
+  mark: string,
   started: Started,
   directory: string,
   machine: Machine,
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
   // Without a pid the agent died in the instant after the spawn.
-  const root = isSameBoot ? (record.spawned ?? wrapperOf(record.taskId)) : null
+  const root = isSameBoot ? (record.spawned ?? wrapperOf(mark)) : null
   if (root && isAlive(root)) return { root }
   const exit = readExit(directory)
   if (exit === null && record.ending && isSameBoot)
     await endTree({
-      taskId: record.taskId,
+      mark,
       root,
       cgroup: started.cgroup,
       isBoxed: started.isBoxed === true,

@@ -1,18 +1,16 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { RsmError } from '../core/errors.ts'
-import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
-import { findAccount } from './account.ts'
-import { removeCgroup } from './containment.ts'
+import { CgroupLeftovers } from './cgroup-leftovers.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
-import { launch, ownProcesses, prepare, refusal } from './launch.ts'
+import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
-import { type ProcessId, startTimeOf } from './machine.ts'
+import { markOf, type ProcessId, startTimeOf } from './machine.ts'
+import { place } from './placement.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
@@ -29,8 +27,7 @@ export class Runner {
   readonly #spools: SpoolWatch
   readonly #leftovers: Leftovers
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
-  /** Cgroups in which something lives on that a script left behind. */
-  readonly #inhabited = new Set<string>()
+  readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
   #running = 0
   #isStopped = false
@@ -128,7 +125,7 @@ export class Runner {
 
   /** Removes the cgroups whose last process has ended since; to be called now and then. */
   sweep(): void {
-    for (const cgroup of this.#inhabited) if (removeCgroup(cgroup)) this.#inhabited.delete(cgroup)
+    this.#cgroups.sweep()
   }
 
   /** No new ones from now on; settles when none runs. */
@@ -163,45 +160,21 @@ export class Runner {
   }
 
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock, machine, own, sandbox, limiter } = this.#options
+    const { journal, clock } = this.#options
     const { taskId, directory } = execution
     this.#running += 1
     execution.state = 'RUNNING'
-    const user = request.runAs ?? this.#options.runAs
-    const account = user === own.name ? own : await findAccount(user)
-    sandbox.admit(account)
-    if (request.workDir !== undefined && sandbox.hides(request.workDir, account))
-      throw new RsmError(
-        'not_found',
-        `the working directory ${request.workDir} is not in the sandbox of this agent`,
-      )
-    prepare(request, directory, account)
-    const cgroup = this.#options.containment.create(taskId)
-    const limits = lowerLimits(request.limits ?? {}, this.#options.ceiling)
-    const limited = limiter.create(taskId, limits, cgroup, ownProcesses({ account, sandbox }))
-    const started: Started = {
-      e: 'started',
-      taskId,
-      bootId: machine.bootId(),
-      startedAt: this.#now(),
-      uptime: machine.uptime(),
-      timeout: request.timeout,
-      maxOutputBytes: request.maxOutputBytes,
-      cgroup,
-      ...(limited.groups.length > 0 ? { limited } : {}),
-      ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
-    }
+    const { start, started } = await place(request, directory, this.#options)
+    prepare(request, directory, start.account)
+    // Before it is durable, so that its cgroups go when it can't be.
+    execution.started = started
     journal.append(started)
     await journal.sync()
     execution.isDurable = true
-    execution.started = started
     dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { pid, exited } = await launch(request, {
-      ...{ directory, account, sandbox, cgroup },
-      limitGroups: limited.groups,
-    })
+    const { pid, exited } = await launch(request, start)
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#note({ e: 'spawned', taskId, ...root })
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
@@ -214,11 +187,16 @@ export class Runner {
     exited: Promise<void>,
     began: number,
   ): void {
-    const { clock, log } = this.#options
+    const { clock, log, journal } = this.#options
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: { taskId, root, cgroup: started.cgroup, isBoxed: started.isBoxed === true },
+      tree: {
+        mark: markOf(journal.storeId, taskId),
+        root,
+        cgroup: started.cgroup,
+        isBoxed: started.isBoxed === true,
+      },
       directory,
       clock,
       exited,
@@ -243,15 +221,13 @@ export class Runner {
     if (this.#isStopped) return
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
     const summary = execution.output().finish()
-    const reached =
-      result.status === 'FAILED' && started.limited ? limitReached(started.limited, result.exitCode) : null
     this.#end(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
       completedAt,
       ...result,
       ...summary,
-      error: reached ?? result.error,
+      error: limitReached(started.limited, result) ?? result.error,
     })
   }
 
@@ -274,9 +250,7 @@ export class Runner {
   #end(execution: Execution, complete: ScriptComplete): void {
     const { journal, log } = this.#options
     const { taskId } = execution
-    const { cgroup, limited } = execution.started ?? {}
-    for (const group of new Set([...(cgroup ? [cgroup] : []), ...(limited?.groups ?? [])]))
-      if (!removeCgroup(group)) this.#inhabited.add(group)
+    this.#cgroups.remove(execution.started)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
     this.#queue.remove(execution)
@@ -305,11 +279,17 @@ export class Runner {
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock } = this.#options
+    const { machine, clock, journal } = this.#options
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
-    const found = await whatBecameOf(record, started, execution.directory, machine)
+    const found = await whatBecameOf(
+      record,
+      markOf(journal.storeId, record.taskId),
+      started,
+      execution.directory,
+      machine,
+    )
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)
