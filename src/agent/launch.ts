@@ -18,8 +18,7 @@ import { markVariable } from './machine.ts'
 import { dropTo } from './privileges.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import type { Sandbox } from './sandbox.ts'
-
-const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+import { searchPath } from './search-path.ts'
 
 /** `python -u`, so that output is live. */
 const interpreters: Record<ScriptType, readonly string[]> = {

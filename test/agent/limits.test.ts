@@ -42,11 +42,16 @@ when('memoryMB')(
 
 when('processes')('a fork bomb ends at its limit of processes', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const script = 'for i in $(seq 60); do sleep 20 & done; wait'
-  server.execute(agent.agentId, { taskId: 'forks', script, timeout: 20, limits: { processes: 20 } })
+  const script = `import os, time
+for n in range(60):
+    try: child = os.fork()
+    except BlockingIOError: print(n, flush=True); raise
+    if child == 0: time.sleep(2); os._exit(0)`
+  server.execute(agent.agentId, { taskId: 'forks', scriptType: 'PYTHON', script, limits: { processes: 20 } })
   const complete = await server.completed('forks')
   t.is(complete.error, 'it reached its limit of 20 processes')
-  t.not(complete.exitCode, 0)
+  t.is(complete.exitCode, 1)
+  t.is(server.text('forks'), '19\n')
   const few = 'sleep 0.1 & sleep 0.1 & wait; echo all'
   server.execute(agent.agentId, { taskId: 'few', script: few, limits: { processes: 3 } })
   await server.completed('few')
