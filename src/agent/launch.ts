@@ -14,7 +14,7 @@ import { notEnforced } from '../core/limits.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
 import type { Account } from './account.ts'
-import { markVariable } from './machine.ts'
+import { markVariable, type ProcessId, startTimeOf } from './machine.ts'
 import { dropTo } from './privileges.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -193,7 +193,8 @@ export interface Start {
 }
 
 interface Launched {
-  readonly pid: number
+  /** The wrapper. */
+  readonly root: ProcessId
   /** Settles when the wrapper has ended. */
   readonly exited: Promise<void>
 }
@@ -231,7 +232,8 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
       child.once('error', reject)
     })
     child.unref()
-    return { pid: child.pid ?? 0, exited }
+    const pid = child.pid ?? 0
+    return { root: { pid, startTime: startTimeOf(pid) ?? 0 }, exited }
   } finally {
     for (const fd of open) closeSync(fd)
   }

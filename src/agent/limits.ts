@@ -90,7 +90,7 @@ function offers(parent: string, probe: string, file: string): boolean {
 }
 
 /** Where a limit is enforced: in the cgroup of the tree (v2), or in one of its own below `parent` (v1). */
-type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
+export type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
 
 function placeOf(controller: Controller, probe: string, holdsTrees: boolean): Place | null {
   const [[file] = ['']] = controller.v2(1)
@@ -116,6 +116,11 @@ export function findLimiter(storeId: string, holdsTrees: boolean): Limiter {
     const place = placeOf(controllers[name], `${prefix}probe-${process.pid}-${name}`, holdsTrees)
     if (place) places.set(name, place)
   }
+  return limiterOf(places, prefix)
+}
+
+/** A limiter of what can be limited at these places; the names of its cgroups begin with `prefix`. */
+export function limiterOf(places: ReadonlyMap<LimitName, Place>, prefix: string): Limiter {
   const enforced = limitNames.filter((name) => places.has(name))
   return {
     enforced,

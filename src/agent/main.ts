@@ -214,10 +214,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
       revoked: () => log('ERROR', 'the server has revoked the token of this agent', { agentId }),
     })
-    const status = new StatusFile({
-      ...{ directory: directory.path, agentId, options, hostId: () => registration.hostId },
-      ...{ link, script, bounds, executions: runner.executions, clock, log },
-    })
+    const sources = { agentId, options, runner, link, script, bounds, clock, log }
+    const status = new StatusFile(directory.path, sources, () => registration.hostId)
     opened.unshift(() => status.remove())
     const receive = inbox({ runner, uplink, log, send: (type, payload) => link.send(type, payload) })
 

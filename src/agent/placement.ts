@@ -1,25 +1,24 @@
 import { RsmError } from '../core/errors.ts'
 import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
-import { findAccount } from './account.ts'
+import type { Account } from './account.ts'
 import type { Started } from './execution-record.ts'
 import { ownProcesses, type Start } from './launch.ts'
 import { markOf } from './machine.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
 /**
- * Settles as whom, in what box and under which limits a script starts, and makes the cgroups that hold it; and what the journal says of it. Throws
- * RsmError where it must not run, or not so.
+ * Settles in what box and under which limits a script starts, makes the cgroups that hold it, and says what the journal
+ * keeps of it. Throws RsmError where it must not run, or not so.
  */
-export async function place(
+export function place(
   request: ExecuteScript,
   directory: string,
+  account: Account,
   options: RunnerOptions,
-): Promise<{ start: Start; started: Started }> {
-  const { own, sandbox, limiter, containment, ceiling, journal, clock, machine } = options
+): { start: Start; started: Started } {
+  const { sandbox, limiter, containment, ceiling, journal, clock, machine } = options
   const { taskId, workDir } = request
-  const user = request.runAs ?? options.runAs
-  const account = user === own.name ? own : await findAccount(user)
   sandbox.admit(account)
   if (workDir !== undefined && sandbox.hides(workDir, account))
     throw new RsmError('not_found', `the working directory ${workDir} is not in the sandbox of this agent`)

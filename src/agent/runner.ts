@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
+import { findAccount } from './account.ts'
 import { CgroupLeftovers } from './cgroup-leftovers.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
@@ -9,7 +10,7 @@ import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
 import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
-import { markOf, type ProcessId, startTimeOf } from './machine.ts'
+import { markOf, type ProcessId } from './machine.ts'
 import { place } from './placement.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
@@ -60,9 +61,8 @@ export class Runner {
     }
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
-    const known = new Set(this.executions.keys())
-    this.#options.containment.sweep(known)
-    this.#options.limiter.sweep(known)
+    for (const groups of [this.#options.containment, this.#options.limiter])
+      groups.sweep(new Set(this.executions.keys()))
     this.#startNext()
   }
 
@@ -160,12 +160,14 @@ export class Runner {
   }
 
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock } = this.#options
+    const { journal, clock, own } = this.#options
     const { taskId, directory } = execution
     this.#running += 1
     execution.state = 'RUNNING'
-    const { start, started } = await place(request, directory, this.#options)
-    prepare(request, directory, start.account)
+    const user = request.runAs ?? this.#options.runAs
+    const account = user === own.name ? own : await findAccount(user)
+    const { start, started } = place(request, directory, account, this.#options)
+    prepare(request, directory, account)
     // Before it is durable, so that its cgroups go when it can't be.
     execution.started = started
     journal.append(started)
@@ -174,8 +176,7 @@ export class Runner {
     dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { pid, exited } = await launch(request, start)
-    const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
+    const { root, exited } = await launch(request, start)
     this.#note({ e: 'spawned', taskId, ...root })
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
@@ -274,8 +275,8 @@ export class Runner {
 
   async #requeue(execution: Execution): Promise<void> {
     if (await this.#queue.restore(execution)) return
-    const error = 'its script was lost from the disk'
-    this.#end(execution, notRun(execution.taskId, this.#now(), { error }))
+    const lost = notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' })
+    this.#end(execution, lost)
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {

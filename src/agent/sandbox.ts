@@ -54,6 +54,11 @@ const writableDirectories = ['/tmp', '/var/tmp']
 /** Where name resolution keeps what /etc/resolv.conf points to. */
 const resolvers = ['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager']
 
+/** Words without spaces of their own. */
+function words(text: string): string[] {
+  return text.split(' ')
+}
+
 function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory() && realpathSync(path) === path
@@ -94,11 +99,11 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
   const empty = [...hidden, ...(hidden.some((path) => isWithin(data, path)) ? [] : [data])]
   const box = [
     // All of /proc, as uid 0 may write to settings of the whole machine there without any capability.
-    ...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--remount-ro', '/proc'],
+    ...words('--ro-bind / / --dev /dev --proc /proc --remount-ro /proc'),
     ...empty.flatMap((path) => ['--tmpfs', path]),
     ...(network ? resolvers.flatMap((path) => ['--ro-bind-try', path, path]) : ['--unshare-net']),
-    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL'],
-    ...['--chdir', '/', '--file', '5', scriptPath],
+    ...words('--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --cap-drop ALL'),
+    ...words(`--chdir / --file 5 ${scriptPath}`),
   ]
   const isHidden = (path: string) => empty.some((directory) => isWithin(path, directory))
   return {
@@ -111,11 +116,27 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
       // With those the first process in the box becomes the script's user, and loses them by it.
       const capabilities = isOther ? ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'] : []
       return [
-        ...['bwrap', ...box, ...home.flatMap((path) => ['--dir', path])],
+        'bwrap',
+        ...box,
+        ...home.flatMap((path) => ['--dir', path]),
         ...capabilities.flatMap((name) => ['--cap-add', name]),
-        ...['--', 'sh', '-c', prepare, 'sh', '/dev/shm', ...writable, ...home, '--'],
+        '--',
+        'sh',
+        '-c',
+        prepare,
+        'sh',
+        '/dev/shm',
+        ...writable,
+        ...home,
+        '--',
         ...(isOther ? dropTo(account) : []),
-        ...['sh', '-c', enter, 'sh', workDir, ...interpreter, scriptPath],
+        'sh',
+        '-c',
+        enter,
+        'sh',
+        workDir,
+        ...interpreter,
+        scriptPath,
       ]
     },
   }

@@ -46,14 +46,12 @@ interface Kept extends AgentState {
 
 /** Where the state comes from. */
 interface Sources {
-  readonly directory: string
   readonly agentId: string
   readonly options: { readonly hostname?: string | undefined; readonly url: string }
-  readonly hostId: () => number | null
   readonly link: { readonly isOpen: boolean; readonly fault: string | null }
   readonly script: ScriptSetting
   readonly bounds: Bounds
-  readonly executions: ReadonlyMap<string, { readonly state: ExecutionState }>
+  readonly runner: { readonly executions: ReadonlyMap<string, { readonly state: ExecutionState }> }
   readonly clock: Clock
   readonly log: Log
 }
@@ -62,14 +60,17 @@ interface Sources {
 export class StatusFile {
   readonly #path: string
   readonly #sources: Sources
+  readonly #hostId: () => number | null
   #since: string
   #lastHeartbeatAt: string | null = null
   #writtenAt = Number.NEGATIVE_INFINITY
   #cancel: (() => void) | null = null
 
-  constructor(sources: Sources) {
-    this.#path = join(sources.directory, fileName)
+  /** `hostId` is asked for at every write, as a new registration may change it. */
+  constructor(directory: string, sources: Sources, hostId: () => number | null) {
+    this.#path = join(directory, fileName)
     this.#sources = sources
+    this.#hostId = hostId
     this.#since = this.#now()
   }
 
@@ -108,19 +109,24 @@ export class StatusFile {
   }
 
   #state(): AgentState {
-    const { agentId, options, hostId, link, script, bounds, executions } = this.#sources
-    const count = (state: ExecutionState) =>
-      [...executions.values()].filter((each) => each.state === state).length
+    const { agentId, options, link, script, bounds, runner } = this.#sources
+    const states = [...runner.executions.values()].map(({ state }) => state)
+    const count = (state: ExecutionState) => states.filter((each) => each === state).length
     return {
-      ...{ agentId, hostId: hostId(), hostname: options.hostname ?? hostname(), url: options.url },
-      ...{
-        linked: link.isOpen,
-        since: this.#since,
-        reason: link.fault,
-        lastHeartbeatAt: this.#lastHeartbeatAt,
-      },
-      ...{ runAs: script.account.name, runsAsRoot: script.account.uid === 0, sandbox: script.sandbox.mode },
-      ...{ containment: bounds.containment.level, limits: bounds.ceiling, enforces: bounds.limiter.enforced },
+      agentId,
+      hostId: this.#hostId(),
+      hostname: options.hostname ?? hostname(),
+      url: options.url,
+      linked: link.isOpen,
+      since: this.#since,
+      reason: link.fault,
+      lastHeartbeatAt: this.#lastHeartbeatAt,
+      runAs: script.account.name,
+      runsAsRoot: script.account.uid === 0,
+      sandbox: script.sandbox.mode,
+      containment: bounds.containment.level,
+      limits: bounds.ceiling,
+      enforces: bounds.limiter.enforced,
       executions: { running: count('RUNNING'), queued: count('QUEUED'), unacknowledged: count('EXITED') },
     }
   }

@@ -1,9 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { cgroupHome } from '../../src/agent/cgroup.ts'
-import { findLimiter, limitReached } from '../../src/agent/limits.ts'
+import { findLimiter, limiterOf, limitReached, type Place } from '../../src/agent/limits.ts'
 import type { LimitName } from '../../src/core/limits.ts'
 import { linkedAgent } from '../helpers/agent.ts'
 
@@ -84,6 +84,32 @@ when('memoryMB', 'processes')('the lower of the agent’s own limit and the task
 test('HELLO names the limits that can be enforced', async (t) => {
   const { server } = await linkedAgent(t)
   t.deepEqual(server.hellos[0]?.capabilities.limits, [...enforced])
+})
+
+test('limits of v2 go into the cgroup of the tree, those of v1 into one of their own; none is ever dropped', (t) => {
+  const parent = mkdtempSync(join(tmpdir(), 'rsm-limits-'))
+  t.teardown(() => rmSync(parent, { recursive: true }))
+  const tree = join(parent, 'tree')
+  mkdirSync(tree)
+  for (const name of ['memory.swap.max', 'memory.oom.group']) writeFileSync(join(tree, name), '')
+  const places = new Map<LimitName, Place>([
+    ['memoryMB', { version: 2 }],
+    ['processes', { version: 1, parent }],
+  ])
+  const limiter = limiterOf(places, 'rsm-store-')
+  t.deepEqual(limiter.enforced, ['memoryMB', 'processes'])
+  const { groups } = limiter.create('task', { memoryMB: 64, processes: 10 }, tree, 2)
+  t.deepEqual(groups, [tree, join(parent, 'rsm-store-task')])
+  const written = (path: string) => readFileSync(join(parent, path), 'utf8')
+  t.is(written('tree/memory.max'), String(64 * 1024 ** 2))
+  t.is(written('tree/memory.swap.max'), '0')
+  t.is(written('tree/memory.oom.group'), '1')
+  t.is(written('rsm-store-task/pids.max'), '12')
+  t.throws(() => limiter.create('task', { cpuPercent: 50 }, tree, 1), { message: /can not limit cpu: / })
+  t.throws(() => limiter.create('task', { memoryMB: 64 }, null, 1), {
+    message: /memory was refused: it has no cgroup/,
+  })
+  t.deepEqual(limiter.create('task', {}, tree, 1).groups, [])
 })
 
 test('what killed a script is read from cgroups of v2 and of v1', (t) => {
