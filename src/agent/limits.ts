@@ -13,7 +13,7 @@ const period = 100_000
 interface Controller {
   /** Its name in both versions of cgroups. */
   readonly name: string
-  /** The files that hold the limit, of v2 and of v1, and what is written there; those in brackets may be missing. */
+  /** The files that hold the limit, of v2 and of v1, and what is written there; one that ends in ? may be missing. */
   readonly v2: (size: number) => readonly (readonly [file: string, value: string])[]
   readonly v1: (size: number) => readonly (readonly [file: string, value: string])[]
 }
@@ -68,7 +68,7 @@ export interface Limiter {
   sweep(running: ReadonlySet<string>): void
 }
 
-/** Writes the limit; false where the file is not there. */
+/** Writes a limit into its files. */
 function write(group: string, settings: readonly (readonly [string, string])[]): void {
   for (const [name, value] of settings) {
     const isOptional = name.endsWith('?')
@@ -92,15 +92,25 @@ function offers(parent: string, probe: string, file: string): boolean {
 /** Where a limit is enforced: in the cgroup of the tree (v2), or in one of its own below `parent` (v1). */
 export type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
 
+/**
+ * Lets the groups below have the controller. Not where processes are in the group itself: the kernel would then take
+ * no new one in while scripts are below, and systemd could not start the agent again.
+ */
+function enable(home: string, name: string): void {
+  try {
+    const isRoot = !existsSync(join(home, 'cgroup.type'))
+    if (isRoot || readFileSync(join(home, 'cgroup.procs'), 'utf8') === '')
+      writeFileSync(join(home, 'cgroup.subtree_control'), `+${name}`)
+  } catch {
+    // Not there, or not ours: the probe tells.
+  }
+}
+
 function placeOf(controller: Controller, probe: string, holdsTrees: boolean): Place | null {
   const [[file] = ['']] = controller.v2(1)
   const home = holdsTrees ? cgroupHome(null) : null
   if (home !== null) {
-    try {
-      writeFileSync(join(home, 'cgroup.subtree_control'), `+${controller.name}`)
-    } catch {
-      // Not there, not ours, or with processes of its own in the group: the probe tells.
-    }
+    enable(home, controller.name)
     if (offers(home, probe, file)) return { version: 2 }
   }
   const parent = cgroupHome(controller.name)

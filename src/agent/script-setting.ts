@@ -60,8 +60,14 @@ export interface Bounds {
 export function checkBounds(storeId: string, mode: SandboxMode, ceiling: Limits = {}): Bounds {
   const containment = findContainment(storeId, mode === 'strict')
   const limiter = findLimiter(storeId, containment.level === 'cgroup')
+  checkCeiling(ceiling, limiter)
+  return { containment, limiter, ceiling }
+}
+
+/** @throws RsmError `unavailable` for a limit that this host can't enforce. */
+export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
   const [missing] = notEnforced(ceiling, limiter.enforced)
-  if (missing === undefined) return { containment, limiter, ceiling }
+  if (missing === undefined) return
   throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
     hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
   })

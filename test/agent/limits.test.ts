@@ -1,11 +1,23 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
+import { ownAccount } from '../../src/agent/account.ts'
 import { cgroupHome } from '../../src/agent/cgroup.ts'
+import { launch, prepare, readExit } from '../../src/agent/launch.ts'
 import { findLimiter, limiterOf, limitReached, type Place } from '../../src/agent/limits.ts'
+import { openSandbox } from '../../src/agent/sandbox.ts'
+import { checkCeiling } from '../../src/agent/script-setting.ts'
 import type { LimitName } from '../../src/core/limits.ts'
-import { linkedAgent } from '../helpers/agent.ts'
+import { linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
 
 const { enforced } = findLimiter('test', true)
 const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only where the agent may make cgroups.
@@ -110,6 +122,32 @@ test('limits of v2 go into the cgroup of the tree, those of v1 into one of their
     message: /memory was refused: it has no cgroup/,
   })
   t.deepEqual(limiter.create('task', {}, tree, 1).groups, [])
+})
+
+test('a limit of the agent itself that this host can not enforce stops its start', (t) => {
+  const able = limiterOf(new Map<LimitName, Place>([['memoryMB', { version: 2 }]]), 'rsm-')
+  t.notThrows(() => checkCeiling({ memoryMB: 64 }, able))
+  t.throws(() => checkCeiling({ memoryMB: 64, processes: 9 }, able), {
+    message: /^--limit processes: this host can not limit processes: /,
+  })
+})
+
+test('a script whose cgroup vanished before it could enter does not run without its limits', async (t) => {
+  const directory = await temporaryDirectory(t)
+  symlinkSync('/dev/full', join(directory, 'cgroup.procs'))
+  const account = ownAccount()
+  const request = { taskId: 'gone', script: 'echo ran', timeout: 0, params: {}, maxOutputBytes: 1000 }
+  const execution = { ...request, scriptType: 'BASH', expiry: '', signature: '', keyId: '' } as const
+  prepare(execution, directory, account)
+  const sandbox = await openSandbox(
+    { mode: 'none', network: false, dataDir: directory, own: account },
+    account,
+  )
+  const start = { directory, account, mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
+  await (await launch(execution, start)).exited
+  t.is(readExit(directory)?.code, 126)
+  t.is(readFileSync(join(directory, 'stdout'), 'utf8'), '')
+  t.regex(readFileSync(join(directory, 'stderr'), 'utf8'), /cgroup of its limits is gone/)
 })
 
 test('what killed a script is read from cgroups of v2 and of v1', (t) => {

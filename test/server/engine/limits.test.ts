@@ -15,6 +15,11 @@ test('limits go to an agent that enforces each of them, signed with the rest, an
   const execution = await agent.execution(taskId)
   t.deepEqual(execution.limits, limits)
   t.like(await task(server, taskId), { limits, runAs: 'app' })
+  agent.complete(taskId, 1, { lastSequence: -1 })
+  await finished(server, taskId)
+  const again = await server.data('POST', `/api/tasks/${taskId}/retry`, {})
+  const { limits: kept, runAs } = await agent.execution(again.taskId)
+  t.deepEqual({ limits: kept, runAs }, { limits, runAs: 'app' })
 })
 
 test('an agent that does not know a limit is sent nothing: the host FAILED with 126, and the plan goes on', async (t) => {
@@ -44,6 +49,16 @@ test('an agent that does not know a limit is sent nothing: the host FAILED with 
   for (const agent of agents) t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
   const again = await startTask(server, [old.hostId], {})
   t.is((await agents[0]?.execution(again))?.limits, undefined)
+})
+
+test('an agent that knows only the seed is sent nothing that is to run as another user', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId: null })
+  await agent.settled()
+  const { results } = await finished(server, await startTask(server, [identity.hostId], { runAs: 'app' }))
+  t.like(results[0], { status: 'FAILED', exitCode: 126 })
+  t.regex(results[0]?.error ?? '', /can not run scripts as another user/)
 })
 
 test('limits outside their bounds, or with another name, are a 400 that names them', async (t) => {
