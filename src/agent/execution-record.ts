@@ -14,6 +14,10 @@ export interface Started {
   /** Absent where nothing limits it, as in journals of older agents. */
   limited?: Limited
   isBoxed?: boolean
+  /** The user that it runs as; absent in journals of older agents. */
+  uid?: number
+  /** By which its processes are known (machine.ts); absent in journals of older agents. */
+  mark?: string
 }
 
 /** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */
@@ -36,6 +40,17 @@ export type Entry =
   | { e: 'acknowledged'; taskId: string; at: number }
   | { e: 'cancelled'; taskId: string; at: number }
 
+const kinds: Record<Entry['e'], true> = {
+  received: true,
+  started: true,
+  spawned: true,
+  ending: true,
+  ended: true,
+  acknowledged: true,
+  cancelled: true,
+}
+export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
+
 /** All that the journal says of one execution. */
 export interface ExecutionRecord {
   taskId: string
@@ -44,7 +59,7 @@ export interface ExecutionRecord {
   spawned?: Spawned
   ending?: EndReason
   complete?: ScriptComplete
-  /** Milliseconds since 1970; a tombstone from then on. */
+  /** By the journal's own time; a tombstone from then on. */
   acknowledgedAt?: number
   /** A cancel that overtook its execution. */
   cancelledAt?: number

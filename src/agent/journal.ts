@@ -11,13 +11,37 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { faultPoint } from '#fault-point'
 import { RsmError } from '../core/errors.ts'
-import { type Entry, type ExecutionRecord, entriesOf, fold, isExpired } from './execution-record.ts'
+import {
+  type Entry,
+  type ExecutionRecord,
+  entriesOf,
+  entryKinds,
+  fold,
+  isExpired,
+} from './execution-record.ts'
 
 const datasync = promisify(fdatasync)
 const compactAbove = 4 * 1024 * 1024
 
-type Line = Entry | { e: 'store'; storeId: string; format: 1 }
+const format = 1
+
+type Line = Entry | { e: 'store'; storeId: string; format: typeof format }
+
+/** What an older version would have to leave out could be the very line that forbids a second start (reliability F18). */
+function assertKnown(path: string, line: { e: string; format?: number }, offset: number): void {
+  const isKnown = line.e === 'store' ? line.format === format : entryKinds.has(line.e)
+  if (isKnown) return
+  const what = line.e === 'store' ? `format ${line.format}` : `a line of kind ${JSON.stringify(line.e)}`
+  throw new RsmError(
+    'unavailable',
+    `${path} was written by a newer rsm: it has ${what} at offset ${offset}`,
+    {
+      hint: 'install that version again, or a newer one; nothing was changed',
+    },
+  )
+}
 
 function parse(path: string, text: string): { lines: Line[]; goodBytes: number } {
   const lines: Line[] = []
@@ -26,8 +50,9 @@ function parse(path: string, text: string): { lines: Line[]; goodBytes: number }
     const end = text.indexOf('\n', offset)
     // A last line without its end is what a crash left of a write that nobody relied on.
     if (end < 0) return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
+    let line: Line
     try {
-      lines.push(JSON.parse(text.slice(offset, end)) as Line)
+      line = JSON.parse(text.slice(offset, end)) as Line
     } catch {
       if (/^[\0\s]*$/.test(text.slice(offset)) || text.indexOf('\n', end + 1) < 0)
         return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
@@ -35,6 +60,8 @@ function parse(path: string, text: string): { lines: Line[]; goodBytes: number }
         hint: 'move it away: the agent then starts with an empty journal, and the server counts what ran here as LOST',
       })
     }
+    assertKnown(path, line, offset)
+    lines.push(line)
     offset = end + 1
   }
 }
@@ -56,22 +83,39 @@ export class Journal {
   readonly storeId: string
   readonly records: Map<string, ExecutionRecord> = new Map()
   readonly #path: string
-  readonly #now: () => number
+  readonly #monotonic: () => number
+  readonly #openedAt: number
+  /** Its own time at the opening. */
+  readonly #base: number
   #fd: number
   #size = 0
   #sizeAfterCompaction = 0
   #syncing: Promise<void> | null = null
   #queued: Promise<void> | null = null
 
-  constructor(path: string, now: () => number) {
+  constructor(path: string, monotonic: () => number) {
     this.#path = path
-    this.#now = now
+    this.#monotonic = monotonic
+    this.#openedAt = monotonic()
     const { lines } = parse(path, readIfThere(path))
     const head = lines[0]
     this.storeId = head?.e === 'store' ? head.storeId : randomBytes(12).toString('base64url')
-    for (const line of lines) if (line.e !== 'store') fold(this.records, line)
+    let newest = 0
+    for (const line of lines) {
+      if (line.e !== 'store') fold(this.records, line)
+      if ('at' in line) newest = Math.max(newest, line.at)
+    }
+    this.#base = newest || Date.now()
     this.#fd = -1
     this.compact()
+  }
+
+  /**
+   * Milliseconds of the journal's own time: it goes on from the newest line there is, and only while an agent lives. So
+   * no step of the machine's clock makes a tombstone old before its time (reliability F13).
+   */
+  now(): number {
+    return Math.round(this.#base + this.#monotonic() - this.#openedAt)
   }
 
   /** Cancels whose execution has not come. */
@@ -85,12 +129,14 @@ export class Journal {
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.compact()
     const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    faultPoint(`agent.${entry.e}.before`)
     try {
       if (writeSync(this.#fd, line) !== line.length) throw new RsmError('unavailable', 'the disk is full')
     } catch (error) {
       ftruncateSync(this.#fd, this.#size)
       throw error
     }
+    faultPoint(`agent.${entry.e}.after`)
     this.#size += line.length
     fold(this.records, entry)
   }
@@ -117,7 +163,7 @@ export class Journal {
   /** Forgets what is past its time, and writes the rest to a new file that takes the place of the old one. */
   compact(): void {
     for (const [taskId, record] of this.records)
-      if (isExpired(record, this.#now())) this.records.delete(taskId)
+      if (isExpired(record, this.now())) this.records.delete(taskId)
     const lines: Line[] = [{ e: 'store', storeId: this.storeId, format: 1 }]
     for (const record of this.records.values()) lines.push(...entriesOf(record))
     const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
@@ -126,7 +172,9 @@ export class Journal {
     try {
       for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
       fsyncSync(fd)
+      faultPoint('agent.compacted.before')
       renameSync(temporary, this.#path)
+      faultPoint('agent.compacted.after')
     } finally {
       closeSync(fd)
     }

@@ -10,9 +10,11 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import { notEnforced } from '../core/limits.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
+import { interpreterOptions } from '../core/script-form.ts'
 import type { Account } from './account.ts'
 import { markVariable, type ProcessId, startTimeOf } from './machine.ts'
 import { dropTo } from './privileges.ts'
@@ -27,7 +29,7 @@ const interpreters: Record<ScriptType, readonly string[]> = {
   POWERSHELL: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
 }
 
-/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each. */
+/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each, below 9. */
 const firstLimit = 6
 /** What runs instead of a script whose limits vanished before it could be put under them. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
@@ -35,16 +37,18 @@ const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
- * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring.
+ * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
+ * shell itself says of a death ("Killed") is no output of the script.
  */
 function wrapper(limits: number, takesScript: boolean): string {
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
-  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups]
+  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
   return `trap : HUP INT QUIT TERM
 umask 022
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
-"$@" ${closed.map((fd) => `${fd}>&-`).join(' ')}
+exec 9>&2 2>/dev/null
+"$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')}
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`
@@ -138,7 +142,8 @@ function environment(request: ExecuteScript, { account, mark }: Start): Record<s
 
 /** The script by its path; by a descriptor where the agent's directory is closed to it. */
 function command(request: ExecuteScript, { directory, account, sandbox }: Start, workDir: string): string[] {
-  const interpreter = interpreters[request.scriptType]
+  const { scriptType, script } = request
+  const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
   const enclosed = sandbox.enclose(account, workDir, interpreter)
   if (enclosed) return enclosed
   if (account.uid === process.getuid?.()) return [...interpreter, join(directory, 'script')]
@@ -161,6 +166,7 @@ function existing(directory: string): string {
 
 /** Writes the script and the empty spools; none of it is fsynced, as after a loss of power it is LOST anyway. */
 export function prepare(request: ExecuteScript, directory: string, account: Account): void {
+  faultPoint('agent.prepared.before')
   const isOther = account.uid !== process.getuid?.()
   for (const [name, mode] of [
     ['script', 0o700],
@@ -178,6 +184,7 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
     // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
     if (isOther) chownSync(path, account.uid, account.gid)
   }
+  faultPoint('agent.prepared.after')
 }
 
 /** Where and how a script starts. */
@@ -220,6 +227,7 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     const script = takesScript ? opened(join(directory, 'script'), 'r') : 'ignore'
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
     const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
+    faultPoint('agent.launch.before')
     const child = spawn('/bin/sh', words, {
       cwd: takesScript ? '/' : workDir,
       env: environment(request, start),

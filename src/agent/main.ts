@@ -1,23 +1,24 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
 import { openConnection } from './connection.ts'
+import { Distrust } from './distrust.ts'
 import { agentVersion } from './facts.ts'
-import { newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
+import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
-import { installedTypes } from './launch.ts'
 import { Link } from './link.ts'
 import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
 import { Pulse } from './pulse.ts'
-import { register } from './registration.ts'
+import { enrolled, register } from './registration.ts'
 import { Runner } from './runner.ts'
-import { checkBounds, checkScripts, type ScriptOptions } from './script-setting.ts'
+import { capabilities, checkBounds, checkScripts, type ScriptOptions } from './script-setting.ts'
 import { serverApi } from './server-api.ts'
 import { StatusFile } from './status.ts'
 import { Uplink } from './uplink.ts'
@@ -104,6 +105,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const serverTime = new ServerTime(clock)
     let registration: Registration
     let verify: Verify
+    let linkId = ''
+    const distrust = new Distrust(clock, log)
     const api = serverApi(connection, () => registration.token, serverTime)
 
     const known = await readIdentity(directory.path)
@@ -116,9 +119,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         },
       )
     const agentId = known?.agentId ?? options.agentId ?? newAgentId()
+    let identity: Identity = known ?? { agentId, registration: null }
+    const present = { linkId: () => linkId, serverNow: () => serverTime.now() }
     const trust = ({ serverKey, keyId }: Registration) => {
-      const { allowUnsigned } = options
-      verify = verifier({ agentId, serverKey, keyId, allowUnsigned, serverNow: () => serverTime.now() })
+      verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, ...present })
     }
     const registerAnew = async () => {
       if (options.enrollToken === undefined)
@@ -128,17 +132,19 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       const { hostname } = options
       const enrollToken =
         typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      identity = enrolled(identity, fresh, enrollToken)
+      registration = fresh
       trust(registration)
-      await writeIdentity(directory.path, { agentId, registration })
+      await writeIdentity(directory.path, identity)
       log('INFO', 'registered', { agentId, hostId: registration.hostId })
       return registration
     }
-    if (!known) await writeIdentity(directory.path, { agentId, registration: null })
+    if (!known) await writeIdentity(directory.path, identity)
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
-    const journal = new Journal(join(directory.path, 'journal'), () => clock.now())
+    const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
     const bounds = checkBounds(journal.storeId, script.sandbox.mode, options.limits)
     const spool = join(directory.path, 'executions')
@@ -155,7 +161,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       sandbox: script.sandbox,
       maxExecutions: options.maxExecutions,
       log,
-      verify: (type, payload) => verify(type, payload),
+      verify: distrust.watching((type, payload) => verify(type, payload)),
+      distrusted: (what, reason) => distrust.note(what, reason),
+      hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
     let cancelProbe = () => {}
@@ -178,24 +186,19 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       opened() {
         status.relinked()
         const tasks = uplink.begin({
-          send: (type, payload) => link.send(type, payload),
+          sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
+          sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
         })
+        linkId = randomBytes(12).toString('base64url')
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
-          capabilities: {
-            maxExecutions: options.maxExecutions,
-            scriptTypes: installedTypes(),
-            containment: bounds.containment.level,
-            terminal: false,
-            runAs: script.account.name,
-            runsAsRoot: script.account.uid === 0,
-            sandbox: script.sandbox.mode,
-            limits: [...bounds.limiter.enforced],
-          },
+          linkId,
+          capabilities: capabilities(script, bounds, options.maxExecutions),
           tasks,
         })
+        for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
         if (options.onDemand) closeWhenIdle()
         pulse.retryNow()
@@ -250,7 +253,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         mayEnrol = false
         return registerAnew().then(
           () => true,
-          () => false,
+          (error: unknown) => {
+            log('ERROR', 'not registered anew', { error: String(error) })
+            return false
+          },
         )
       },
     })

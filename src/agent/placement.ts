@@ -36,6 +36,8 @@ export function place(
     timeout: request.timeout,
     maxOutputBytes: request.maxOutputBytes,
     cgroup,
+    uid: account.uid,
+    mark,
     ...(limited.groups.length > 0 ? { limited } : {}),
     ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
   }

@@ -71,18 +71,31 @@ export class Pulse {
     void this.#beat()
   }
 
+  /** A heartbeat out of turn, for the time in its answer; false when there is none. */
+  async hearServerTime(): Promise<boolean> {
+    return this.#say().then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #say(): Promise<AgentAck> {
+    const { api, agentId, clock, dataDir } = this.#options
+    return api.heartbeat({
+      agentId,
+      timestamp: new Date(clock.now()).toISOString(),
+      status: await health(dataDir),
+      uptime: Math.floor((clock.monotonic() - this.#bootedAt) / 1000),
+    })
+  }
+
   async #beat(): Promise<void> {
-    const { api, agentId, clock, log, dataDir } = this.#options
+    const { clock, log } = this.#options
     const began = clock.monotonic()
     this.#beats += 1
     let delay = this.#intervals.heartbeatInterval * 1000
     try {
-      const ack = await api.heartbeat({
-        agentId,
-        timestamp: new Date(clock.now()).toISOString(),
-        status: await health(dataDir),
-        uptime: Math.floor((clock.monotonic() - this.#bootedAt) / 1000),
-      })
+      const ack = await this.#say()
       // An answer to an agent that has stopped meanwhile must open no link.
       if (this.#isStopped) return
       this.#answered()

@@ -10,13 +10,15 @@ import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
 import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
-import { markOf, type ProcessId } from './machine.ts'
+import type { ProcessId } from './machine.ts'
 import { place } from './placement.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
+import { treeOf } from './survivors.ts'
+import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
 
@@ -67,8 +69,8 @@ export class Runner {
   }
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
-  async execute(request: ExecuteScript): Promise<void> {
-    const { journal, log } = this.#options
+  async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
+    const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
@@ -78,7 +80,11 @@ export class Runner {
     if (known) return this.#events.answer(known)
     const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
     if (distrust !== null) {
-      log('ERROR', 'refused an execution', { taskId, reason: distrust })
+      // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
+      // that could have changed meanwhile is looked at again (reliability F13).
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
+        return this.execute(request, true)
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
@@ -109,14 +115,14 @@ export class Runner {
       if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#note({ e: 'cancelled', taskId, at: this.#options.clock.now() })
+      this.#note({ e: 'cancelled', taskId, at: journal.now() })
   }
 
   /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#note({ e: 'acknowledged', taskId, at: this.#options.clock.now() })
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     execution.close()
     const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
@@ -188,16 +194,12 @@ export class Runner {
     exited: Promise<void>,
     began: number,
   ): void {
-    const { clock, log, journal } = this.#options
+    const { clock, log } = this.#options
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: {
-        mark: markOf(journal.storeId, taskId),
-        root,
-        cgroup: started.cgroup,
-        isBoxed: started.isBoxed === true,
-      },
+      tree: treeOf(started, root),
+      containment: this.#options.containment,
       directory,
       clock,
       exited,
@@ -212,10 +214,9 @@ export class Runner {
     execution.run = run
     this.#events.changed(execution)
     if (execution.isCancelled) run.end('CANCELLED')
-    run.ended.then(
-      (result) => this.#finish(execution, started, result),
-      (error: unknown) => this.#fail(execution, error),
-    )
+    run.ended
+      .then((result) => this.#finish(execution, started, result))
+      .catch((error: unknown) => this.#fail(execution, error))
   }
 
   #finish(execution: Execution, started: Started, result: Outcome): void {
@@ -235,8 +236,8 @@ export class Runner {
   #fail(execution: Execution, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
-    const complete = notRun(execution.taskId, this.#now(), { error: `could not be started: ${reason}` })
-    this.#end(execution, complete)
+    const was = execution.run ? 'its end could not be told' : 'could not be started'
+    this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
   }
 
   /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
@@ -280,17 +281,11 @@ export class Runner {
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock, journal } = this.#options
+    const { machine, clock, containment } = this.#options
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
-    const found = await whatBecameOf(
-      record,
-      markOf(journal.storeId, record.taskId),
-      started,
-      execution.directory,
-      machine,
-    )
+    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)

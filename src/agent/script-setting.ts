@@ -2,8 +2,10 @@ import { RsmError } from '../core/errors.ts'
 import { limitWords, notEnforced } from '../core/limits.ts'
 import type { SandboxMode } from '../core/protocol/http/hosts.ts'
 import type { Limits } from '../core/protocol/http/tasks.ts'
+import type { AgentHello } from '../core/protocol/messages.ts'
 import { type Account, ownAccount } from './account.ts'
 import { type Containment, findContainment } from './containment.ts'
+import { installedTypes } from './launch.ts'
 import { findLimiter, type Limiter } from './limits.ts'
 import type { Log } from './log.ts'
 import { checkDrop, namedAccount } from './privileges.ts'
@@ -71,4 +73,22 @@ export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
   throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
     hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
   })
+}
+
+/** What HELLO says of them to the server. */
+export function capabilities(
+  { account, sandbox }: ScriptSetting,
+  { containment, limiter }: Bounds,
+  maxExecutions: number,
+): AgentHello['capabilities'] {
+  return {
+    maxExecutions,
+    scriptTypes: installedTypes(),
+    containment: containment.level,
+    terminal: false,
+    runAs: account.name,
+    runsAsRoot: account.uid === 0,
+    sandbox: sandbox.mode,
+    limits: [...limiter.enforced],
+  }
 }

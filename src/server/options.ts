@@ -1,4 +1,5 @@
 import { RsmError } from '../core/errors.ts'
+import type { Clock } from './clock.ts'
 import type { LogLevel } from './log.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 
@@ -20,8 +21,12 @@ export interface ServerOptions {
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
   logLevel: LogLevel
+  /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
+  taskRetention?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
+  /** The system's by default. */
+  clock?: Clock
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/

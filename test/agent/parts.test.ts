@@ -74,7 +74,7 @@ test('a tombstone is kept for 24 hours, what is not acknowledged for good', asyn
   for (const taskId of ['old', 'open']) {
     journal.append({ e: 'ended', taskId, complete: notRun(taskId, new Date(0).toISOString(), {}) })
   }
-  journal.append({ e: 'acknowledged', taskId: 'old', at: now })
+  journal.append({ e: 'acknowledged', taskId: 'old', at: journal.now() })
   now += 24 * 3600 * 1000
   journal.compact()
   t.deepEqual([...journal.records.keys()], ['old', 'open'])
@@ -83,6 +83,44 @@ test('a tombstone is kept for 24 hours, what is not acknowledged for good', asyn
   t.deepEqual([...journal.records.keys()], ['open'])
   journal.close()
 })
+
+test('F13 a clock that is set forward by days while the agent is away makes no tombstone old', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const day = 24 * 3600 * 1000
+  let monotonic = 50_000
+  const first = new Journal(path, () => monotonic)
+  first.append({ e: 'received', taskId: 'old' })
+  first.append({ e: 'acknowledged', taskId: 'old', at: first.now() - 3 * day })
+  first.append({ e: 'received', taskId: 'done' })
+  first.append({ e: 'acknowledged', taskId: 'done', at: first.now() })
+  first.close()
+  // Another boot: its monotonic clock begins anew. The wall clock is not asked.
+  monotonic = 3
+  const second = new Journal(path, () => monotonic)
+  t.deepEqual([...second.records.keys()], ['done'])
+  monotonic += day
+  second.compact()
+  t.deepEqual([...second.records.keys()], ['done'])
+  monotonic += 1
+  second.compact()
+  t.deepEqual([...second.records.keys()], [])
+  second.close()
+})
+
+const newer = [
+  ['{"e":"store","storeId":"s","format":2}', 'format 2 at offset 0'],
+  [
+    '{"e":"store","storeId":"s","format":1}\n{"e":"paused","taskId":"a"}',
+    'a line of kind "paused" at offset 39',
+  ],
+] as const
+for (const [text, what] of newer)
+  test(`F18 a journal of a newer version with ${what} is refused, and stays as it is`, async (t) => {
+    const path = join(await temporaryDirectory(t), 'journal')
+    writeFileSync(path, `${text}\n`)
+    t.throws(() => new Journal(path, Date.now), { message: new RegExp(`newer rsm: it has ${what}$`) })
+    t.is(readFileSync(path, 'utf8'), `${text}\n`)
+  })
 
 test('the buffer of metrics keeps one hour, the newest', async (t) => {
   const path = join(await temporaryDirectory(t), 'metrics.jsonl')

@@ -76,6 +76,8 @@ function runnerOn(t: ExecutionContext, directory: string, journal: Journal) {
     ceiling: {},
     maxExecutions: 1,
     verify: () => null,
+    distrusted: () => {},
+    hearServerTime: async () => false,
     log: () => {},
   })
   runner.subscribe({

@@ -1,4 +1,6 @@
 import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
+import { longestSentence } from './messages.ts'
+import { splitOutput } from './output-frame.ts'
 import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
@@ -8,7 +10,9 @@ const sequence = number({ integer: true, minimum: 0, maximum: most })
 /** -1: none yet. */
 const lastSequence = number({ integer: true, minimum: -1, maximum: most })
 const bytes = number({ integer: true, minimum: 0, maximum: most })
-const sentence = text({ maxLength: 4096 })
+const sentence = text({ maxLength: longestSentence })
+/** Of a frame, where an ERROR names it. */
+const longestId = 128
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: 10_000 })
@@ -32,6 +36,7 @@ const payloads: Record<MessageType, Shape> = {
     expiry: maybeText,
     signature: maybeText,
     keyId: maybeText,
+    linkId: maybeText,
   }),
   SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
   SCRIPT_COMPLETE: object({
@@ -47,12 +52,24 @@ const payloads: Record<MessageType, Shape> = {
     stdoutBytes: optional(bytes),
     stderrBytes: optional(bytes),
     truncated: optional(truth),
+    // A level that this server does not know is a newer agent's, and no reason to lose an end.
+    containment: optional(nullable(text({ maxLength: 64 }))),
+    survivors: optional(
+      list(
+        object({
+          pid: number({ integer: true, minimum: 1, maximum: most }),
+          command: text({ maxLength: 64 }),
+        }),
+        20,
+      ),
+    ),
   }),
   SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
   CANCEL_SCRIPT: object({ taskId: id }),
   AGENT_HELLO: object({
     agentVersion: text({ maxLength: 256 }),
     storeId: id,
+    linkId: optional(id),
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
       scriptTypes: list(scriptType, 8),
@@ -76,6 +93,7 @@ const payloads: Record<MessageType, Shape> = {
     expiry: text(),
     signature: text(),
     keyId: text(),
+    linkId: maybeText,
   }),
   TERMINAL_OPENED: object({ sessionId: id }),
   TERMINAL_INPUT: object(data),
@@ -88,7 +106,11 @@ const payloads: Record<MessageType, Shape> = {
     signal: nullable(text()),
     reason: nullable(sentence),
   }),
-  ERROR: object({ code: number(), message: sentence, refId: optional(nullable(text())) }),
+  ERROR: object({
+    code: number(),
+    message: sentence,
+    refId: optional(nullable(text({ maxLength: longestId }))),
+  }),
 }
 
 const fromAgent = new Set<string>([
@@ -120,6 +142,9 @@ export interface FrameFault {
   readonly isError: boolean
 }
 
+/** Names of params stand in the sentence, and are as long as the sender likes. */
+const longestFault = 1000
+
 function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault {
   let value: unknown
   try {
@@ -130,7 +155,7 @@ function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: 'protocol', message: 'the frame is not a JSON object', refId: null, isError: false }
   const { type, id: frameId, payload } = value as Record<string, unknown>
-  const refId = typeof frameId === 'string' && frameId.length <= 128 ? frameId : null
+  const refId = typeof frameId === 'string' && frameId.length <= longestId ? frameId : null
   if (typeof type !== 'string' || typeof frameId !== 'string')
     return { fault: 'protocol', message: 'the frame lacks type or id', refId, isError: false }
   if (!types.has(type))
@@ -141,13 +166,31 @@ function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault
       isError: false,
     }
   const fault = payloads[type as MessageType](payload, 'payload')
-  if (fault) return { fault: 'payload', message: `${type}: ${fault}`, refId, isError: type === 'ERROR' }
+  if (fault) {
+    const message = `${type}: ${fault}`.slice(0, longestFault)
+    return { fault: 'payload', message, refId, isError: type === 'ERROR' }
+  }
   return value as Message
 }
 
 /** A frame that an agent sent, or what is wrong with it. */
 export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, fromAgent) as FromAgent | FrameFault
+}
+
+/** Whether the last text of a frame is the output, and not that of a field which nobody knows. */
+function endsWithItsText(message: Message<'SCRIPT_OUTPUT'>): boolean {
+  return Object.keys(message).at(-1) === 'payload' && Object.keys(message.payload).at(-1) === 'data'
+}
+
+/** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
+export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
+  const split = splitOutput(frame)
+  const message = split && decodeFromAgent(split.head)
+  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || !endsWithItsText(message))
+    return { message: decodeFromAgent(frame.toString('utf8')) }
+  const payload = { ...message.payload, data: split.data }
+  return { message: { ...message, payload }, json: split.json }
 }
 
 /** A frame that the server sent, or what is wrong with it. */

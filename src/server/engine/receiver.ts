@@ -1,4 +1,6 @@
 import { constants } from 'node:os'
+import { faultPoint } from '#fault-point'
+import { LineBudget } from '../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
@@ -14,16 +16,21 @@ const replacementBytes = 3
 /** An agent's times are believed within so many milliseconds of what the server saw. */
 const clockTolerance = 5000
 
+const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
 export interface Receiver {
-  /** Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. */
-  output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
+  /**
+   * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
+   * text as JSON, where it came so.
+   */
+  output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
   /** Takes in the end of an execution; resolves when it is durable and acknowledged. */
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
 }
 
 export function createReceiver(state: EngineState): Receiver {
+  const foreign = new LineBudget()
   const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
     link.send('ERROR', { code, message, refId })
 
@@ -54,7 +61,9 @@ export function createReceiver(state: EngineState): Receiver {
 
   function notYours(link: AgentLink, frameId: string, taskId: string): void {
     const { agentId, hostId } = link
-    state.log.warn({ agentId, hostId, taskId }, "a frame for another host's task")
+    const leftOut = foreign.take(agentId, state.clock.monotonic())
+    if (leftOut !== null)
+      state.log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
     state.bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'task', id: taskId })
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }
@@ -65,16 +74,20 @@ export function createReceiver(state: EngineState): Receiver {
     run: TaskRun,
     live: Live,
     output: ScriptOutput,
+    json: Uint8Array | undefined,
     bytes: number,
   ): Promise<void> {
     try {
+      faultPoint('server.output.before')
       await state.outputs.append(run.task.id, {
         hostId: link.hostId,
         stream: output.stream,
         sequence: output.sequence,
         timestamp: isoTime(state.clock.now()),
         data: output.data,
+        json,
       })
+      faultPoint('server.output.after')
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
       acknowledge(link, run.task.id, live)
       live.early?.()
@@ -96,8 +109,8 @@ export function createReceiver(state: EngineState): Receiver {
 
   function statusOf(complete: ScriptComplete, current: ExecutionRecord): ExecutionRecord['status'] {
     if (complete.status === 'LOST') return 'LOST'
-    // The first of COMPLETE and cancel on disk wins (contract §4).
-    if (current.cancelRequested) return 'CANCELLED'
+    // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
+    if (current.cancelRequested) return complete.status ?? 'CANCELLED'
     if (complete.exitCode === -1) return 'TIMEOUT'
     return complete.exitCode === 0 && complete.status !== 'FAILED' ? 'SUCCESS' : 'FAILED'
   }
@@ -140,6 +153,8 @@ export function createReceiver(state: EngineState): Receiver {
         truncated: complete.truncated === true || live.truncated,
         outputComplete: status !== 'LOST' && !misses(complete, live),
         error: complete.error ?? null,
+        containment: levels.find((level) => level === complete.containment) ?? null,
+        survivors: (complete.survivors ?? []).map(({ pid, command }) => ({ pid, command })),
       }
     }
   }
@@ -177,7 +192,7 @@ export function createReceiver(state: EngineState): Receiver {
   }
 
   return {
-    async output(link, frameId, output) {
+    async output(link, frameId, output, json) {
       const run = state.runs.get(output.taskId)
       if (!run) {
         if ((await notRunning(link, frameId, output.taskId)) === 'ended' && link.hello)
@@ -202,7 +217,9 @@ export function createReceiver(state: EngineState): Receiver {
       live.lastSequence = output.sequence
       live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
       // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
-      live.appended = store(link, run, live, live.truncated ? { ...output, data: '' } : output, bytes)
+      live.appended = live.truncated
+        ? store(link, run, live, { ...output, data: '' }, undefined, bytes)
+        : store(link, run, live, output, json, bytes)
       return live.appended
     },
 
@@ -221,8 +238,9 @@ export function createReceiver(state: EngineState): Receiver {
       const live = run.live(execution.position, state.clock.monotonic())
       live.lastWord = state.clock.monotonic()
       await live.appended
-      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence) {
-        const { lastSequence } = complete
+      const { lastSequence = -1 } = complete
+      // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
+      if (link.hello && lastSequence > live.storedSequence && !isFinal(execution.status)) {
         live.early = () => {
           if (live.storedSequence < lastSequence) return
           live.early = null
@@ -232,7 +250,9 @@ export function createReceiver(state: EngineState): Receiver {
         }
         return acknowledge(link, taskId, live)
       }
+      faultPoint('server.settled.before')
       const changed = await state.change(run, [execution.position], settle(complete, live))
+      faultPoint('server.settled.after')
       if (changed.length === 0) await late(link, complete, run)
       release()
     },

@@ -7,11 +7,21 @@ export interface NewEntry {
   sequence: number
   timestamp: string
   data: string
+  /** The same as JSON, quotes included, where it came so: it is stored without being written anew. */
+  json?: Uint8Array | undefined
 }
 
 /** A stored piece; `id` is the cursor: it ascends over the whole task (contract §5). */
-export interface StoredEntry extends NewEntry {
+export interface StoredEntry extends Omit<NewEntry, 'json'> {
   id: number
+}
+
+/** A stored piece as it stands in the log. */
+export interface StoredLine {
+  id: number
+  hostId: number
+  /** The fields of NewEntry as one JSON object, in UTF-8. */
+  json: Buffer
 }
 
 export interface ReadQuery {
@@ -40,6 +50,8 @@ export interface Outputs {
   append(taskId: string, entry: NewEntry): Promise<void>
   /** `next` is the cursor to go on from; no entries means that the end is reached for now. */
   read(taskId: string, query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }>
+  /** The same without decoding what is only passed on. */
+  readLines(taskId: string, query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }>
   /** The cursor after which exactly the last `count` entries of this selection follow. */
   cursorBeforeLast(
     taskId: string,
@@ -50,5 +62,7 @@ export interface Outputs {
   progress(taskId: string): Promise<Map<number, Progress>>
   /** No more output will come: frees the files. */
   finish(taskId: string): Promise<void>
+  /** Removes what is stored of an ended task. */
+  forget(taskId: string): Promise<void>
   close(): Promise<void>
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import { syncDirectory } from '../../disk/durable.ts'
 import {
   encodeRecord,
@@ -10,15 +11,20 @@ import {
   recordBytes,
   startOf,
 } from './index-file.ts'
-import type { NewEntry, Progress, ReadQuery, StoredEntry } from './outputs.ts'
+import { lineOf } from './line.ts'
+import type { NewEntry, Progress, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 1024 * 1024
 
+/** Readers of one log at once that are spared the search; others find their place by bisection. */
+const keptPlaces = 256
+
 interface Waiting {
-  line: Buffer
+  line: readonly Uint8Array[]
+  length: number
   entry: NewEntry
   bytes: number
   resolve: () => void
@@ -28,18 +34,23 @@ interface Waiting {
 export interface TaskLogEvents {
   /** New entries can be read. */
   written(): void
+  /** Settles when this log may be synced; what it gives is called when that is done. */
+  turn(): Promise<() => void>
   /** An fsync took so many seconds; so many bytes of output are durable by it. */
   synced(seconds: number, bytes: number): void
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
 }
 
+/** Of one task, in its folder. */
+export const logFiles = ['output.log', 'output.idx'] as const
+
 /** Opens without creating, unless told to. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
   const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
-  const log = await open(join(directory, 'output.log'), flags, 0o600)
+  const log = await open(join(directory, logFiles[0]), flags, 0o600)
   try {
-    return [log, await open(join(directory, 'output.idx'), constants.O_RDWR | constants.O_CREAT, 0o600)]
+    return [log, await open(join(directory, logFiles[1]), constants.O_RDWR | constants.O_CREAT, 0o600)]
   } catch (error) {
     await log.close()
     throw error
@@ -57,7 +68,12 @@ export class TaskLog {
   #size = 0
   #records = 0
   #waiting: Waiting[] = []
-  #flushing: Promise<void> | null = null
+  /** Written, and not yet durable. */
+  #written: Waiting[] = []
+  #writing: Promise<void> | null = null
+  #syncing: Promise<void> | null = null
+  /** The number of the record that follows a cursor, of the reads of late: who follows a log need not search it. */
+  readonly #places = new Map<number, number>()
   readonly #events: TaskLogEvents
 
   private constructor(log: FileHandle, index: FileHandle, events: TaskLogEvents) {
@@ -88,23 +104,26 @@ export class TaskLog {
   }
 
   append(entry: NewEntry): Promise<void> {
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    const line = lineOf(entry)
+    const length = line.reduce((sum, piece) => sum + piece.length, 0)
     const bytes = Buffer.byteLength(entry.data)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, entry, bytes, resolve, reject })
-      this.#flushing ??= this.#flush()
+      this.#waiting.push({ line, length, entry, bytes, resolve, reject })
+      this.#writing ??= this.#writeAll()
     })
   }
 
-  /** Group commit: all that came while the last fsync ran goes out in one write and one fsync. */
-  async #flush(): Promise<void> {
+  /** All that came while the last write ran goes out in one; an fsync under way holds up no write, and so no reader. */
+  async #writeAll(): Promise<void> {
+    // What a socket holds comes in one turn of the event loop, and makes one write.
+    await new Promise(setImmediate)
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
       this.#waiting = []
       try {
         await this.#write(batch)
-        await this.#sync(batch)
-        for (const { resolve } of batch) resolve()
+        this.#written.push(...batch)
+        this.#syncing ??= this.#syncAll()
       } catch (error) {
         // What came after it would leave a gap behind: its senders send it again, with what went before.
         const later = this.#waiting
@@ -112,7 +131,27 @@ export class TaskLog {
         for (const { reject } of [...batch, ...later]) reject(error)
       }
     }
-    this.#flushing = null
+    this.#writing = null
+  }
+
+  /** Group commit: all that was written while the last fsync ran becomes durable by the next. */
+  async #syncAll(): Promise<void> {
+    while (this.#written.length > 0) {
+      const done = await this.#events.turn()
+      const batch = this.#written
+      this.#written = []
+      try {
+        await this.#sync(batch)
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        const later = this.#written
+        this.#written = []
+        for (const { reject } of [...batch, ...later]) reject(error)
+      } finally {
+        done()
+      }
+    }
+    this.#syncing = null
   }
 
   /** After a failed fsync the page cache lies: a second try would prove nothing (reliability, facts). */
@@ -130,13 +169,18 @@ export class TaskLog {
 
   async #write(batch: Waiting[]): Promise<void> {
     let end = this.#size
-    const records = batch.map(({ line, entry, bytes }) => {
-      end += line.length
-      return encodeRecord({ ...entry, end, length: line.length, bytes })
+    const records = batch.map(({ length, entry, bytes }) => {
+      end += length
+      return encodeRecord({ ...entry, end, length, bytes })
     })
     try {
-      await writeAll(this.#log, Buffer.concat(batch.map(({ line }) => line)), this.#size)
-      await writeAll(this.#index, Buffer.concat(records), this.#records * recordBytes)
+      await writeAll(
+        this.#log,
+        batch.flatMap(({ line }) => line),
+        this.#size,
+      )
+      faultPoint('server.output.written')
+      await writeAll(this.#index, records, this.#records * recordBytes)
     } catch (error) {
       // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
       await this.#log.truncate(this.#size).catch(() => undefined)
@@ -149,12 +193,19 @@ export class TaskLog {
   }
 
   async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {
-    const entries: StoredEntry[] = []
+    const { lines, next } = await this.readLines(query)
+    const entries = lines.map(({ id, json }) => ({ id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }))
+    return { entries, next }
+  }
+
+  async readLines(query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }> {
+    const lines: StoredLine[] = []
     let next = query.after
-    if (next >= this.#size) return { entries, next }
+    if (next >= this.#size) return { lines, next }
     let budget = readBudget
     const all = this.#records
-    for (let at = await firstAfter(this.#index, all, query.after); at < all && budget > 0; ) {
+    let at = this.#places.get(query.after) ?? (await firstAfter(this.#index, all, query.after))
+    while (at < all && budget > 0) {
       const records = await readRecords(this.#index, at, Math.min(all - at, 2048))
       if (records.length === 0) break
       const wanted: IndexRecord[] = []
@@ -166,13 +217,14 @@ export class TaskLog {
           wanted.push(record)
           budget -= record.length
         }
-        if (budget <= 0 || entries.length + wanted.length >= query.limit) break
+        if (budget <= 0 || lines.length + wanted.length >= query.limit) break
       }
       at += seen
-      for (const entry of await this.#load(wanted)) entries.push(entry)
-      if (entries.length >= query.limit) break
+      for (const line of await this.#load(wanted)) lines.push(line)
+      if (lines.length >= query.limit) break
     }
-    return { entries, next }
+    this.#keepPlace(query.after, next, at)
+    return { lines, next }
   }
 
   async cursorBeforeLast(count: number, query: Pick<ReadQuery, 'hostId' | 'stream'>): Promise<number> {
@@ -209,13 +261,21 @@ export class TaskLog {
   }
 
   async close(): Promise<void> {
-    await this.#flushing
+    await this.#writing
+    await this.#syncing
     await Promise.all([this.#log.close(), this.#index.close()])
   }
 
+  #keepPlace(before: number, cursor: number, place: number): void {
+    this.#places.delete(before)
+    this.#places.set(cursor, place)
+    const [oldest] = this.#places.keys()
+    if (this.#places.size > keptPlaces && oldest !== undefined) this.#places.delete(oldest)
+  }
+
   /** Entries that stand side by side come in one read. */
-  async #load(records: IndexRecord[]): Promise<StoredEntry[]> {
-    const entries: StoredEntry[] = []
+  async #load(records: IndexRecord[]): Promise<StoredLine[]> {
+    const lines: StoredLine[] = []
     for (let first = 0; first < records.length; ) {
       let last = first
       while (last + 1 < records.length && startOf(records[last + 1]) === records[last]?.end) last++
@@ -226,11 +286,11 @@ export class TaskLog {
       for (; first <= last; first++) {
         const record = records[first]
         if (!record) break
-        const line = buffer.toString('utf8', startOf(record) - start, record.end - start - 1)
-        entries.push({ id: record.end, ...(JSON.parse(line) as NewEntry) })
+        const json = buffer.subarray(startOf(record) - start, record.end - start - 1)
+        lines.push({ id: record.end, hostId: record.hostId, json })
       }
     }
-    return entries
+    return lines
   }
 }
 

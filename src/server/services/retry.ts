@@ -1,4 +1,5 @@
 import { invalid, RsmError } from '../../core/errors.ts'
+import { jointFaults, paramFaults } from '../../core/params.ts'
 import type { ExecutionOptions, TaskRetry } from '../../core/protocol/http/tasks.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
@@ -29,6 +30,8 @@ function checkSecrets(task: TaskRecord, input: TaskRetry): void {
   const names = task.secretParamNames ?? []
   const given = input.secretParams ?? {}
   const faults = [
+    ...paramFaults('secretParams', given),
+    ...jointFaults(task.params, given),
     ...names
       .filter((name) => !Object.hasOwn(given, name))
       .map((name) => ({

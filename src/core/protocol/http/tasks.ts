@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
+import { Containment } from './hosts.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
 import * as examples from './work-examples.ts'
 
@@ -35,7 +36,10 @@ export type BatchSize = Static<typeof BatchSize>
 export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent])
 export type MaxFailures = Static<typeof MaxFailures>
 
-/** Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4). */
+/**
+ * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), and
+ * bounds bytes, as the system that starts the script does.
+ */
 export const Params = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
   Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }),
@@ -131,7 +135,13 @@ export const LateResult = Type.Object({
   completedAt: Time,
 })
 
-/** One host's part of a task; `duration` in milliseconds. */
+/** A process that neither TERM nor KILL ended; `command` is its program's name. */
+export const Survivor = Type.Object({ pid: Type.Integer(), command: Type.String() })
+export type Survivor = Static<typeof Survivor>
+
+/**
+ * One host's part of a task. `containment`: what held its processes together, by which a timeout or a cancel finds them;
+ * null where nothing was started, or nothing is known. `survivors`: what could not be ended, 20 at most; `duration` in milliseconds. */
 export const TaskResult = Type.Object(
   {
     hostId: Id,
@@ -147,6 +157,8 @@ export const TaskResult = Type.Object(
     truncated: Type.Boolean(),
     outputComplete: Type.Boolean(),
     error: Nullable(Type.String()),
+    containment: Nullable(Containment),
+    survivors: Type.Array(Survivor),
     lateResult: Nullable(LateResult),
   },
   { examples: [examples.taskResult] },

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import { agentOptions, temporaryDirectory } from '../agent.ts'
+import { kill } from '../agent-process.ts'
+import { type ServerProcess, startServerProcess } from '../server-process.ts'
+import { type TcpProxy, tcpProxy } from '../tcp-proxy.ts'
+
+const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
+
+/** A real agent behind a link that can be broken. */
+export interface ChaosAgent {
+  readonly hostname: string
+  readonly hostId: number
+  readonly dataDir: string
+  readonly proxy: TcpProxy
+  /** Settles once it is up, or has died before. */
+  start(): Promise<void>
+  kill(signal?: NodeJS.Signals): Promise<void>
+  signal(name: NodeJS.Signals): void
+}
+
+export interface ChaosFleet {
+  readonly server: ServerProcess
+  readonly agents: readonly ChaosAgent[]
+  /** Scripts of this fleet that run just now, as the kernel sees it. */
+  scriptsAlive(): Promise<number>
+}
+
+/** Agents die with the test; what they have started is ended by its last words: `stop` of the load. */
+export async function chaosFleet(t: ExecutionContext, size: number): Promise<ChaosFleet> {
+  const root = await temporaryDirectory(t)
+  const server = await startServerProcess(t)
+  const agents: ChaosAgent[] = []
+  for (let n = 1; n <= size; n += 1) agents.push(await chaosAgent(t, server, root, `web${n}`))
+  return { server, agents, scriptsAlive: () => wrappersBelow(root) }
+}
+
+async function chaosAgent(
+  t: ExecutionContext,
+  server: ServerProcess,
+  root: string,
+  hostname: string,
+): Promise<ChaosAgent> {
+  const proxy = await tcpProxy(t, () => server.url)
+  const dataDir = join(root, hostname)
+  const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+  const { log: _, ...options } = agentOptions(proxy, dataDir)
+  const settings = JSON.stringify({ ...options, hostname, enrollToken: token })
+  let child: ChildProcess | null = null
+  t.teardown(async () => {
+    if (child) await kill(child, 'SIGKILL')
+  })
+  const start = async () => {
+    const started = spawn(process.execPath, [program], {
+      env: { PATH: process.env['PATH'], AGENT_OPTIONS: settings },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    child = started
+    await Promise.race([once(started.stdout, 'data'), once(started, 'exit')])
+  }
+  await start()
+  const { content } = await server.data('GET', `/api/hosts?search=${hostname}`)
+  return {
+    hostname,
+    hostId: content[0].id,
+    dataDir,
+    proxy,
+    start,
+    kill: async (signal = 'SIGKILL') => {
+      if (child) await kill(child, signal)
+    },
+    signal: (name) => child?.kill(name),
+  }
+}
+
+/** The wrapper of each script has its path among its arguments. */
+async function wrappersBelow(root: string): Promise<number> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const lines = await Promise.all(
+    pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')),
+  )
+  return lines.filter((line) => line.startsWith('/bin/sh\0-c\0trap') && line.includes(`\0${root}`)).length
+}

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Task } from '../../../src/core/protocol/http/tasks.ts'
+import { followEvents, type SeenEvent } from '../follow.ts'
+import type { ServerProcess } from '../server-process.ts'
+
+export interface HeardEntry {
+  readonly id: number
+  readonly hostId: number
+  readonly stream: 'stdout' | 'stderr'
+  readonly sequence: number
+  readonly data: string
+}
+
+/** What one follower has heard of a task over all its streams. */
+export interface Heard {
+  readonly entries: HeardEntry[]
+  /** How often it had to come back. */
+  resumed: number
+}
+
+/** Follows a task to its end, coming back with the last id whenever its stream breaks. */
+export async function followThrough(server: ServerProcess, taskId: string, heard: Heard): Promise<Task> {
+  for (;;) {
+    const last = heard.entries.at(-1)
+    const headers = {
+      authorization: `Bearer ${server.token}`,
+      ...(last && { 'last-event-id': String(last.id) }),
+    }
+    let end: Task | undefined
+    let begun = false
+    const take = (seen: SeenEvent) => {
+      begun = true
+      if (seen.event === 'output') heard.entries.push(seen.data)
+      if (seen.event === 'end') end = seen.data
+      return end !== undefined
+    }
+    await followEvents(`${server.url}/api/tasks/${taskId}/logs?follow=true`, headers, take).catch(() => [])
+    if (end) return end
+    if (begun) heard.resumed += 1
+    await delay(100)
+  }
+}

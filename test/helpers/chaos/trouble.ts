@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ChaosAgent, ChaosFleet } from './fleet.ts'
+import type { Random } from './random.ts'
+
+/** One round of trouble: what it was, for the log. Everything is up again, or about to be, when it settles. */
+type Trouble = (fleet: ChaosFleet, random: Random) => Promise<string>
+
+const upTo = (random: Random, milliseconds: number) => delay(random.between(0, milliseconds))
+
+async function serverDown(fleet: ChaosFleet, random: Random): Promise<void> {
+  await fleet.server.kill()
+  await upTo(random, 2_000)
+  if (random.next() < 0.3) {
+    // Killed while it starts, too.
+    const starting = fleet.server.start()
+    await upTo(random, 600)
+    await fleet.server.kill()
+    await starting
+  }
+  await fleet.server.start()
+}
+
+async function agentDown(agent: ChaosAgent, random: Random): Promise<void> {
+  await agent.kill()
+  await upTo(random, 2_000)
+  if (random.next() < 0.3) {
+    const starting = agent.start()
+    await upTo(random, 600)
+    await agent.kill()
+    await starting
+  }
+  await agent.start()
+}
+
+const names = (agents: readonly ChaosAgent[]) => agents.map(({ hostname }) => hostname).join(' ')
+
+const troubles: Record<string, Trouble> = {
+  async server(fleet, random) {
+    await serverDown(fleet, random)
+    return 'server'
+  },
+  async agents(fleet, random) {
+    const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
+    await Promise.all(hit.map((agent) => agentDown(agent, random)))
+    return `agents ${names(hit)}`
+  },
+  async cuts(fleet, random) {
+    const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
+    const times = random.between(1, 3)
+    for (let time = 0; time < times; time += 1) {
+      for (const { proxy } of hit) proxy.cut()
+      await upTo(random, 700)
+    }
+    return `${times} cuts ${names(hit)}`
+  },
+  async freeze(fleet, random) {
+    const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
+    const ends = random.next() < 0.5
+    for (const { proxy } of hit) proxy.freeze({ all: true })
+    await upTo(random, 3_000)
+    for (const { proxy } of hit) {
+      if (ends) proxy.cut()
+      proxy.thaw()
+    }
+    return `freeze ${names(hit)}${ends ? ', then cut' : ''}`
+  },
+  async halfOpen(fleet, random) {
+    // The server still holds the dead agent's link when the next agent comes.
+    const agent = random.pick(fleet.agents)
+    agent.proxy.freeze()
+    await upTo(random, 300)
+    await agentDown(agent, random)
+    await upTo(random, 1_000)
+    agent.proxy.thaw()
+    return `half open ${agent.hostname}, killed`
+  },
+  async everything(fleet, random) {
+    const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
+    for (const { proxy } of random.some(fleet.agents, 2)) proxy.cut()
+    await Promise.all([serverDown(fleet, random), ...hit.map((agent) => agentDown(agent, random))])
+    return `server and agents ${names(hit)}`
+  },
+}
+
+const chances = ['server', 'server', 'agents', 'agents', 'agents', 'cuts', 'freeze', 'halfOpen', 'everything']
+
+export function trouble(fleet: ChaosFleet, random: Random): Promise<string> {
+  return troubles[random.pick(chances)]?.(fleet, random) ?? Promise.resolve('nothing')
+}
