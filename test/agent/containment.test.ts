@@ -33,7 +33,7 @@ test('a timeout ends the whole tree, even what left the session and ignores TERM
   t.is(complete.status, 'TIMEOUT')
   t.is(running(needle), 0)
   t.is(server.text('timeout'), 'up\n')
-  t.true(complete.duration >= 5_900 && complete.duration < 9_000, `${complete.duration} ms`)
+  t.true(complete.duration >= 5_900 && complete.duration < 60_000, `${complete.duration} ms`)
 })
 
 test('cancel ends a running tree', async (t) => {
