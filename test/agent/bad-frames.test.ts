@@ -8,15 +8,19 @@ import { badValues, type Kind, withField } from '../helpers/bad-fields.ts'
 const messages: Record<string, { good: object; fields: Record<string, Kind> }> = {
   EXECUTE_SCRIPT: {
     good: {
-      ...{
-        taskId: 't1',
-        script: 'true',
-        timeout: 60,
-        params: { A: '1' },
-        workDir: '/tmp',
-        scriptType: 'BASH',
-      },
-      ...{ runAs: 'nobody', maxOutputBytes: 1024, expiry: 'x', signature: 'x', keyId: 'x', linkId: 'x' },
+      taskId: 't1',
+      script: 'true',
+      timeout: 60,
+      params: { A: '1' },
+      workDir: '/tmp',
+      scriptType: 'BASH',
+
+      runAs: 'nobody',
+      maxOutputBytes: 1024,
+      expiry: 'x',
+      signature: 'x',
+      keyId: 'x',
+      linkId: 'x',
     },
     fields: {
       taskId: 'id',

@@ -52,7 +52,7 @@ test('scripts edit changes what is said; --file reads a file or stdin', async (t
 
 test('scripts versions lists them and prints the text of one, byte for byte', async (t) => {
   const server = await startTestServer(t)
-  const first = 'echo \u001b[31mone\u001b[0m\r\n'
+  const first = 'echo \u001b[31mone\r\u001b[0m\n'
   const { id } = await server.data('POST', '/api/scripts', { ...deploy, content: first })
   await server.data('PATCH', `/api/scripts/${id}`, { content: 'echo two' })
   const rsm = commandLine(t, server)

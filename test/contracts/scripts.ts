@@ -7,7 +7,7 @@ import type { ServicesOf } from './services-of.ts'
 export function scriptsContract(test: TestFn, name: string, open: ServicesOf): void {
   test(`${name} scripts: a script keeps its text exactly; every change makes a new version`, async (t) => {
     const { scripts } = await open(t)
-    const content = '#!/bin/bash\r\necho "ü\t$X" # 😀\n\n'
+    const content = '#!/bin/bash\necho "ü\t\r$X" # 😀\n\n'
     const made = await scripts.create({ name: 's', type: 'BASH', content })
     t.like(made, { version: 1, description: '', timeout: null, category: null, createdBy: 'admin', content })
     t.is(made.sha256, createHash('sha256').update(content).digest('hex'))

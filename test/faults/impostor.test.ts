@@ -165,8 +165,13 @@ test('S05 a program with the address and the token of the server, but not its ke
   }
   t.is((await impostor.answer(ran)).exitCode, 0, 'of what has run the known end is told again')
   impostor.send('TERMINAL_OPEN', {
-    ...{ sessionId: 's1', cols: 80, rows: 24, shell: '/bin/sh' },
-    ...{ expiry: caught.expiry, signature: caught.signature, keyId },
+    sessionId: 's1',
+    cols: 80,
+    rows: 24,
+    shell: '/bin/sh',
+    expiry: caught.expiry,
+    signature: caught.signature,
+    keyId,
   })
   impostor.send('TERMINAL_INPUT', { sessionId: 's1', data: `${evil}\n` })
   await impostor.next('TERMINAL_CLOSED')

@@ -28,7 +28,10 @@ for (const [what, text] of [
   [
     'with a text in a field that nobody knows',
     JSON.stringify({
-      ...{ payload: { data: '', ...rest }, type: good.type, id: 'a1', timestamp: '' },
+      payload: { data: '', ...rest },
+      type: good.type,
+      id: 'a1',
+      timestamp: '',
       extra: { a: 1, data: 'not output' },
     }),
   ],

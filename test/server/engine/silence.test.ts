@@ -72,7 +72,10 @@ test('a strategy goes on past a host that is LOST by silence, as maxFailures all
   const { clock, server, identity, agent } = await oneAgent(t)
   const second = await server.enrol('web2')
   const taskId = await startTask(server, [identity.hostId, second.hostId], {
-    ...{ strategy: 'SEQUENTIAL', maxFailures: 1, timeout: 1, queueSeconds: 600_000 },
+    strategy: 'SEQUENTIAL',
+    maxFailures: 1,
+    timeout: 1,
+    queueSeconds: 600_000,
   })
   await agent.execution(taskId)
   await agent.cut()

@@ -7,13 +7,21 @@ const iso = (milliseconds: number) => new Date(milliseconds).toISOString()
 
 const taskOf = (pauseUntil: string | null) =>
   ({
-    ...{ id: 't1', strategy: 'SEQUENTIAL', batchSize: null, concurrency: null, maxFailures: null },
-    ...{ pauseSeconds: 60, pauseUntil },
+    id: 't1',
+    strategy: 'SEQUENTIAL',
+    batchSize: null,
+    concurrency: null,
+    maxFailures: null,
+    pauseSeconds: 60,
+    pauseUntil,
   }) as TaskRecord
 
 const executionOf = (position: number, completedAt: string | null) =>
   ({
-    ...{ id: `t1/${position}`, hostId: position + 1, position, completedAt },
+    id: `t1/${position}`,
+    hostId: position + 1,
+    position,
+    completedAt,
     ...(completedAt === null ? { status: 'PENDING', dueAt: null } : { status: 'SUCCESS', dueAt: iso(0) }),
   }) as ExecutionRecord
 

@@ -109,7 +109,11 @@ test('a retry takes up what did not succeed and still exists, in order; a retry 
   for (const [index, host] of hosts.entries())
     if (index !== 3) serve(await ScriptedAgent.link(server, host), index)
   const first = await startTask(server, idsOf(hosts), {
-    ...{ strategy: 'SEQUENTIAL', maxFailures: 2, params: { A: '1' }, timeout: 77, queueSeconds: 0 },
+    strategy: 'SEQUENTIAL',
+    maxFailures: 2,
+    params: { A: '1' },
+    timeout: 77,
+    queueSeconds: 0,
   })
   const ended = await finished(server, first)
   t.deepEqual(statusesOf(ended), ['SUCCESS', 'FAILED', 'FAILED', 'UNREACHABLE', 'SKIPPED'])

@@ -222,7 +222,9 @@ test('P30 frames for a task that this host was never sent are refused, of an ear
 test('whatever an agent sends, another host goes on and the server answers', async (t) => {
   const { server, first, agent, other, taskId, otherTask } = await twoHosts(t)
   const goods = Object.entries(messages).map(([type, { good }]) => ({
-    ...{ type, id: 'fuzz', timestamp: at },
+    type,
+    id: 'fuzz',
+    timestamp: at,
     payload: 'taskId' in good ? { ...good, taskId } : good,
   }))
   const frames = fc.constantFrom(...goods, { type: 'ERROR', id: 'fuzz', payload: { code: 1, message: 'x' } })
