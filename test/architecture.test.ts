@@ -20,6 +20,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/start.ts': ['server'],
   'commands/agent/run.ts': ['agent'],
+  'commands/agent/status.ts': ['agent'],
   'commands/quickstart.ts': ['server', 'agent'],
 }
 

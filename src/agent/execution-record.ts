@@ -16,6 +16,8 @@ export interface Started {
   isBoxed?: boolean
   /** The user that it runs as; absent in journals of older agents. */
   uid?: number
+  /** By which its processes are known (machine.ts); absent in journals of older agents. */
+  mark?: string
 }
 
 /** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */

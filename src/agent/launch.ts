@@ -16,11 +16,11 @@ import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
 import { interpreterOptions } from '../core/script-form.ts'
 import type { Account } from './account.ts'
+import { markVariable, type ProcessId, startTimeOf } from './machine.ts'
 import { dropTo } from './privileges.ts'
 import type { RunnerOptions } from './runner-options.ts'
 import type { Sandbox } from './sandbox.ts'
-
-const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+import { searchPath } from './search-path.ts'
 
 /** `python -u`, so that output is live. */
 const interpreters: Record<ScriptType, readonly string[]> = {
@@ -126,7 +126,7 @@ export function refusal(request: ExecuteScript, options: RefusalOptions): Refusa
 }
 
 /** Built from nothing: what the agent itself was started with is no business of a script. */
-function environment(request: ExecuteScript, account: Account): Record<string, string> {
+function environment(request: ExecuteScript, { account, mark }: Start): Record<string, string> {
   return {
     ...request.params,
     PATH: searchPath,
@@ -136,6 +136,7 @@ function environment(request: ExecuteScript, account: Account): Record<string, s
     SHELL: account.shell,
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     RSM_TASK_ID: request.taskId,
+    [markVariable]: mark,
   }
 }
 
@@ -190,6 +191,8 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
 export interface Start {
   readonly directory: string
   readonly account: Account
+  /** By which the processes of the execution are known (machine.ts). */
+  readonly mark: string
   readonly sandbox: Sandbox
   readonly cgroup: string | null
   /** Cgroups of its limits: it does not run outside of one. */
@@ -197,7 +200,8 @@ export interface Start {
 }
 
 interface Launched {
-  readonly pid: number
+  /** The wrapper. */
+  readonly root: ProcessId
   /** Settles when the wrapper has ended. */
   readonly exited: Promise<void>
 }
@@ -226,7 +230,7 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     faultPoint('agent.launch.before')
     const child = spawn('/bin/sh', words, {
       cwd: takesScript ? '/' : workDir,
-      env: environment(request, account),
+      env: environment(request, start),
       detached: true,
       stdio: ['ignore', stdout, stderr, exit, processes, script, ...limits],
     })
@@ -236,7 +240,8 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
       child.once('error', reject)
     })
     child.unref()
-    return { pid: child.pid ?? 0, exited }
+    const pid = child.pid ?? 0
+    return { root: { pid, startTime: startTimeOf(pid) ?? 0 }, exited }
   } finally {
     for (const fd of open) closeSync(fd)
   }

@@ -4,6 +4,7 @@ import { RsmError } from '../core/errors.ts'
 import { type LimitName, limitNames, limitSize, limitWords } from '../core/limits.ts'
 import type { Limits } from '../core/protocol/http/tasks.ts'
 import { cgroupHome } from './cgroup.ts'
+import type { Outcome } from './run.ts'
 import { removeCgroup } from './tree.ts'
 
 /** Microseconds in which a quota of CPU time is given out. */
@@ -12,7 +13,7 @@ const period = 100_000
 interface Controller {
   /** Its name in both versions of cgroups. */
   readonly name: string
-  /** The files that hold the limit, of v2 and of v1, and what is written there; those in brackets may be missing. */
+  /** The files that hold the limit, of v2 and of v1, and what is written there; one that ends in ? may be missing. */
   readonly v2: (size: number) => readonly (readonly [file: string, value: string])[]
   readonly v1: (size: number) => readonly (readonly [file: string, value: string])[]
 }
@@ -67,7 +68,7 @@ export interface Limiter {
   sweep(running: ReadonlySet<string>): void
 }
 
-/** Writes the limit; false where the file is not there. */
+/** Writes a limit into its files. */
 function write(group: string, settings: readonly (readonly [string, string])[]): void {
   for (const [name, value] of settings) {
     const isOptional = name.endsWith('?')
@@ -89,17 +90,27 @@ function offers(parent: string, probe: string, file: string): boolean {
 }
 
 /** Where a limit is enforced: in the cgroup of the tree (v2), or in one of its own below `parent` (v1). */
-type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
+export type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
+
+/**
+ * Lets the groups below have the controller. Not where processes are in the group itself: the kernel would then take
+ * no new one in while scripts are below, and systemd could not start the agent again.
+ */
+function enable(home: string, name: string): void {
+  try {
+    const isRoot = !existsSync(join(home, 'cgroup.type'))
+    if (isRoot || readFileSync(join(home, 'cgroup.procs'), 'utf8') === '')
+      writeFileSync(join(home, 'cgroup.subtree_control'), `+${name}`)
+  } catch {
+    // Not there, or not ours: the probe tells.
+  }
+}
 
 function placeOf(controller: Controller, probe: string, holdsTrees: boolean): Place | null {
   const [[file] = ['']] = controller.v2(1)
   const home = holdsTrees ? cgroupHome(null) : null
   if (home !== null) {
-    try {
-      writeFileSync(join(home, 'cgroup.subtree_control'), `+${controller.name}`)
-    } catch {
-      // Not there, not ours, or with processes of its own in the group: the probe tells.
-    }
+    enable(home, controller.name)
     if (offers(home, probe, file)) return { version: 2 }
   }
   const parent = cgroupHome(controller.name)
@@ -115,6 +126,11 @@ export function findLimiter(storeId: string, holdsTrees: boolean): Limiter {
     const place = placeOf(controllers[name], `${prefix}probe-${process.pid}-${name}`, holdsTrees)
     if (place) places.set(name, place)
   }
+  return limiterOf(places, prefix)
+}
+
+/** A limiter of what can be limited at these places; the names of its cgroups begin with `prefix`. */
+export function limiterOf(places: ReadonlyMap<LimitName, Place>, prefix: string): Limiter {
   const enforced = limitNames.filter((name) => places.has(name))
   return {
     enforced,
@@ -164,11 +180,13 @@ function countOf(group: string, file: string, key: string): number {
   }
 }
 
-/**
- * What the limits had to do with an end that was no success, as a sentence; null: nothing. To be asked before the groups
- * are removed.
- */
-export function limitReached({ limits, groups }: Limited, exitCode: number): string | null {
+/** What its limits had to do with a failure, as a sentence; null: nothing. To be asked before the groups are removed. */
+export function limitReached(
+  limited: Limited | undefined,
+  { status, exitCode }: Pick<Outcome, 'status' | 'exitCode'>,
+): string | null {
+  if (limited === undefined || status !== 'FAILED') return null
+  const { limits, groups } = limited
   const { memoryMB, processes } = limits
   const total = (file: string, key: string) =>
     groups.reduce((sum, group) => sum + countOf(group, file, key), 0)

@@ -56,6 +56,7 @@ export class Link {
   #pingAt = 0
   #messages = 0
   #isFull = false
+  #fault: string | null = null
   readonly #faults = new LineBudget()
   #decode: typeof decodeFromServer | null = null
 
@@ -66,6 +67,11 @@ export class Link {
 
   get isOpen(): boolean {
     return this.#isOpen
+  }
+
+  /** Why there is no link; null while there is one, or none is wanted. */
+  get fault(): string | null {
+    return this.#isWanted && !this.#isOpen ? (this.#fault ?? 'it has not been opened yet') : null
   }
 
   /** Connects, and stays connected until `close`. */
@@ -157,12 +163,16 @@ export class Link {
     let status: number | undefined
     socket.on('unexpected-response', (request, response: IncomingMessage) => {
       status = response.statusCode
+      this.#fault = `the server answered ${status}`
       response.resume()
       request.destroy()
       // ws leaves the end of a refused handshake to whoever listens for it.
       socket.terminate()
     })
-    socket.on('error', (error) => this.#options.log('DEBUG', 'link', { error: error.message }))
+    socket.on('error', (error) => {
+      this.#fault = error.message
+      this.#options.log('DEBUG', 'link', { error: error.message })
+    })
     socket.on('open', () => {
       this.#isOpen = true
       this.#heardAt = clock.monotonic()
@@ -235,7 +245,10 @@ export class Link {
     this.#isOpen = false
     this.#socket = null
     this.#cancelPing()
-    if (stood) this.#options.closed()
+    if (stood) {
+      this.#fault = `it was closed with ${code}`
+      this.#options.closed()
+    }
     if (!this.#isWanted) return
     const isRevoked = code === closeCodes.revoked || status === 401
     const isReplaced = code === closeCodes.replaced || status === 409

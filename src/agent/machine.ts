@@ -78,6 +78,16 @@ export function realUidOf(pid: number): number | null {
   }
 }
 
+/**
+ * The environment variable that all processes of an execution carry. It names the journal too, as agents that share a
+ * machine, or a container and its host, run the same task.
+ */
+export const markVariable = 'RSM_EXECUTION'
+
+export function markOf(storeId: string, taskId: string): string {
+  return `${storeId}/${taskId}`
+}
+
 /** The environment that a process was started with, each `NAME=value` between two NUL. */
 export function startedWith(pid: number): string {
   try {

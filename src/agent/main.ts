@@ -2,32 +2,25 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { limitWords, notEnforced } from '../core/limits.ts'
-import type { SandboxMode } from '../core/protocol/http/hosts.ts'
-import type { Limits } from '../core/protocol/http/tasks.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
-import { ownAccount } from './account.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
 import { openConnection } from './connection.ts'
-import { findContainment } from './containment.ts'
 import { Distrust } from './distrust.ts'
 import { agentVersion } from './facts.ts'
 import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
-import { installedTypes } from './launch.ts'
-import { findLimiter } from './limits.ts'
 import { Link } from './link.ts'
 import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
-import { checkDrop, namedAccount } from './privileges.ts'
 import { Pulse } from './pulse.ts'
 import { enrolled, register } from './registration.ts'
 import { Runner } from './runner.ts'
-import { openSandbox } from './sandbox.ts'
+import { capabilities, checkBounds, checkScripts, type ScriptOptions } from './script-setting.ts'
 import { serverApi } from './server-api.ts'
+import { StatusFile } from './status.ts'
 import { Uplink } from './uplink.ts'
 import { type Verify, verifier } from './verify.ts'
 
@@ -38,7 +31,7 @@ const helloPatience = 10_000
 const drainPatience = 10_000
 const drainLook = 20
 
-export interface AgentOptions {
+export interface AgentOptions extends ScriptOptions {
   /** Base URL of the server, http or https. */
   url: string
   dataDir: string
@@ -48,15 +41,6 @@ export interface AgentOptions {
   /** Generated and kept where it is not given. */
   agentId?: string | undefined
   hostname?: string | undefined
-  /** The user that scripts run as by default: the agent's own. */
-  runAs?: string | undefined
-  /** Users that a task may ask for. */
-  allowRunAs: string[]
-  sandbox?: SandboxMode | undefined
-  /** Whether scripts in a strict sandbox reach the network. */
-  sandboxNetwork?: boolean | undefined
-  /** What no execution may exceed. */
-  limits?: Limits | undefined
   /** More wait their turn. */
   maxExecutions: number
   /** Links only while there is something to do, as the seed has it. */
@@ -114,23 +98,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 
   async function run(): Promise<RunningAgent> {
-    // First of all, as a host that can't run scripts as it was told to has nothing to register for.
-    const own = ownAccount()
-    const account = options.runAs === undefined ? own : await namedAccount(options.runAs, own)
-    if (own.uid === 0 && (account.uid !== 0 || options.allowRunAs.length > 0)) await checkDrop(account)
-    const sandbox = await openSandbox(
-      {
-        mode: options.sandbox ?? 'none',
-        network: options.sandboxNetwork === true,
-        dataDir: directory.path,
-        own,
-      },
-      account,
-    )
-    if (account.uid === 0 && sandbox.mode === 'none')
-      log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
-        hint: '--run-as USER, or --sandbox strict',
-      })
+    // First of all: a host that can't run scripts as it was told to has nothing to register for.
+    const script = await checkScripts(options, directory.path, log)
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
@@ -177,14 +146,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
-    const containment = findContainment(journal.storeId, sandbox.mode === 'strict')
-    const limiter = findLimiter(journal.storeId, containment.level === 'cgroup')
-    const ceiling = options.limits ?? {}
-    const [missing] = notEnforced(ceiling, limiter.enforced)
-    if (missing !== undefined)
-      throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
-        hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
-      })
+    const bounds = checkBounds(journal.storeId, script.sandbox.mode, options.limits)
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
     const runner = new Runner({
@@ -192,13 +154,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       journal,
       clock,
       machine: options.machine ?? thisMachine,
-      containment,
-      own,
-      runAs: account.name,
+      ...bounds,
+      own: script.own,
+      runAs: script.account.name,
       allowRunAs: options.allowRunAs,
-      sandbox,
-      limiter,
-      ceiling,
+      sandbox: script.sandbox,
       maxExecutions: options.maxExecutions,
       log,
       verify: distrust.watching((type, payload) => verify(type, payload)),
@@ -224,6 +184,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       random,
       log,
       opened() {
+        status.relinked()
         const tasks = uplink.begin({
           sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
           sendOutput: (about, bytes) => link.sendOutput(about, bytes),
@@ -234,16 +195,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
           linkId,
-          capabilities: {
-            maxExecutions: options.maxExecutions,
-            scriptTypes: installedTypes(),
-            containment: containment.level,
-            terminal: false,
-            runAs: account.name,
-            runsAsRoot: account.uid === 0,
-            sandbox: sandbox.mode,
-            limits: [...limiter.enforced],
-          },
+          capabilities: capabilities(script, bounds, options.maxExecutions),
           tasks,
         })
         for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
@@ -253,16 +205,21 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
       received: (message) => {
         receive(message)
+        status.changed()
         if (options.onDemand) closeWhenIdle()
       },
       drained: () => uplink.flow(),
       closed() {
+        status.relinked()
         cancelProbe()
         cancelIdle()
         uplink.end()
       },
       revoked: () => log('ERROR', 'the server has revoked the token of this agent', { agentId }),
     })
+    const sources = { agentId, options, runner, link, script, bounds, clock, log }
+    const status = new StatusFile(directory.path, sources, () => registration.hostId)
+    opened.unshift(() => status.remove())
     const receive = inbox({ runner, uplink, log, send: (type, payload) => link.send(type, payload) })
 
     let mayEnrol = options.enrollToken !== undefined
@@ -278,6 +235,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       pollsForTasks: options.onDemand,
       log,
       reached(wasAway) {
+        status.heard()
         runner.sweep()
         // The link comes after the first answer, as signatures are judged by the server's clock.
         if (!options.onDemand || !uplink.isIdle) link.open()
@@ -303,6 +261,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
     })
     await runner.recover()
+    status.changed()
     pulse.start()
     let stopped: Promise<void> | undefined
     let settle = () => {}

@@ -9,14 +9,14 @@ const run = promisify(execFile)
 const dropAll = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all']
 
 /** The words before a command that make it run as this user (design "The agent"): Node's own uid keeps root's groups. */
-export function dropTo({ uid, gid }: Pick<Account, 'uid' | 'gid'>): string[] {
+export function dropTo({ uid, gid }: Pick<Account, 'uid' | 'gid'>): [program: string, ...words: string[]] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--no-new-privs', ...dropAll, '--']
 }
 
 /** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
 export async function checkDrop(account: Account): Promise<void> {
-  const [program = '', ...words] = [...dropTo(account), 'true']
-  await run(program, words).catch((cause: unknown) => {
+  const [program, ...words] = dropTo(account)
+  await run(program, [...words, 'true']).catch((cause: unknown) => {
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     throw new RsmError(
       'unavailable',

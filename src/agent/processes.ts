@@ -1,6 +1,14 @@
 import { readdirSync } from 'node:fs'
 import { setImmediate as breathe } from 'node:timers/promises'
-import { type ProcessId, type ProcessStat, readStat, realUidOf, startedWith } from './machine.ts'
+import type { Started } from './execution-record.ts'
+import {
+  markVariable,
+  type ProcessId,
+  type ProcessStat,
+  readStat,
+  realUidOf,
+  startedWith,
+} from './machine.ts'
 
 /** Milliseconds of reading /proc after which the rest of the agent has its turn. */
 const longestRead = 5
@@ -8,16 +16,19 @@ const longestRead = 5
 /** A process, and what tells whose it is. */
 export interface Process extends ProcessStat {
   /** The execution that its environment names. */
-  readonly taskId: string | null
+  readonly mark: string | null
   /** Its real user, where it names an execution. */
   readonly uid: number | null
 }
 
-type Tag = Pick<Process, 'startTime' | 'taskId' | 'uid'>
+const markIn = new RegExp(`\\0${markVariable}=([^\\0]+)\\0`)
+
+type Tag = Pick<Process, 'startTime' | 'mark' | 'uid'>
 
 /** What the processes of an execution are known by. */
 export interface Origin {
-  readonly taskId: string
+  /** What their environment says (machine.ts); null where an older agent has started it. */
+  readonly mark: string | null
   /** Its wrapper, the leader of its session. */
   readonly root: ProcessId | null
   /** The users whose processes may say by their environment that they belong to it. */
@@ -54,8 +65,8 @@ export class ProcessTable {
       const stat = readStat(Number(name))
       if (stat === null || stat.isZombie || stat.pid === process.pid) continue
       const seen = this.tell(stat)
-      const { startTime, taskId, uid } = seen
-      tags.set(stat.pid, { startTime, taskId, uid })
+      const { startTime, mark, uid } = seen
+      tags.set(stat.pid, { startTime, mark, uid })
       found.push(seen)
       if (performance.now() - turn < longestRead) continue
       await breathe()
@@ -70,19 +81,19 @@ export class ProcessTable {
     const { pid, startTime } = stat
     const known = this.#tags.get(pid)
     if (known?.startTime === startTime) return { ...stat, ...known }
-    const taskId = /\0RSM_TASK_ID=([^\0]+)\0/.exec(startedWith(pid))?.[1] ?? null
-    return { ...stat, taskId, uid: taskId === null ? null : realUidOf(pid) }
+    const mark = markIn.exec(startedWith(pid))?.[1] ?? null
+    return { ...stat, mark, uid: mark === null ? null : realUidOf(pid) }
   }
 }
 
 /** Whether it says itself that it belongs to an execution, and is of a user who may say so. */
-export function isMarked({ taskId, uid }: Process, origin: Origin): boolean {
-  return taskId === origin.taskId && uid !== null && origin.uids.includes(uid)
+export function isMarked({ mark, uid }: Process, origin: Origin): boolean {
+  return mark !== null && mark === origin.mark && uid !== null && origin.uids.includes(uid)
 }
 
 /**
  * Which of all processes belong to an execution: its session, those that its processes made, all their descendants, and
- * whatever else of its users carries its RSM_TASK_ID, which finds most of those that detached themselves. `known`: those
+ * whatever else of its users carries its mark, which finds most of those that detached themselves. `known`: those
  * that were found before; a child whose parent has ended is no descendant any more.
  */
 export function membersOf(all: readonly Process[], origin: Origin, known: Iterable<ProcessId>): Process[] {
@@ -115,8 +126,8 @@ export function groupsWithin(all: readonly Process[], members: readonly Process[
 }
 
 /** The wrapper of an execution whose pid was not written down before the agent died: the leader of its session. */
-export async function wrapperOf(taskId: string): Promise<ProcessId | null> {
+export async function wrapperOf({ mark }: Pick<Started, 'mark'>): Promise<ProcessId | null> {
   const own = process.getuid?.() ?? null
   const all = await new ProcessTable().look()
-  return all.find((each) => each.session === each.pid && each.taskId === taskId && each.uid === own) ?? null
+  return all.find((each) => each.session === each.pid && each.mark === mark && each.uid === own) ?? null
 }

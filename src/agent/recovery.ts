@@ -27,7 +27,7 @@ export async function whatBecameOf(
   const left = readExit(directory)
   // Without a pid the agent died in the instant after the spawn. Where the wrapper has left its word, none is looked for:
   // what carries the execution's name then is something that the script left behind.
-  const root = isSameBoot ? (record.spawned ?? (left === null ? await wrapperOf(record.taskId) : null)) : null
+  const root = isSameBoot ? (record.spawned ?? (left === null ? await wrapperOf(started) : null)) : null
   if (root && isAlive(root) && !(left !== null && record.ending)) return { root }
   const tree = treeOf(started, root)
   // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper

@@ -1,24 +1,23 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { RsmError } from '../core/errors.ts'
-import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
+import { CgroupLeftovers } from './cgroup-leftovers.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
-import { launch, ownProcesses, prepare, refusal } from './launch.ts'
+import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
-import { type ProcessId, startTimeOf } from './machine.ts'
+import type { ProcessId } from './machine.ts'
+import { place } from './placement.ts'
 import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
 import { treeOf } from './survivors.ts'
-import { removeCgroup } from './tree.ts'
 import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
@@ -31,8 +30,7 @@ export class Runner {
   readonly #spools: SpoolWatch
   readonly #leftovers: Leftovers
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
-  /** Cgroups in which something lives on that a script left behind. */
-  readonly #inhabited = new Set<string>()
+  readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
   #running = 0
   #isStopped = false
@@ -66,9 +64,8 @@ export class Runner {
     }
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
-    const known = new Set(this.executions.keys())
-    this.#options.containment.sweep(known)
-    this.#options.limiter.sweep(known)
+    for (const groups of [this.#options.containment, this.#options.limiter])
+      groups.sweep(new Set(this.executions.keys()))
     this.#startNext()
   }
 
@@ -135,7 +132,7 @@ export class Runner {
 
   /** Removes the cgroups whose last process has ended since; to be called now and then. */
   sweep(): void {
-    for (const cgroup of this.#inhabited) if (removeCgroup(cgroup)) this.#inhabited.delete(cgroup)
+    this.#cgroups.sweep()
   }
 
   /** No new ones from now on; settles when none runs. */
@@ -170,46 +167,22 @@ export class Runner {
   }
 
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock, machine, own, sandbox, limiter } = this.#options
+    const { journal, clock, own } = this.#options
     const { taskId, directory } = execution
     this.#running += 1
     execution.state = 'RUNNING'
     const user = request.runAs ?? this.#options.runAs
     const account = user === own.name ? own : await findAccount(user)
-    sandbox.admit(account)
-    if (request.workDir !== undefined && sandbox.hides(request.workDir, account))
-      throw new RsmError(
-        'not_found',
-        `the working directory ${request.workDir} is not in the sandbox of this agent`,
-      )
+    const { start, started } = place(request, directory, account, this.#options)
     prepare(request, directory, account)
-    const cgroup = this.#options.containment.create(taskId)
-    const limits = lowerLimits(request.limits ?? {}, this.#options.ceiling)
-    const limited = limiter.create(taskId, limits, cgroup, ownProcesses({ account, sandbox }))
-    const started: Started = {
-      e: 'started',
-      taskId,
-      bootId: machine.bootId(),
-      startedAt: this.#now(),
-      uptime: machine.uptime(),
-      timeout: request.timeout,
-      maxOutputBytes: request.maxOutputBytes,
-      cgroup,
-      uid: account.uid,
-      ...(limited.groups.length > 0 ? { limited } : {}),
-      ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
-    }
+    // Before it is durable, so that its cgroups go when it can't be.
+    execution.started = started
     journal.append(started)
     await journal.sync()
     execution.isDurable = true
-    execution.started = started
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { pid, exited } = await launch(request, {
-      ...{ directory, account, sandbox, cgroup },
-      limitGroups: limited.groups,
-    })
-    const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
+    const { root, exited } = await launch(request, start)
     this.#note({ e: 'spawned', taskId, ...root })
     dropRequest(directory)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
@@ -251,15 +224,13 @@ export class Runner {
     if (this.#isStopped) return
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
     const summary = execution.output().finish()
-    const reached =
-      result.status === 'FAILED' && started.limited ? limitReached(started.limited, result.exitCode) : null
     this.#end(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
       completedAt,
       ...result,
       ...summary,
-      error: reached ?? result.error,
+      error: limitReached(started.limited, result) ?? result.error,
     })
   }
 
@@ -282,9 +253,7 @@ export class Runner {
   #end(execution: Execution, complete: ScriptComplete): void {
     const { journal, log } = this.#options
     const { taskId } = execution
-    const { cgroup, limited } = execution.started ?? {}
-    for (const group of new Set([...(cgroup ? [cgroup] : []), ...(limited?.groups ?? [])]))
-      if (!removeCgroup(group)) this.#inhabited.add(group)
+    this.#cgroups.remove(execution.started)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
     this.#queue.remove(execution)
@@ -308,8 +277,8 @@ export class Runner {
 
   async #requeue(execution: Execution): Promise<void> {
     if (await this.#queue.restore(execution)) return
-    const error = 'its script was lost from the disk'
-    this.#end(execution, notRun(execution.taskId, this.#now(), { error }))
+    const lost = notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' })
+    this.#end(execution, lost)
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {

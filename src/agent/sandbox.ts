@@ -5,6 +5,7 @@ import { RsmError } from '../core/errors.ts'
 import type { SandboxMode } from '../core/protocol/http/hosts.ts'
 import type { Account } from './account.ts'
 import { dropTo } from './privileges.ts'
+import { searchPath } from './search-path.ts'
 
 const run = promisify(execFile)
 const probePatience = 20_000
@@ -32,6 +33,8 @@ interface SandboxOptions {
   /** The agent's data directory. */
   readonly dataDir: string
   readonly own: Account
+  /** Where bubblewrap is looked for, if not where scripts find programs. */
+  readonly path?: string
 }
 
 const scriptPath = '/run/rsm/script'
@@ -50,6 +53,11 @@ const writableDirectories = ['/tmp', '/var/tmp']
 
 /** Where name resolution keeps what /etc/resolv.conf points to. */
 const resolvers = ['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager']
+
+/** Words without spaces of their own. */
+function words(text: string): string[] {
+  return text.split(' ')
+}
 
 function isDirectory(path: string): boolean {
   try {
@@ -90,11 +98,12 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
   const data = realpathSync(dataDir)
   const empty = [...hidden, ...(hidden.some((path) => isWithin(data, path)) ? [] : [data])]
   const box = [
-    ...['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc'],
+    // All of /proc, as uid 0 may write to settings of the whole machine there without any capability.
+    ...words('--ro-bind / / --dev /dev --proc /proc --remount-ro /proc'),
     ...empty.flatMap((path) => ['--tmpfs', path]),
     ...(network ? resolvers.flatMap((path) => ['--ro-bind-try', path, path]) : ['--unshare-net']),
-    ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try', '--cap-drop', 'ALL'],
-    ...['--chdir', '/', '--file', '5', scriptPath],
+    ...words('--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --cap-drop ALL'),
+    ...words(`--chdir / --file 5 ${scriptPath}`),
   ]
   const isHidden = (path: string) => empty.some((directory) => isWithin(path, directory))
   return {
@@ -107,33 +116,50 @@ function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
       // With those the first process in the box becomes the script's user, and loses them by it.
       const capabilities = isOther ? ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'] : []
       return [
-        ...['bwrap', ...box, ...home.flatMap((path) => ['--dir', path])],
+        'bwrap',
+        ...box,
+        ...home.flatMap((path) => ['--dir', path]),
         ...capabilities.flatMap((name) => ['--cap-add', name]),
-        ...['--', 'sh', '-c', prepare, 'sh', '/dev/shm', ...writable, ...home, '--'],
+        '--',
+        'sh',
+        '-c',
+        prepare,
+        'sh',
+        '/dev/shm',
+        ...writable,
+        ...home,
+        '--',
         ...(isOther ? dropTo(account) : []),
-        ...['sh', '-c', enter, 'sh', workDir, ...interpreter, scriptPath],
+        'sh',
+        '-c',
+        enter,
+        'sh',
+        workDir,
+        ...interpreter,
+        scriptPath,
       ]
     },
   }
 }
 
 /** Runs nothing in the box, to see whether this host can. */
-async function probe(sandbox: Sandbox, account: Account): Promise<void> {
+async function probe(sandbox: Sandbox, account: Account, path: string): Promise<void> {
   const command =
     sandbox.enclose(account, '/', ['sh'])?.map((word) => `'${word.replaceAll("'", `'\\''`)}'`) ?? []
-  await run('sh', ['-c', `echo true | { ${command.join(' ')} 5<&0; }`], { timeout: probePatience }).catch(
-    (cause: unknown) => {
-      const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
-      const isMissing = /bwrap: (command )?not found/.test(said)
-      const reason = isMissing ? 'bubblewrap is not installed' : said || String(cause)
-      throw new RsmError('unavailable', `this host can not run scripts with --sandbox strict: ${reason}`, {
-        hint: isMissing
-          ? 'install bubblewrap, or choose another --sandbox'
-          : 'the kernel has to allow namespaces: run the agent as root, or allow unprivileged user namespaces',
-        cause,
-      })
-    },
-  )
+  await run('sh', ['-c', `echo true | { ${command.join(' ')} 5<&0; }`], {
+    timeout: probePatience,
+    env: { PATH: path },
+  }).catch((cause: unknown) => {
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    const isMissing = /bwrap: (command )?not found/.test(said)
+    const reason = isMissing ? 'bubblewrap is not installed' : said || String(cause)
+    throw new RsmError('unavailable', `this host can not run scripts with --sandbox strict: ${reason}`, {
+      hint: isMissing
+        ? 'install bubblewrap, or choose another --sandbox'
+        : 'the kernel has to allow namespaces: run the agent as root, or allow unprivileged user namespaces',
+      cause,
+    })
+  })
 }
 
 /**
@@ -161,6 +187,6 @@ export async function openSandbox(options: SandboxOptions, account: Account): Pr
     return sandbox
   }
   const sandbox = strict(options)
-  await probe(sandbox, account)
+  await probe(sandbox, account, options.path ?? searchPath)
   return sandbox
 }

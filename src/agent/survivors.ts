@@ -7,9 +7,9 @@ export const mostSurvivors = 20
 export const longestCommand = 64
 
 /** The tree of an execution that has been started. */
-export function treeOf({ taskId, cgroup, isBoxed, uid }: Started, root: ProcessId | null): Tree {
+export function treeOf({ mark, cgroup, isBoxed, uid }: Started, root: ProcessId | null): Tree {
   const own = process.getuid?.() ?? 0
-  return { taskId, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true }
+  return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true }
 }
 
 /** As results carry them. */

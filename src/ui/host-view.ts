@@ -9,6 +9,20 @@ export function showTags(tags: Host['tags']): string {
     .join(',')
 }
 
+type HostAgent = NonNullable<Host['agent']>
+
+/** `root (no sandbox)`; null until the agent has said it. */
+export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): string | null {
+  if (!agent || agent.runAs === null || agent.sandbox === null) return null
+  const box = agent.sandbox === 'none' ? 'no sandbox' : `sandbox ${agent.sandbox}`
+  return `${agent.runAs} (${box})`
+}
+
+/** Whether a script on this host can do whatever it likes there. */
+export function runsUnbounded(agent: Host['agent']): boolean {
+  return agent?.runsAsRoot === true && agent.sandbox === 'none'
+}
+
 export const hostColumns: readonly Column<Host>[] = [
   { heading: 'ID', value: (host) => host.id },
   { heading: 'HOSTNAME', value: (host) => host.hostname },
@@ -53,6 +67,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
       agent === null
         ? null
         : `${agent.agentId} (${agent.agentVersion})${agent.connected ? ', connected' : ''}`,
+    'scripts run as': showRunAs(agent),
     heard: showTime(agent?.lastHeartbeatAt ?? null, utc),
     cpu: metrics === null ? null : `${metrics.cpu.usagePercent} %, load ${metrics.cpu.loadAvg1m}`,
     memory:

@@ -56,10 +56,16 @@ export function renderTable<Row>(
   return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')
 }
 
-/** One record, a line for each field. */
-export function renderFields(fields: Record<string, string | number | boolean | null>): string {
+/** One record, a line for each field; those that are `warned` of stand out. */
+export function renderFields(
+  fields: Record<string, string | number | boolean | null>,
+  warned: readonly string[] = [],
+): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
-    .map(([name, value]) => `${paint('bold', name.padEnd(width))}  ${sanitizeLine(String(value ?? '-'))}`)
+    .map(([name, value]) => {
+      const text = sanitizeLine(String(value ?? '-'))
+      return `${paint('bold', name.padEnd(width))}  ${warned.includes(name) ? paint('yellow', text) : text}`
+    })
     .join('\n')
 }

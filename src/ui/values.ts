@@ -1,5 +1,5 @@
 import { RsmError } from '../core/errors.ts'
-import type { BatchSize, MaxFailures, Strategy } from '../core/protocol/http/tasks.ts'
+import type { BatchSize, Limits, MaxFailures, Strategy } from '../core/protocol/http/tasks.ts'
 
 /** Named here once more: the schemas that name them first cost a fifth of a start. */
 const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']
@@ -42,13 +42,17 @@ export function parseDays(text: string): number {
 }
 
 /** `KEY=VALUE` words as an object; the value may be empty and may hold `=`. */
-export function parsePairs(option: string, words: readonly string[]): Record<string, string> {
+export function parsePairs(
+  option: string,
+  words: readonly string[],
+  example = `${option} VERSION=1.2.3`,
+): Record<string, string> {
   return Object.fromEntries(
     words.map((word) => {
       const at = word.indexOf('=')
       if (at < 1)
         throw new RsmError('usage', `${option} takes KEY=VALUE, not ${word}`, {
-          hint: `for example: ${option} VERSION=1.2.3`,
+          hint: `for example: ${example}`,
         })
       return [word.slice(0, at), word.slice(at + 1)]
     }),
@@ -67,6 +71,25 @@ function countOrPercent(option: string, text: string): number | string {
 export function parseBatchSize(text: string): BatchSize {
   const steps = text.split(',').map((step) => countOrPercent('--batch-size', step.trim()))
   return steps.length === 1 && steps[0] !== undefined ? steps[0] : steps
+}
+
+const memoryUnits: Record<string, number> = { M: 1, G: 1024, T: 1024 ** 2 }
+const limitExamples = '--limit memory=512M, --limit processes=100, --limit cpu=50%'
+
+/** One of `memory=512M` (or G, T), `processes=100`, `cpu=50%` of one core. */
+function parseLimit(name: string, size: string): Limits {
+  const [, memory, unit = ''] = /^(\d{1,7})([MGT])(?:i?B)?$/i.exec(size) ?? []
+  if (name === 'memory' && memory !== undefined)
+    return { memoryMB: Number(memory) * (memoryUnits[unit.toUpperCase()] ?? 1) }
+  if (name === 'processes' && /^[1-9]\d{0,6}$/.test(size)) return { processes: Number(size) }
+  if (name === 'cpu' && /^[1-9]\d{0,5}%$/.test(size)) return { cpuPercent: Number(size.slice(0, -1)) }
+  throw new RsmError('usage', `--limit does not take ${name}=${size}`, { hint: limitExamples })
+}
+
+/** The limits that repeated `--limit NAME=SIZE` say. */
+export function parseLimits(words: readonly string[]): Limits {
+  const pairs = Object.entries(parsePairs('--limit', words, limitExamples))
+  return Object.assign({}, ...pairs.map(([name, size]) => parseLimit(name, size))) as Limits
 }
 
 export function parseMaxFailures(text: string): MaxFailures {

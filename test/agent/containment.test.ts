@@ -33,7 +33,7 @@ test('a timeout ends the whole tree, even what left the session and ignores TERM
   t.is(complete.status, 'TIMEOUT')
   t.is(running(needle), 0)
   t.is(server.text('timeout'), 'up\n')
-  t.true(complete.duration >= 5_900, `${complete.duration} ms`)
+  t.true(complete.duration >= 5_900 && complete.duration < 60_000, `${complete.duration} ms`)
   t.deepEqual(complete.survivors, [])
   t.is(complete.containment, server.hellos[0]?.capabilities.containment)
 })
@@ -50,6 +50,23 @@ test('cancel ends a running tree', async (t) => {
   t.is(complete.exitCode, 143)
   t.is(complete.signal, 'SIGTERM')
   t.is(running(needle), 0)
+})
+
+test('what another agent of this machine runs of the same task is left alone', async (t) => {
+  const { server: one, agent: first } = await linkedAgent(t)
+  const { server: two, agent: second } = await linkedAgent(t)
+  const script = 'echo up; sleep 600'
+  one.execute(first.agentId, { taskId: 'shared', script })
+  two.execute(second.agentId, { taskId: 'shared', script })
+  await one.until(() => one.text('shared') === 'up\n', 'it runs here')
+  await two.until(() => two.text('shared') === 'up\n', 'it runs there')
+  one.send('CANCEL_SCRIPT', { taskId: 'shared' })
+  t.is((await one.completed('shared')).status, 'CANCELLED')
+  two.execute(second.agentId, { taskId: 'after', script: 'echo later' })
+  await two.completed('after')
+  t.is(two.of('shared').completes.length, 0)
+  two.send('CANCEL_SCRIPT', { taskId: 'shared' })
+  t.is((await two.completed('shared')).status, 'CANCELLED')
 })
 
 test('cancel of one that waits: it never starts', async (t) => {

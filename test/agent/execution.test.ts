@@ -127,7 +127,17 @@ test('params arrive in the environment byte for byte, and nothing of the agent d
   )
   for (const [name, value] of Object.entries(valid)) t.is(names.get(name), value)
   t.is(names.get('RSM_TASK_ID'), 'env')
-  const expected = [...Object.keys(valid), 'PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'SHELL', 'RSM_TASK_ID']
+  const expected = [
+    ...Object.keys(valid),
+    'RSM_EXECUTION',
+    'PATH',
+    'HOME',
+    'USER',
+    'LOGNAME',
+    'LANG',
+    'SHELL',
+    'RSM_TASK_ID',
+  ]
   const bash = ['PWD', 'OLDPWD', 'SHLVL', '_']
   for (const name of names.keys())
     t.true([...expected, ...bash].includes(name), `${name} came from somewhere`)

@@ -29,35 +29,35 @@ function started(t: ExecutionContext, argv: string[], env: Record<string, string
   return child
 }
 
-function treeOf(taskId: string, child: ChildProcess | null): Tree {
+function treeOf(mark: string, child: ChildProcess | null): Tree {
   const pid = child?.pid ?? 0
   const root = child && { pid, startTime: startTimeOf(pid) ?? 0 }
-  return { taskId, root, uids: [own], cgroup: null, isBoxed: false }
+  return { mark, root, uids: [own], cgroup: null, isBoxed: false }
 }
 
 const alive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
 
-async function running(taskId: string): Promise<number> {
-  return (await new ProcessTable().look()).filter((each) => each.taskId === taskId).length
+async function running(mark: string): Promise<number> {
+  return (await new ProcessTable().look()).filter((each) => each.mark === mark).length
 }
 
 let count = 0
-const newTaskId = () => `tree-${process.pid}-${Date.now()}-${count++}`
+const newMark = () => `tree-${process.pid}-${Date.now()}-${count++}`
 
 test('F14 without a cgroup what left the session, ignores TERM and is stopped is ended too', async (t) => {
-  const taskId = newTaskId()
+  const mark = newMark()
   const script = `trap '' TERM
 ( setsid sh -c 'trap "" TERM; kill -STOP $$; sleep 600' & )
 ( setsid sh -c 'trap "" TERM; sleep 600; sleep 600' & )
 echo up; sleep 600; sleep 600`
-  const child = started(t, ['sh', '-c', script], { RSM_TASK_ID: taskId })
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
   await once(child.stdout ?? child, 'data')
-  t.deepEqual(await endTree(treeOf(taskId, child), new ProcessTable(), times), [])
-  t.is(await running(taskId), 0)
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), times), [])
+  t.is(await running(mark), 0)
 })
 
 test('F14 without a cgroup chains of processes that fork without end, each in a session of its own, are ended', async (t) => {
-  const taskId = newTaskId()
+  const mark = newMark()
   const script = `import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -71,30 +71,30 @@ for chain in range(20):
     os._exit(0)
 print("up", flush=True)
 time.sleep(120)`
-  const child = started(t, ['python3', '-c', script], { RSM_TASK_ID: taskId })
+  const child = started(t, ['python3', '-c', script], { RSM_EXECUTION: mark })
   await once(child.stdout ?? child, 'data')
-  t.deepEqual(await endTree(treeOf(taskId, child), new ProcessTable(), times), [])
-  t.is(await running(taskId), 0)
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), times), [])
+  t.is(await running(mark), 0)
 })
 
 test('F14 those who obey TERM are not waited for any longer', async (t) => {
-  const taskId = newTaskId()
-  const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_TASK_ID: taskId })
+  const mark = newMark()
+  const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_EXECUTION: mark })
   await once(child.stdout ?? child, 'data')
   const began = performance.now()
-  t.deepEqual(await endTree(treeOf(taskId, child), new ProcessTable(), { grace: 90_000, patience: 1 }), [])
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), { grace: 90_000, patience: 1 }), [])
   t.true(performance.now() - began < 80_000)
 })
 
 test('F14 what a script starts in order to clean up after TERM is left to do so', async (t) => {
-  const taskId = newTaskId()
+  const mark = newMark()
   const script = `trap 'sleep 1; echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.1; done`
-  const child = started(t, ['sh', '-c', script], { RSM_TASK_ID: taskId })
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
   let said = ''
   child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
   while (!said.includes('up')) await delay(10)
   const closed = once(child, 'close')
-  await endTree(treeOf(taskId, child), new ProcessTable(), { grace: 60_000, patience: 1 })
+  await endTree(treeOf(mark, child), new ProcessTable(), { grace: 60_000, patience: 1 })
   await closed
   t.is(said, 'up\ncleaned\n')
 })
@@ -102,21 +102,21 @@ test('F14 what a script starts in order to clean up after TERM is left to do so'
 test('F14 a process that has the pid of an ended wrapper by now is not touched', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'])
   await once(child.stdout ?? child, 'data')
-  const tree = treeOf(newTaskId(), child)
+  const tree = treeOf(newMark(), child)
   const earlier = { pid: child.pid ?? 0, startTime: (tree.root?.startTime ?? 0) - 1 }
   t.deepEqual(await endTree({ ...tree, root: earlier }, new ProcessTable(), times), [])
   t.true(alive(child))
 })
 
 asRoot("F14 a process of another user is not ended because it carries the execution's id", async (t) => {
-  const taskId = newTaskId()
+  const mark = newMark()
   const foreign = started(
     t,
     ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'echo up; sleep 600; true'],
-    { RSM_TASK_ID: taskId },
+    { RSM_EXECUTION: mark },
   )
   await once(foreign.stdout ?? foreign, 'data')
-  t.deepEqual(await endTree(treeOf(taskId, null), new ProcessTable(), times), [])
+  t.deepEqual(await endTree(treeOf(mark, null), new ProcessTable(), times), [])
   t.true(alive(foreign))
 })
 
@@ -125,7 +125,7 @@ asRoot('F14 what an agent that is not root may not end is named with pid and pro
   await once(child.stdout ?? child, 'data')
   while ((await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command !== 'sleep')
     await delay(20)
-  const tree = JSON.stringify({ ...treeOf(newTaskId(), child), uids: [65534] })
+  const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
   const agentDirectory = new URL('../../src/agent/', import.meta.url).href
   const program = `const { endTree } = await import('${agentDirectory}tree.js')
 const { ProcessTable } = await import('${agentDirectory}processes.js')
@@ -155,10 +155,10 @@ console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 1
 /** A process that says nothing of an execution. */
 function process_(pid: number, more: Partial<Process> = {}): Process {
   const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
-  return { pid, ...plain, isUninterruptible: false, isZombie: false, taskId: null, uid: null, ...more }
+  return { pid, ...plain, isUninterruptible: false, isZombie: false, mark: null, uid: null, ...more }
 }
 
-const origin = { taskId: 'a', root: { pid: 100, startTime: 1000 }, uids: [7] }
+const origin = { mark: 'a', root: { pid: 100, startTime: 1000 }, uids: [7] }
 const ids = (members: Process[]) => members.map(({ pid }) => pid).sort((a, b) => a - b)
 
 test('the members of a tree: its session, all descendants, what is marked, and what known ones made', (t) => {
@@ -167,9 +167,9 @@ test('the members of a tree: its session, all descendants, what is marked, and w
     process_(101, { session: 100, group: 100 }),
     process_(102, { parent: 101 }),
     process_(103, { parent: 102 }),
-    process_(104, { taskId: 'a', uid: 7 }),
-    process_(105, { taskId: 'a', uid: 8 }),
-    process_(106, { taskId: 'b', uid: 7 }),
+    process_(104, { mark: 'a', uid: 7 }),
+    process_(105, { mark: 'a', uid: 8 }),
+    process_(106, { mark: 'b', uid: 7 }),
     process_(107, { session: 90 }),
     process_(108, { parent: 91 }),
     process_(109),

@@ -52,7 +52,7 @@ test('every option of a run reaches the server', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   const env = { ...envFor(t, server), PASSWORD: 'hush' }
   const options =
-    '-w web1 -t role=web -x web9 -p A=1 --secret-param PASSWORD --batch-size 1,50% -f 2 --max-failures 10% --pause 5s -u 2m --queue 1m -l deploy --workdir /srv --idempotency-key k1 --type python'
+    '-w web1 -t role=web -x web9 -p A=1 --secret-param PASSWORD --batch-size 1,50% -f 2 --max-failures 10% --pause 5s -u 2m --queue 1m -l deploy --workdir /srv --limit memory=1G --limit processes=100 --limit cpu=150% --idempotency-key k1 --type python'
   const ran = await runRsm(['exec', ...options.split(' '), 'print(1)'], env)
   t.is(ran.exit, 0, ran.stderr)
   t.deepEqual(posted(server)?.body, {
@@ -69,6 +69,7 @@ test('every option of a run reaches the server', async (t) => {
     queueSeconds: 60,
     runAs: 'deploy',
     workDir: '/srv',
+    limits: { memoryMB: 1024, processes: 100, cpuPercent: 150 },
     async: true,
   })
   t.is(posted(server)?.headers['idempotency-key'], 'k1')

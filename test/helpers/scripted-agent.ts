@@ -21,6 +21,8 @@ interface LinkOptions {
   storeId?: string | null
   maxExecutions?: number
   tasks?: AgentHello['tasks']
+  /** What its HELLO says beside what every agent of ours does. */
+  capabilities?: Partial<AgentHello['capabilities']>
   /** False to open the link without a HELLO. */
   hello?: boolean
 }
@@ -73,11 +75,17 @@ export class ScriptedAgent {
     return agent
   }
 
-  hello(storeId: string, { maxExecutions = 16, tasks = [] }: LinkOptions = {}): void {
+  hello(storeId: string, { maxExecutions = 16, tasks = [], capabilities = {} }: LinkOptions = {}): void {
     this.send('AGENT_HELLO', {
       agentVersion: 'test',
       storeId,
-      capabilities: { maxExecutions, scriptTypes: ['BASH'], containment: 'process-group', terminal: false },
+      capabilities: {
+        maxExecutions,
+        scriptTypes: ['BASH'],
+        containment: 'process-group',
+        terminal: false,
+        ...capabilities,
+      },
       tasks,
     })
   }

@@ -4,6 +4,7 @@ import {
   parseBatchSize,
   parseDays,
   parseDuration,
+  parseLimits,
   parsePairs,
   parseStrategy,
   parseTime,
@@ -66,3 +67,22 @@ for (const text of ['', 'yesterday', '2026-13-01', '2026-11-21 25:00', '1h', '21
   test(`"${text}" is no time`, (t) => {
     t.throws(() => parseTime('--from', text, true), { instanceOf: RsmError, message: /--from/ })
   })
+
+test('limits are read with their units; what is none names the option and an example', (t) => {
+  t.deepEqual(parseLimits(['memory=512M', 'processes=100', 'cpu=50%']), {
+    memoryMB: 512,
+    processes: 100,
+    cpuPercent: 50,
+  })
+  for (const [word, memoryMB] of [
+    ['memory=2G', 2048],
+    ['memory=1t', 1024 ** 2],
+    ['memory=64MiB', 64],
+  ] as const)
+    t.deepEqual(parseLimits([word]), { memoryMB })
+  t.deepEqual(parseLimits([]), {})
+  for (const word of ['memory', 'memory=', 'memory=64', 'memory=64K', 'processes=0', 'cpu=2', 'disk=1G']) {
+    const fault = t.throws(() => parseLimits([word]), { message: /^--limit / })
+    t.regex((fault as RsmError).hint ?? '', /--limit memory=512M/)
+  }
+})

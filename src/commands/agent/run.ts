@@ -3,15 +3,18 @@ import type { LogLevel } from '../../agent/log.ts'
 import { normalUrl } from '../../client/contexts.ts'
 import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
 import { plainFingerprint } from '../../client/pinning.ts'
+import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
+import { parseLimits } from '../../ui/values.ts'
 
 export default class AgentRun extends BaseCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'
   static override examples = [
     '$ RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org',
     '$ rsm agent run --url https://rsm.example.org --enroll-token-file /etc/rsm/token --run-as deploy',
+    '$ rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G',
   ]
   static override flags = {
     url: string({ env: 'RSM_AGENT_URL', required: true, helpValue: 'URL', description: 'the server' }),
@@ -45,6 +48,25 @@ export default class AgentRun extends BaseCommand {
       multipleNonGreedy: true,
       delimiter: ',',
       description: 'user that a task may ask for',
+    }),
+    sandbox: string({
+      env: 'RSM_AGENT_SANDBOX',
+      options: ['none', 'user', 'strict'],
+      default: 'none',
+      description:
+        "box of every script: user = never as root or the agent's own user; strict = bubblewrap: own processes, read-only system, private /tmp, no network",
+    }),
+    'sandbox-network': boolean({
+      env: 'RSM_AGENT_SANDBOX_NETWORK',
+      description: 'let scripts in a strict sandbox reach the network',
+    }),
+    limit: string({
+      env: 'RSM_AGENT_LIMIT',
+      helpValue: 'NAME=SIZE',
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      description: 'what no script may exceed: memory=512M, processes=100, cpu=50% of one core',
     }),
     'max-executions': integer({
       env: 'RSM_AGENT_MAX_EXECUTIONS',
@@ -97,6 +119,9 @@ export default class AgentRun extends BaseCommand {
         hostname: flags.hostname,
         runAs: flags['run-as'],
         allowRunAs: flags['allow-run-as'] ?? [],
+        sandbox: flags.sandbox as SandboxMode,
+        sandboxNetwork: flags['sandbox-network'],
+        limits: parseLimits(flags.limit ?? []),
         maxExecutions: flags['max-executions'],
         onDemand: flags['on-demand'],
         drain: flags.drain,

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args'
 import { findHost } from '../../client/names.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
-import { hostFields } from '../../ui/host-view.ts'
+import { hostFields, runsUnbounded } from '../../ui/host-view.ts'
 
 export default class HostsShow extends BaseCommand {
   static override summary = 'Show a host: its state, system, agent and last metrics'
@@ -15,7 +15,10 @@ export default class HostsShow extends BaseCommand {
     this.globals = flags
     const host = await findHost(await this.client(), args.host)
     const { renderFields } = await import('../../ui/table.ts')
-    this.print(renderFields(hostFields(host, flags.utc)))
+    const warned = runsUnbounded(host.agent) ? ['scripts run as'] : []
+    this.print(renderFields(hostFields(host, flags.utc), warned))
+    if (runsUnbounded(host.agent))
+      this.hint('     scripts can do anything there: rsm agent run --run-as USER, or --sandbox strict')
     return host
   }
 }

@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/args'
+import { showLimits } from '../../core/limits.ts'
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { sanitize } from '../../ui/sanitize.ts'
@@ -48,6 +49,8 @@ export default class TasksShow extends BaseCommand {
         params: paramsOf(script.params),
         ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
         strategy: task.strategy,
+        ...(task.runAs === null ? {} : { 'run as': task.runAs }),
+        ...(task.limits === null ? {} : { limits: showLimits(task.limits) }),
         by: task.createdBy,
         created: showTime(task.createdAt, flags.utc),
         ended: showTime(task.completedAt, flags.utc),

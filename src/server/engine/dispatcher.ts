@@ -34,8 +34,10 @@ function room(lane: HostLane): number {
   return (lane.link.hello?.capabilities.maxExecutions ?? defaultCapacity) - lane.inFlight.size
 }
 
-/** Why a task may not go to this agent: one that does not know a limit would run the script without it. */
+/** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
 function unfit({ task }: TaskRun, { hello }: AgentLink): string | null {
+  if (task.runAs !== null && hello === null)
+    return 'not started: the agent of this host can not run scripts as another user'
   if (!task.limits) return null
   const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
   if (missing.length === 0) return null

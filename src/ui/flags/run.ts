@@ -4,6 +4,7 @@ import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import {
   parseBatchSize,
   parseDuration,
+  parseLimits,
   parseMaxFailures,
   parsePairs,
   parseStrategy,
@@ -66,6 +67,11 @@ export const runFlags = {
   queue: string({ ...run, helpValue: 'TIME', description: 'how long a host may take to be reachable' }),
   'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user on the host' }),
   workdir: string({ ...run, helpValue: 'DIR', description: 'directory on the host' }),
+  limit: string({
+    ...several,
+    helpValue: 'NAME=SIZE',
+    description: 'on each host: memory=512M, processes=100, cpu=50% of one core',
+  }),
   plan: boolean({
     ...run,
     aliases: ['dry-run'],
@@ -88,6 +94,7 @@ export interface RunFlags extends OutputFlags {
   readonly queue?: string | undefined
   readonly 'run-as'?: string | undefined
   readonly workdir?: string | undefined
+  readonly limit?: readonly string[] | undefined
   readonly 'idempotency-key'?: string | undefined
   readonly detach: boolean
   readonly plan: boolean
@@ -114,5 +121,6 @@ export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions>
   if (flags.queue !== undefined) options.queueSeconds = parseDuration(flags.queue)
   if (flags['run-as'] !== undefined) options.runAs = flags['run-as']
   if (flags.workdir !== undefined) options.workDir = flags.workdir
+  if (flags.limit !== undefined) options.limits = parseLimits(flags.limit)
   return options
 }

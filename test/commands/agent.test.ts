@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { findLimiter } from '../../src/agent/limits.ts'
+import { type AgentOptions, startAgent } from '../../src/agent/main.ts'
+import { type AgentState, readAgentState } from '../../src/agent/status.ts'
+import type { Host } from '../../src/core/protocol/http/hosts.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
+import { commandLine } from '../helpers/command-line.ts'
+import { startTestServer } from '../helpers/server.ts'
+import { counted, startTask } from '../helpers/tasks.ts'
+
+const isRoot = process.getuid?.() === 0
+const asRoot = isRoot ? test : test.skip // Only root may become another user.
+const limited = findLimiter('test', true).enforced.includes('memoryMB') ? test : test.skip // Needs a cgroup.
+const boxed = isRoot && spawnSync('bwrap', ['--version']).status === 0 ? test : test.skip // Needs bubblewrap.
+
+/** A server and an agent of web1, linked, and the command line on both. */
+async function pair(t: ExecutionContext, options: Partial<AgentOptions> = {}) {
+  const server = await startTestServer(t)
+  const dataDir = await temporaryDirectory(t)
+  const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', {})
+  const agent = await startAgent({
+    ...agentOptions(server, dataDir),
+    enrollToken,
+    hostname: 'web1',
+    ...options,
+  })
+  t.teardown(() => agent.stop())
+  const rsm = commandLine(t, server)
+  const { hostId } = agent
+  if (hostId === null) throw new Error('the agent has no host')
+  // A task that has ended proves the link.
+  await counted(server, await startTask(server, [hostId]), ({ SUCCESS }) => SUCCESS === 1)
+  return { server, agent, dataDir, rsm, hostId }
+}
+
+asRoot(
+  'exec --run-as nobody -- id prints nobody’s groups only; without it the user of the agent',
+  async (t) => {
+    const { rsm } = await pair(t, { allowRunAs: ['nobody'] })
+    const { stdout } = spawnSync('id', ['nobody'], { encoding: 'utf8' })
+    const ran = await rsm(['exec', '-N', '-w', 'web1', '--run-as', 'nobody', '--', 'id'])
+    t.is(ran.stdout, stdout, ran.stderr)
+    t.is((await rsm(['exec', '-N', '-w', 'web1', '--', 'id -u'])).stdout, '0\n')
+    const refused = await rsm(['exec', '-w', 'web1', '-l', 'daemon', '--', 'id'])
+    t.is(refused.exit, 126)
+    t.regex(refused.stderr, /runs nothing as daemon/)
+  },
+)
+
+limited('exec --limit kills what takes more memory, and says so; tasks show names the limits', async (t) => {
+  const { rsm } = await pair(t)
+  const options = ['--limit', 'memory=64M', '--limit', 'processes=50', '--type', 'python']
+  const ran = await rsm(['exec', '-w', 'web1', ...options, '--', 'bytearray(200 * 1024 * 1024)'])
+  t.is(ran.exit, 137)
+  t.regex(ran.stderr, /over its memory limit of 64 MB/)
+  const [task] = JSON.parse((await rsm(['tasks', 'list', '--json'])).stdout).content as { taskId: string }[]
+  t.regex((await rsm(['tasks', 'show', task?.taskId ?? ''])).stdout, /limits +memory 64 MB, processes 50\n/)
+})
+
+test('hosts show says whom scripts run as, and in what', async (t) => {
+  const { rsm } = await pair(t)
+  const { username, uid } = userInfo()
+  const shown = await rsm(['hosts', 'show', 'web1'])
+  t.regex(shown.stdout, new RegExp(`^scripts run as +${username} \\(no sandbox\\)$`, 'm'))
+  const host = JSON.parse((await rsm(['hosts', 'show', 'web1', '--json'])).stdout) as Host
+  t.like(host.agent, { runAs: username, runsAsRoot: uid === 0, sandbox: 'none' })
+})
+
+boxed('an agent with --sandbox strict runs everything in it, and hosts show says so', async (t) => {
+  const { rsm } = await pair(t, { sandbox: 'strict', runAs: 'nobody' })
+  t.regex((await rsm(['hosts', 'show', 'web1'])).stdout, /scripts run as +nobody \(sandbox strict\)/)
+  const ran = await rsm(['exec', '-N', '-w', 'web1', '--', 'id -un; ls /proc | grep -c "^[0-9]"'])
+  const [user, processes] = ran.stdout.split('\n')
+  t.is(user, 'nobody')
+  t.true(Number(processes) < 10)
+})
+
+test('agent status: 0 while linked, 1 with the reason while not, 5 when none runs', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t, { limits: {} })
+  const home = commandLine(t, { url: server.url, token: '' } as never)
+  const status = (...more: string[]) => home(['agent', 'status', '--data-dir', dataDir, ...more])
+  const until = async (holds: (state: AgentState) => boolean, what: string) => {
+    for (let look = 0; look < 1200; look++) {
+      if (holds(readAgentState(dataDir))) return
+      await delay(50)
+    }
+    throw new Error(`waited in vain until ${what}`)
+  }
+  await until(({ linked }) => linked, 'it is linked')
+  t.is((JSON.parse((await status('--json')).stdout) as AgentState).agentId, agent.agentId)
+  const shown = await status()
+  t.is(shown.exit, 0, shown.stderr)
+  t.regex(shown.stdout, new RegExp(`agent +${agent.agentId} \\(pid ${process.pid}\\)`))
+  t.regex(shown.stdout, /linked +yes, since /)
+  t.regex(shown.stdout, /scripts run as +\S+ \(no sandbox\)/)
+  t.regex(shown.stdout, /executions +0 running, 0 queued, 0 unacknowledged/)
+  t.is(statSync(join(dataDir, 'status.json')).mode & 0o777, 0o600)
+  server.execute(agent.agentId, { taskId: 'runs', script: 'sleep 600' })
+  await until(({ executions }) => executions.running === 1, 'a script runs')
+  server.send('CANCEL_SCRIPT', { taskId: 'runs' })
+  await server.completed('runs')
+  await server.close()
+  await until(({ linked }) => !linked, 'the link is gone')
+  const away = await status()
+  t.is(away.exit, 1)
+  t.regex(away.stdout, /linked +no, since .*: \S/)
+  const path = join(dataDir, 'status.json')
+  const dead = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), startTime: 1 })
+  await agent.stop()
+  const stopped = await status()
+  t.is(stopped.exit, 5)
+  t.regex(stopped.stderr, /no agent runs on /)
+  writeFileSync(path, dead)
+  t.regex((await status()).stderr, new RegExp(`is gone: pid ${process.pid} has ended`))
+})

@@ -1,0 +1,106 @@
+import test from 'ava'
+import type { LimitName } from '../../../src/core/limits.ts'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { finished, startTask, task } from '../../helpers/tasks.ts'
+
+test('limits go to an agent that enforces each of them, signed with the rest, and the task shows them', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const all: LimitName[] = ['memoryMB', 'processes', 'cpuPercent']
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: { limits: all } })
+  const limits = { memoryMB: 64, cpuPercent: 50 }
+  const taskId = await startTask(server, [identity.hostId], { limits, runAs: 'app' })
+  const execution = await agent.execution(taskId)
+  t.deepEqual(execution.limits, limits)
+  t.like(await task(server, taskId), { limits, runAs: 'app' })
+  agent.complete(taskId, 1, { lastSequence: -1 })
+  await finished(server, taskId)
+  const again = await server.data('POST', `/api/tasks/${taskId}/retry`, {})
+  const { limits: kept, runAs } = await agent.execution(again.taskId)
+  t.deepEqual({ limits: kept, runAs }, { limits, runAs: 'app' })
+})
+
+test('an agent that does not know a limit is sent nothing: the host FAILED with 126, and the plan goes on', async (t) => {
+  const server = await startTestServer(t)
+  const old = await server.enrol('web1')
+  const partly = await server.enrol('web2')
+  const seed = await server.enrol('web3')
+  const agents = [
+    await ScriptedAgent.link(server, old),
+    await ScriptedAgent.link(server, partly, { capabilities: { limits: ['processes'] } }),
+    await ScriptedAgent.link(server, seed, { storeId: null }),
+  ]
+  for (const agent of agents) await agent.settled()
+  const hostIds = [old.hostId, partly.hostId, seed.hostId]
+  const limits = { memoryMB: 64, processes: 9 }
+  const taskId = await startTask(server, hostIds, { limits, strategy: 'SEQUENTIAL', maxFailures: 3 })
+  const { status, results } = await finished(server, taskId)
+  t.is(status, 'FAILED')
+  t.deepEqual(
+    results.map(({ status: end, exitCode, error }) => [end, exitCode, error]),
+    ['memory and processes', 'memory', 'memory and processes'].map((words) => [
+      'FAILED',
+      126,
+      `not started: the agent of this host can not limit ${words}`,
+    ]),
+  )
+  for (const agent of agents) t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
+  const again = await startTask(server, [old.hostId], {})
+  t.is((await agents[0]?.execution(again))?.limits, undefined)
+})
+
+test('an agent that knows only the seed is sent nothing that is to run as another user', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId: null })
+  await agent.settled()
+  const { results } = await finished(server, await startTask(server, [identity.hostId], { runAs: 'app' }))
+  t.like(results[0], { status: 'FAILED', exitCode: 126 })
+  t.regex(results[0]?.error ?? '', /can not run scripts as another user/)
+})
+
+test('limits outside their bounds, or with another name, are a 400 that names them', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  for (const [limits, field] of [
+    [{ memoryMB: 1 }, 'limits.memoryMB'],
+    [{ processes: 1.5 }, 'limits.processes'],
+    [{ cpuPercent: 0 }, 'limits.cpuPercent'],
+    [{ memory: 64 }, 'limits.memory'],
+    [[], 'limits'],
+  ] as const) {
+    const body = { script: { content: 'true' }, target: { hostIds: [hostId] }, limits }
+    const { status, body: answer } = await server.api('POST', '/api/tasks', body)
+    t.is(status, 400)
+    t.deepEqual(
+      answer.errors?.map(({ field: at }) => at),
+      [field],
+    )
+  }
+})
+
+test('a host shows how its agent runs scripts, after a restart of the server too; null for one that never said', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const shown = async () => ((await server.data('GET', `/api/hosts/${identity.hostId}`)) as Host).agent
+  const unsaid = { runAs: null, runsAsRoot: null, sandbox: null, containment: null }
+  t.like(await shown(), unsaid)
+  const said = {
+    runAs: 'deploy',
+    runsAsRoot: false,
+    sandbox: 'strict',
+    containment: 'pid-namespace',
+  } as const
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: said })
+  await agent.settled()
+  t.like(await shown(), said)
+  await server.restart()
+  t.like(await shown(), said)
+  agent.socket.terminate()
+  await agent.closed
+  const seed = await ScriptedAgent.link(server, identity, { storeId: null })
+  await seed.settled()
+  t.like(await shown(), unsaid)
+})
