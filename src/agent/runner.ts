@@ -202,7 +202,8 @@ export class Runner {
     await journal.sync()
     execution.isDurable = true
     execution.started = started
-    dropRequest(directory)
+    // One that never waited kept no copy.
+    if (journal.records.get(taskId)?.received) dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, {
