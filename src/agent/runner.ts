@@ -184,7 +184,8 @@ export class Runner {
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { root, exited } = await launch(request, start)
     this.#note({ e: 'spawned', taskId, ...root })
-    dropRequest(directory)
+    // One that never waited kept no copy.
+    if (journal.records.get(taskId)?.received) dropRequest(directory)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
