@@ -220,7 +220,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       clock,
       random,
       buffer: await MetricsBuffer.open(join(directory.path, 'metrics.jsonl')),
-      measure: meter(clock),
+      // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
+      measure: meter({ ...clock, now: () => serverTime.now() }),
       intervals: registration,
       pollsForTasks: options.onDemand,
       log,

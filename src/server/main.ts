@@ -59,7 +59,7 @@ const idleLook = 50
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
   const log = createLog(options.logLevel)
-  const clock = systemClock
+  const clock = options.clock ?? systemClock
   const bus = createBus()
   const metrics = createServerMetrics(bus)
   const directory = await openDataDirectory(options.dataDir)

@@ -1,4 +1,5 @@
 import { RsmError } from '../core/errors.ts'
+import type { Clock } from './clock.ts'
 import type { LogLevel } from './log.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 
@@ -22,6 +23,8 @@ export interface ServerOptions {
   logLevel: LogLevel
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
+  /** Tests put their own in its place. */
+  clock?: Clock
 }
 
 const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/

@@ -233,8 +233,11 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     },
     metrics(hostId, metrics) {
       const known = entry(hostId)
+      const now = clock.now()
+      // A clock that was set back: what was new by the former one must not shut out what follows either.
+      if (known.metricsAt > now) known.metricsAt = Number.NEGATIVE_INFINITY
       // A buffer that is being sent comes in order, but never makes the newest report older.
-      const at = Math.min(Date.parse(metrics.timestamp), clock.now())
+      const at = Math.min(Date.parse(metrics.timestamp), now)
       if (at < known.metricsAt) return
       known.metrics = metrics
       known.metricsAt = at

@@ -39,6 +39,7 @@ export async function startServerProcess(t: ExecutionContext): Promise<ServerPro
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       child = started
+      started.once('exit', () => started.stdout.destroy())
       const ended = once(started, 'exit').then(([code, signal]) => {
         if (signal === null) throw new Error(`the server ended with ${code} before it was up`)
       })

@@ -124,5 +124,7 @@ export function ended(
   at: string,
   error: string | null,
 ): ExecutionRecord {
-  return { ...current, status, completedAt: at, error }
+  // The clock may have been set back since it started.
+  const completedAt = current.startedAt !== null && current.startedAt > at ? current.startedAt : at
+  return { ...current, status, completedAt, error }
 }

@@ -60,6 +60,7 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
   t.log(
     `scripts in flight at each round: ${inFlight.join(' ')}; ${(bytes / 1e6).toFixed(1)} MB of output heard; ${resumed} streams taken up again`,
   )
+  for (const fault of faults) t.log(fault)
   t.deepEqual(faults, [], `seed ${seed}\n${told.join('\n')}`)
   t.true(overlapping >= rounds * 0.8, `only ${overlapping} of ${rounds} rounds met a running script`)
   t.is(await fleet.scriptsAlive(), 0)

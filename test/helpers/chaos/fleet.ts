@@ -60,6 +60,8 @@ async function chaosAgent(
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     child = started
+    // Without a reader its end is never seen, and keeps the test's own process up.
+    started.once('exit', () => started.stdout.destroy())
     await Promise.race([once(started.stdout, 'data'), once(started, 'exit')])
   }
   await start()
