@@ -8,6 +8,7 @@ import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
 import { benchHistory } from './history/history.ts'
 import { benchMemory } from './memory.ts'
+import { benchOutput } from './output.ts'
 import { benchRest } from './rest/rest.ts'
 import type { Row } from './row.ts'
 import { benchStartup } from './startup.ts'
@@ -18,6 +19,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   store: benchStore,
   history: benchHistory,
   rest: benchRest,
+  output: benchOutput,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AgentHello } from '../core/protocol/messages.ts'
-import { isAlive, type ProcessId, processesOf } from './machine.ts'
+import { cgroupHome } from './cgroup.ts'
+import { isAlive, nameOf, type ProcessId, processesOf } from './machine.ts'
 
 /** Between TERM and KILL, milliseconds (contract §4). */
 export const gracePeriod = 5_000
@@ -19,31 +20,17 @@ export interface Containment {
   sweep(running: ReadonlySet<string>): void
 }
 
-function cgroupMount(): string | null {
-  for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) {
-    const [before = '', after = ''] = line.split(' - ')
-    if (after.startsWith('cgroup2 ')) return before.split(' ')[4] ?? null
-  }
-  return null
-}
-
-function ownCgroup(): string {
-  const line = readFileSync('/proc/self/cgroup', 'utf8')
-    .split('\n')
-    .find((entry) => entry.startsWith('0::'))
-  return line?.slice(3) ?? '/'
-}
-
 /**
  * Tries it out: a cgroup counts only if one can be made here and has `cgroup.kill` (Linux 5.14). Names begin with the
  * journal's id, so that agents on one machine never sweep away each other's.
  */
-export function findContainment(storeId: string): Containment {
-  const none: Containment = { level: 'process-group', create: () => null, sweep: () => {} }
+export function findContainment(storeId: string, isBoxed = false): Containment {
+  // The end of the first process of a PID namespace is the end of all in it.
+  const level = isBoxed ? 'pid-namespace' : 'process-group'
+  const none: Containment = { level, create: () => null, sweep: () => {} }
   try {
-    const mount = cgroupMount()
-    if (mount === null) return none
-    const parent = join(mount, ownCgroup())
+    const parent = cgroupHome(null)
+    if (parent === null) return none
     const prefix = join(parent, `rsm-${storeId}`)
     const probe = `${prefix}-probe-${process.pid}`
     mkdirSync(probe)
@@ -78,6 +65,8 @@ export interface Tree {
   readonly taskId: string
   readonly root: ProcessId | null
   readonly cgroup: string | null
+  /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
+  readonly isBoxed: boolean
 }
 
 /** A cgroup and those that scripts made inside it, deepest first. */
@@ -121,6 +110,7 @@ export async function endTree(tree: Tree): Promise<boolean> {
   const known = new Map<number, ProcessId>()
   const began = performance.now()
   for (const pid of remaining(tree, known)) {
+    if (tree.isBoxed && nameOf(pid) === 'bwrap') continue
     signal(pid, 'SIGTERM')
     // A stopped process gets TERM only once it goes on.
     signal(pid, 'SIGCONT')

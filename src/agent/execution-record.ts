@@ -1,4 +1,5 @@
 import type { ScriptComplete } from '../core/protocol/messages.ts'
+import type { Limited } from './limits.ts'
 
 /** Before the spawn and durable: from here on it never starts again. `uptime` in seconds since boot. */
 export interface Started {
@@ -10,6 +11,9 @@ export interface Started {
   timeout: number
   maxOutputBytes: number
   cgroup: string | null
+  /** Absent where nothing limits it, as in journals of older agents. */
+  limited?: Limited
+  isBoxed?: boolean
 }
 
 /** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */

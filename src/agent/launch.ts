@@ -10,9 +10,14 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { notEnforced } from '../core/limits.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
+import { interpreterOptions } from '../core/script-form.ts'
 import type { Account } from './account.ts'
+import { dropTo } from './privileges.ts'
+import type { RunnerOptions } from './runner-options.ts'
+import type { Sandbox } from './sandbox.ts'
 
 const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -23,22 +28,41 @@ const interpreters: Record<ScriptType, readonly string[]> = {
   POWERSHELL: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
 }
 
+/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each, below 9. */
+const firstLimit = 6
+/** What runs instead of a script whose limits vanished before it could be put under them. */
+const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
+
 /**
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
  * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
  * shell itself says of a death ("Killed") is no output of the script.
  */
-const wrapper = `trap : HUP INT QUIT TERM
+function wrapper(limits: number, takesScript: boolean): string {
+  const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
+  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
+  return `trap : HUP INT QUIT TERM
+umask 022
 { echo 0 >&4; } 2>/dev/null
-exec 6>&2 2>/dev/null
-"$@" 2>&6 3>&- 4>&- 6>&-
+${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
+exec 9>&2 2>/dev/null
+"$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')}
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`
+}
 
-/** Enters the working directory as the user who has the right to, or not. */
-const enter = 'cd -- "$1" || exit 126; shift; exec "$@"'
+/**
+ * Enters the working directory as the user who has the right to, or not. It stays beside the script, so that this user
+ * can open by a path of /proc what lies in the agent's closed directory, and the script itself inherits no descriptor.
+ * In a subshell, as dash closes a descriptor for the whole shell while a command of it runs.
+ */
+const enter = `trap : HUP INT QUIT TERM
+cd -- "$1" || exit 126
+shift
+( exec "$@" "/proc/$$/fd/5" 5<&- )
+exit $?`
 
 const exitLineBytes = 48
 
@@ -63,18 +87,24 @@ export interface Refusal {
   readonly error: string
 }
 
-/** Checks what can be known before the start: user, interpreter, params, working directory. */
-export function refusal(
-  request: ExecuteScript,
-  runAs: string,
-  allowRunAs: readonly string[],
-): Refusal | null {
+type RefusalOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'limiter'>
+
+/** Checks what can be known before the start: user, limits, interpreter, params, working directory. */
+export function refusal(request: ExecuteScript, options: RefusalOptions): Refusal | null {
+  const { runAs, allowRunAs, own, limiter } = options
   const user = request.runAs ?? runAs
   if (user !== runAs && !allowRunAs.includes(user))
     return {
       exitCode: 126,
       error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
     }
+  if (user !== own.name && own.uid !== 0)
+    return {
+      exitCode: 126,
+      error: `this agent runs nothing as ${user}: it runs as ${own.name}, and only root can become another user`,
+    }
+  const [missing] = notEnforced(request.limits ?? {}, limiter.enforced)
+  if (missing !== undefined) return { exitCode: 126, error: limiter.lack(missing) }
   const [program = ''] = interpreters[request.scriptType]
   if (!findInPath(program)) return { exitCode: 127, error: `${program} is not installed on this host` }
   for (const [name, value] of Object.entries(request.params))
@@ -108,12 +138,20 @@ function environment(request: ExecuteScript, account: Account): Record<string, s
   }
 }
 
-/** The script by its path; for another user by a descriptor, as the agent's directory is closed to that user. */
-function command(request: ExecuteScript, directory: string, account: Account, workDir: string): string[] {
-  const interpreter = interpreters[request.scriptType]
+/** The script by its path; by a descriptor where the agent's directory is closed to it. */
+function command(request: ExecuteScript, { directory, account, sandbox }: Start, workDir: string): string[] {
+  const { scriptType, script } = request
+  const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
+  const enclosed = sandbox.enclose(account, workDir, interpreter)
+  if (enclosed) return enclosed
   if (account.uid === process.getuid?.()) return [...interpreter, join(directory, 'script')]
-  const drop = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--init-groups', '--no-new-privs', '--']
-  return ['setpriv', ...drop, 'sh', '-c', enter, 'sh', workDir, ...interpreter, '/dev/fd/5']
+  return [...dropTo(account), 'sh', '-c', enter, 'sh', workDir, ...interpreter]
+}
+
+/** How many processes a start adds to those of the script itself, while it runs. */
+export function ownProcesses({ account, sandbox }: Pick<Start, 'account' | 'sandbox'>): number {
+  if (sandbox.mode === 'strict') return 3
+  return account.uid === process.getuid?.() ? 1 : 2
 }
 
 function existing(directory: string): string {
@@ -145,6 +183,16 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
   }
 }
 
+/** Where and how a script starts. */
+export interface Start {
+  readonly directory: string
+  readonly account: Account
+  readonly sandbox: Sandbox
+  readonly cgroup: string | null
+  /** Cgroups of its limits: it does not run outside of one. */
+  readonly limitGroups: readonly string[]
+}
+
 interface Launched {
   readonly pid: number
   /** Settles when the wrapper has ended. */
@@ -152,12 +200,8 @@ interface Launched {
 }
 
 /** Starts a prepared script in a session of its own. Throws when the system refuses (E2BIG, EAGAIN). */
-export async function launch(
-  request: ExecuteScript,
-  directory: string,
-  account: Account,
-  cgroup: string | null,
-): Promise<Launched> {
+export async function launch(request: ExecuteScript, start: Start): Promise<Launched> {
+  const { directory, account, sandbox, cgroup, limitGroups } = start
   const workDir = request.workDir ?? existing(account.home)
   const open: number[] = []
   const opened = (path: string, flags: string) => {
@@ -172,12 +216,15 @@ export async function launch(
     writeSync(exit, `${' '.repeat(exitLineBytes - 1)}\n`, 0)
     const processes = cgroup === null ? 'ignore' : opened(join(cgroup, 'cgroup.procs'), 'w')
     const isOther = account.uid !== process.getuid?.()
-    const script = isOther ? [opened(join(directory, 'script'), 'r')] : []
-    const child = spawn('/bin/sh', ['-c', wrapper, 'rsm', ...command(request, directory, account, workDir)], {
-      cwd: isOther ? '/' : workDir,
+    const takesScript = isOther || sandbox.mode === 'strict'
+    const script = takesScript ? opened(join(directory, 'script'), 'r') : 'ignore'
+    const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
+    const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
+    const child = spawn('/bin/sh', words, {
+      cwd: takesScript ? '/' : workDir,
       env: environment(request, account),
       detached: true,
-      stdio: ['ignore', stdout, stderr, exit, processes, ...script],
+      stdio: ['ignore', stdout, stderr, exit, processes, script, ...limits],
     })
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     await new Promise<void>((resolve, reject) => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
+import { LineBudget } from '../core/line-budget.ts'
 import { closeCodes } from '../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../core/protocol/codec.ts'
 import { encode } from '../core/protocol/envelope.ts'
@@ -48,6 +49,7 @@ export class Link {
   #pingAt = 0
   #messages = 0
   #isFull = false
+  readonly #faults = new LineBudget()
   #decode: typeof decodeFromServer | null = null
 
   constructor(options: LinkOptions) {
@@ -175,7 +177,9 @@ export class Link {
   #handle(socket: WebSocket, frame: ReturnType<typeof decodeFromServer>): void {
     if (this.#socket !== socket) return
     if (!('fault' in frame)) return this.#options.received(frame)
-    this.#options.log('WARN', 'a faulty frame from the server', { reason: frame.message })
+    const leftOut = this.#faults.take('', this.#options.clock.monotonic())
+    if (leftOut !== null)
+      this.#options.log('WARN', 'a faulty frame from the server', { reason: frame.message, leftOut })
     if (!frame.isError) this.send('ERROR', { code: 400, message: frame.message, refId: frame.refId })
     if (frame.fault === 'protocol') socket.close(closeCodes.protocolFault, 'protocol fault')
   }

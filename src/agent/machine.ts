@@ -47,6 +47,15 @@ export function startTimeOf(pid: number): number | null {
   return readStat(pid)?.startTime ?? null
 }
 
+/** The name of a process's program, at most 15 characters; empty when it is gone. */
+export function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'latin1').trim()
+  } catch {
+    return ''
+  }
+}
+
 export function isAlive({ pid, startTime }: ProcessId): boolean {
   const stat = readStat(pid)
   return stat !== null && stat.startTime === startTime && !stat.isZombie

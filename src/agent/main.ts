@@ -1,6 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import { limitWords, notEnforced } from '../core/limits.ts'
+import type { SandboxMode } from '../core/protocol/http/hosts.ts'
+import type { Limits } from '../core/protocol/http/tasks.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import { ownAccount } from './account.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
@@ -11,14 +14,17 @@ import { newAgentId, type Registration, readIdentity, writeIdentity } from './id
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
 import { installedTypes } from './launch.ts'
+import { findLimiter } from './limits.ts'
 import { Link } from './link.ts'
 import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
 import { type Machine, thisMachine } from './machine.ts'
 import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
+import { checkDrop, namedAccount } from './privileges.ts'
 import { Pulse } from './pulse.ts'
 import { register } from './registration.ts'
 import { Runner } from './runner.ts'
+import { openSandbox } from './sandbox.ts'
 import { serverApi } from './server-api.ts'
 import { Uplink } from './uplink.ts'
 import { type Verify, verifier } from './verify.ts'
@@ -44,6 +50,11 @@ export interface AgentOptions {
   runAs?: string | undefined
   /** Users that a task may ask for. */
   allowRunAs: string[]
+  sandbox?: SandboxMode | undefined
+  /** Whether scripts in a strict sandbox reach the network. */
+  sandboxNetwork?: boolean | undefined
+  /** What no execution may exceed. */
+  limits?: Limits | undefined
   /** More wait their turn. */
   maxExecutions: number
   /** Links only while there is something to do, as the seed has it. */
@@ -101,6 +112,23 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 
   async function run(): Promise<RunningAgent> {
+    // First of all, as a host that can't run scripts as it was told to has nothing to register for.
+    const own = ownAccount()
+    const account = options.runAs === undefined ? own : await namedAccount(options.runAs, own)
+    if (own.uid === 0 && (account.uid !== 0 || options.allowRunAs.length > 0)) await checkDrop(account)
+    const sandbox = await openSandbox(
+      {
+        mode: options.sandbox ?? 'none',
+        network: options.sandboxNetwork === true,
+        dataDir: directory.path,
+        own,
+      },
+      account,
+    )
+    if (account.uid === 0 && sandbox.mode === 'none')
+      log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
+        hint: '--run-as USER, or --sandbox strict',
+      })
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
@@ -142,8 +170,14 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
-    const containment = findContainment(journal.storeId)
-    const own = ownAccount()
+    const containment = findContainment(journal.storeId, sandbox.mode === 'strict')
+    const limiter = findLimiter(journal.storeId, containment.level === 'cgroup')
+    const ceiling = options.limits ?? {}
+    const [missing] = notEnforced(ceiling, limiter.enforced)
+    if (missing !== undefined)
+      throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
+        hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
+      })
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
     const runner = new Runner({
@@ -153,8 +187,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       machine: options.machine ?? thisMachine,
       containment,
       own,
-      runAs: options.runAs ?? own.name,
+      runAs: account.name,
       allowRunAs: options.allowRunAs,
+      sandbox,
+      limiter,
+      ceiling,
       maxExecutions: options.maxExecutions,
       log,
       verify: (type, payload) => verify(type, payload),
@@ -191,6 +228,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
             scriptTypes: installedTypes(),
             containment: containment.level,
             terminal: false,
+            runAs: account.name,
+            runsAsRoot: account.uid === 0,
+            sandbox: sandbox.mode,
+            limits: [...limiter.enforced],
           },
           tasks,
         })

@@ -24,7 +24,12 @@ export async function whatBecameOf(
   if (root && isAlive(root)) return { root }
   const exit = readExit(directory)
   if (exit === null && record.ending && isSameBoot)
-    await endTree({ taskId: record.taskId, root, cgroup: started.cgroup })
+    await endTree({
+      taskId: record.taskId,
+      root,
+      cgroup: started.cgroup,
+      isBoxed: started.isBoxed === true,
+    })
   const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
   if (exit !== null || record.ending) return { outcome: outcome(exit, record.ending, duration) }
   const error = isSameBoot

@@ -1,11 +1,14 @@
+import type { Limits } from '../core/protocol/http/tasks.ts'
 import type { ScriptComplete } from '../core/protocol/messages.ts'
 import type { Account } from './account.ts'
 import type { Clock } from './clock.ts'
 import type { Containment } from './containment.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
+import type { Limiter } from './limits.ts'
 import type { Log } from './log.ts'
 import type { Machine } from './machine.ts'
+import type { Sandbox } from './sandbox.ts'
 import type { Verify } from './verify.ts'
 
 /** What a runner works with; `directory` holds one folder per execution, `own` is the agent's user. */
@@ -18,6 +21,10 @@ export interface RunnerOptions {
   readonly own: Account
   readonly runAs: string
   readonly allowRunAs: readonly string[]
+  readonly sandbox: Sandbox
+  readonly limiter: Limiter
+  /** What no execution may exceed, whatever its task asks for. */
+  readonly ceiling: Limits
   readonly maxExecutions: number
   readonly verify: Verify
   /** Asks the server for its time; false when it does not answer. */

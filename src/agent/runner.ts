@@ -1,14 +1,17 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
 import { removeCgroup } from './containment.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
-import { launch, prepare, refusal } from './launch.ts'
+import { launch, ownProcesses, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
+import { limitReached } from './limits.ts'
 import { type ProcessId, startTimeOf } from './machine.ts'
 import { untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
@@ -61,7 +64,9 @@ export class Runner {
     }
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
-    this.#options.containment.sweep(new Set(this.executions.keys()))
+    const known = new Set(this.executions.keys())
+    this.#options.containment.sweep(known)
+    this.#options.limiter.sweep(known)
     this.#startNext()
   }
 
@@ -91,7 +96,7 @@ export class Runner {
     try {
       if (record?.cancelledAt)
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      const refused = refusal(request, this.#options.runAs, this.#options.allowRunAs)
+      const refused = refusal(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
@@ -163,14 +168,22 @@ export class Runner {
   }
 
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock, machine, own } = this.#options
+    const { journal, clock, machine, own, sandbox, limiter } = this.#options
     const { taskId, directory } = execution
     this.#running += 1
     execution.state = 'RUNNING'
     const user = request.runAs ?? this.#options.runAs
     const account = user === own.name ? own : await findAccount(user)
+    sandbox.admit(account)
+    if (request.workDir !== undefined && sandbox.hides(request.workDir, account))
+      throw new RsmError(
+        'not_found',
+        `the working directory ${request.workDir} is not in the sandbox of this agent`,
+      )
     prepare(request, directory, account)
     const cgroup = this.#options.containment.create(taskId)
+    const limits = lowerLimits(request.limits ?? {}, this.#options.ceiling)
+    const limited = limiter.create(taskId, limits, cgroup, ownProcesses({ account, sandbox }))
     const started: Started = {
       e: 'started',
       taskId,
@@ -180,6 +193,8 @@ export class Runner {
       timeout: request.timeout,
       maxOutputBytes: request.maxOutputBytes,
       cgroup,
+      ...(limited.groups.length > 0 ? { limited } : {}),
+      ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
     }
     journal.append(started)
     await journal.sync()
@@ -188,7 +203,10 @@ export class Runner {
     dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { pid, exited } = await launch(request, directory, account, cgroup)
+    const { pid, exited } = await launch(request, {
+      ...{ directory, account, sandbox, cgroup },
+      limitGroups: limited.groups,
+    })
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#note({ e: 'spawned', taskId, ...root })
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
@@ -205,7 +223,7 @@ export class Runner {
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: { taskId, root, cgroup: started.cgroup },
+      tree: { taskId, root, cgroup: started.cgroup, isBoxed: started.isBoxed === true },
       directory,
       clock,
       exited,
@@ -230,12 +248,15 @@ export class Runner {
     if (this.#isStopped) return
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
     const summary = execution.output().finish()
+    const reached =
+      result.status === 'FAILED' && started.limited ? limitReached(started.limited, result.exitCode) : null
     this.#end(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
       completedAt,
       ...result,
       ...summary,
+      error: reached ?? result.error,
     })
   }
 
@@ -258,8 +279,9 @@ export class Runner {
   #end(execution: Execution, complete: ScriptComplete): void {
     const { journal, log } = this.#options
     const { taskId } = execution
-    const cgroup = execution.started?.cgroup
-    if (cgroup && !removeCgroup(cgroup)) this.#inhabited.add(cgroup)
+    const { cgroup, limited } = execution.started ?? {}
+    for (const group of new Set([...(cgroup ? [cgroup] : []), ...(limited?.groups ?? [])]))
+      if (!removeCgroup(group)) this.#inhabited.add(group)
     this.#spools.remove(execution)
     if (execution.state === 'RUNNING') this.#running -= 1
     this.#queue.remove(execution)

@@ -1,4 +1,10 @@
-import type { AgentHello, Payloads, ScriptAck, ScriptComplete } from '../core/protocol/messages.ts'
+import {
+  type AgentHello,
+  longestSentence,
+  type Payloads,
+  type ScriptAck,
+  type ScriptComplete,
+} from '../core/protocol/messages.ts'
 import type { Execution } from './execution.ts'
 import type { Runner } from './runner.ts'
 
@@ -171,7 +177,7 @@ export class Uplink {
       progress.inFlightBytes += bytes
       progress.sentAt = performance.now()
       this.#remember(
-        sending.send('SCRIPT_OUTPUT', { taskId: execution.taskId, stream, data, sequence }),
+        sending.send('SCRIPT_OUTPUT', { taskId: execution.taskId, stream, sequence, data }),
         execution.taskId,
       )
     }
@@ -185,7 +191,10 @@ export class Uplink {
   }
 
   #complete(complete: ScriptComplete): void {
-    if (this.#sending) this.#remember(this.#sending.send('SCRIPT_COMPLETE', complete), complete.taskId)
+    if (!this.#sending) return
+    // It may quote what came from elsewhere, as a path: a frame that the server refuses for it would end nothing.
+    const error = complete.error?.slice(0, longestSentence) ?? null
+    this.#remember(this.#sending.send('SCRIPT_COMPLETE', { ...complete, error }), complete.taskId)
   }
 
   #remember(id: string, taskId: string): void {

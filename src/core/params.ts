@@ -47,19 +47,50 @@ const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
   [/^(LESSCLOSE|LESSOPEN|SSH_ASKPASS|SUDO_ASKPASS)$/, 'makes other programs run a command'],
 ]
 
-/** A fault for every name that a script's parameter may not have; values are never looked at, nor shown. */
-export function paramFaults(
-  field: 'params' | 'secretParams',
-  params: Readonly<Record<string, string>>,
-): FieldFault[] {
+/**
+ * Linux starts no program with a variable of more than 128 KiB: name, `=`, value and the NUL at the end (execve(2),
+ * MAX_ARG_STRLEN). What is accepted has to start.
+ */
+const maxVariableBytes = 128 * 1024 - 2
+/** All variables and arguments together: a quarter of the stack's limit, 2 MiB by default; half of that is ours. */
+const maxAllBytes = 1024 * 1024
+/** The terminator and the pointer that each variable takes beside its text. */
+const bytesBeside = 10
+
+type Params = Readonly<Record<string, string>>
+
+const utf8 = new TextEncoder()
+const sizeOf = (name: string, value: string) => name.length + utf8.encode(value).length
+
+function faultOf(name: string, value: string): string | null {
+  const effect = reserved.find(([names]) => names.test(name))?.[1]
+  if (effect !== undefined) return `${name} ${effect}: choose another name, or set it inside the script`
+  if (/\p{Surrogate}/u.test(value)) return "holds half a surrogate pair, which UTF-8 can't hold"
+  if (sizeOf(name, value) <= maxVariableBytes) return null
+  return `name and value have more than ${maxVariableBytes} bytes together, with which Linux starts no program: put it in a file`
+}
+
+/** A fault for every parameter that a script can't have; values are never shown. */
+export function paramFaults(field: 'params' | 'secretParams', params: Params): FieldFault[] {
   const faults: FieldFault[] = []
-  for (const name of Object.keys(params)) {
-    const effect = reserved.find(([names]) => names.test(name))?.[1]
-    if (effect !== undefined)
-      faults.push({
-        field: `${field}.${name}`,
-        message: `${name} ${effect}: choose another name, or set it inside the script`,
-      })
+  for (const [name, value] of Object.entries(params)) {
+    const message = faultOf(name, value)
+    if (message !== null) faults.push({ field: `${field}.${name}`, message })
   }
+  return faults
+}
+
+/** What is wrong with the two kinds taken together. */
+export function jointFaults(params: Params, secretParams: Params): FieldFault[] {
+  const faults = Object.keys(secretParams)
+    .filter((name) => Object.hasOwn(params, name))
+    .map((name) => ({ field: `secretParams.${name}`, message: 'is given in params too' }))
+  const all = [...Object.entries(params), ...Object.entries(secretParams)]
+  const bytes = all.reduce((sum, [name, value]) => sum + sizeOf(name, value) + bytesBeside, 0)
+  if (bytes > maxAllBytes)
+    faults.push({
+      field: 'params',
+      message: `all parameters have ${bytes} bytes together, more than ${maxAllBytes}: put them in a file`,
+    })
   return faults
 }

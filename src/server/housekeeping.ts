@@ -1,11 +1,13 @@
 import type { Clock } from './clock.ts'
 import type { History } from './history/history.ts'
 import type { Log } from './log.ts'
+import type { Retention } from './retention.ts'
 import type { ScriptVersions } from './script-versions.ts'
 import { idempotencyLife } from './services/start-task.ts'
 import type { Store } from './store/store.ts'
 
 const interval = 3600_000
+const firstAfter = 60_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 500
 
@@ -13,12 +15,15 @@ interface Housekept {
   store: Store
   history: History
   versions: ScriptVersions
+  retention: Retention
   clock: Clock
   log: Log
 }
 
-/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old metrics, versions of removed scripts. */
-export function createHousekeeping({ store, history, versions, clock, log }: Housekept): { stop(): void } {
+/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old tasks, old metrics, versions of removed scripts. */
+export function createHousekeeping({ store, history, versions, retention, clock, log }: Housekept): {
+  stop(): void
+} {
   async function sweep(): Promise<void> {
     const now = clock.now()
     const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []
@@ -33,15 +38,26 @@ export function createHousekeeping({ store, history, versions, clock, log }: Hou
         for (const [noun, id] of gone.slice(from, from + atOnce)) tx.remove(noun, id)
       })
   }
-  const timer = setInterval(() => {
+  const look = () => {
     sweep().catch((error: unknown) => log.warn({ err: error }, 'could not remove what has expired'))
+    retention
+      .sweep()
+      .then((count) => count > 0 && log.info({ count, days: retention.days }, 'removed old tasks'))
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old tasks'))
     history
       .sweep(clock.now())
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
     versions
       .sweep(async (id) => (await store.get('scripts', id)) !== undefined)
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove versions of removed scripts'))
-  }, interval)
-  timer.unref()
-  return { stop: () => clearInterval(timer) }
+  }
+  // Soon after the start, too: a server that is restarted often would never come to it.
+  const first = setTimeout(look, firstAfter).unref()
+  const timer = setInterval(look, interval).unref()
+  return {
+    stop() {
+      clearTimeout(first)
+      clearInterval(timer)
+    },
+  }
 }

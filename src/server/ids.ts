@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const timeDigits = 10
+const idPattern = /^[0-9A-HJKMNP-TV-Z]{26}$/
 let lastTime = 0
 
 /**
@@ -18,4 +19,10 @@ export function opaqueId(now: number): string {
   }
   for (const byte of randomBytes(16)) text += alphabet[byte % 32] ?? '0'
   return text
+}
+
+/** Milliseconds since 1970 at which an id was made; null for what is no id of ours. */
+export function timeOfId(id: string): number | null {
+  if (!idPattern.test(id)) return null
+  return Array.from(id.slice(0, timeDigits)).reduce((time, digit) => time * 32 + alphabet.indexOf(digit), 0)
 }

@@ -21,6 +21,7 @@ import { createLog } from './log.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
 import { explainListen, refuseOpenHttp, type ServerOptions } from './options.ts'
 import { createPasswords } from './passwords.ts'
+import { createRetention, defaultTaskRetention, isPastRetention } from './retention.ts'
 import { registerRoutes } from './routes/routes.ts'
 import { createAgents } from './services/agents.ts'
 import { createContext } from './services/context.ts'
@@ -87,6 +88,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const credentials = createCredentials(store, clock)
   const fleet = createFleet(store, presence, log)
   const context = createContext({ ...data, fleet, engine, passwords, bus, clock, log })
+  const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
+  const housekeeping = createHousekeeping({ ...context, retention })
   const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
@@ -113,7 +116,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const listener = createListener(tls?.certificate ?? null)
   const serving = serveCertificate(tls, listener, log)
   const { answered } = metrics
-  const door = { listener, hsts: options.tls?.hsts === true, answered, accepting: () => accepting }
+  const door = {
+    listener,
+    hsts: options.tls?.hsts === true,
+    answered,
+    accepting: () => accepting,
+    noLongerKept: (taskId: string) => isPastRetention(taskId, retention.days, clock.now()),
+  }
   const app = buildApp({ store, credentials, log, ...door }, (instance) => {
     recordRequests(instance, { log: audit, refusals, store })
     registerRoutes(instance, {
@@ -128,7 +137,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       metricsOpen: options.metricsOpen === true,
     })
   })
-  const housekeeping = createHousekeeping(context)
   const unused = trackUnusedConnections(app.server)
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {

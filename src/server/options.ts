@@ -21,6 +21,8 @@ export interface ServerOptions {
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
   logLevel: LogLevel
+  /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
+  taskRetention?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
   /** Tests put their own in its place. */

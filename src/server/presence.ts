@@ -1,6 +1,13 @@
 import { readFile } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { hostStatus, silentIntervals, tellsTheSame } from '../core/host-status.ts'
-import type { AgentStatus, HostStatus, Metrics } from '../core/protocol/http/hosts.ts'
+import type {
+  AgentStatus,
+  Containment,
+  HostStatus,
+  Metrics,
+  SandboxMode,
+} from '../core/protocol/http/hosts.ts'
 import { writeFileDurably } from '../disk/durable.ts'
 import type { Bus } from './bus.ts'
 import { type Clock, isoTime } from './clock.ts'
@@ -15,6 +22,16 @@ export interface PresenceView {
   lastHeartbeatAt: string | null
   connected: boolean
   metrics: Metrics | null
+  /** How scripts run there, as the agent's last HELLO said it; null: not said. */
+  running: RunningScripts | null
+}
+
+/** Who scripts run as on a host, and in what. */
+export interface RunningScripts {
+  readonly runAs: string | null
+  readonly runsAsRoot: boolean | null
+  readonly sandbox: SandboxMode | null
+  readonly containment: Containment
 }
 
 /** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
@@ -27,6 +44,8 @@ export interface Presence {
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
   registered(hostId: number): void
   connected(hostId: number, connected: boolean): void
+  /** What the agent that has just linked says of how scripts run there; null: nothing. */
+  greeted(hostId: number, running: RunningScripts | null): void
   /** Two agents with one identity fight for the link (contract §6). */
   duplicate(hostId: number, duplicate: boolean): void
   /** The agent's token was revoked: until an agent registers again the host is OFFLINE and says so. */
@@ -53,6 +72,7 @@ interface Entry {
   revoked: boolean
   status: HostStatus
   reason: string | null
+  running: RunningScripts | null
 }
 
 export interface PresenceOptions {
@@ -83,6 +103,7 @@ function neverHeard(): Entry {
     revoked: false,
     status: 'OFFLINE',
     reason: 'never heard',
+    running: null,
   }
 }
 
@@ -154,12 +175,13 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
 
   async function write(): Promise<void> {
     const rows = [...entries].filter(([, { heardAt }]) => heardAt !== null)
-    const kept = rows.map(([hostId, { status, reason, lastHeartbeatAt, agentStatus }]) => ({
+    const kept = rows.map(([hostId, { status, reason, lastHeartbeatAt, agentStatus, running }]) => ({
       hostId,
       status,
       reason,
       lastHeartbeatAt: lastHeartbeatAt === null ? null : isoTime(lastHeartbeatAt),
       agentStatus,
+      running,
     }))
     try {
       await writeFileDurably(options.path, JSON.stringify(kept), 0o600)
@@ -177,10 +199,12 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
         reason: string | null
         lastHeartbeatAt: string | null
         agentStatus: AgentStatus | null
+        /** Absent in files of older servers. */
+        running?: RunningScripts | null
       }[]
-      for (const { hostId, status, reason, lastHeartbeatAt, agentStatus } of kept) {
+      for (const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null } of kept) {
         const known = entry(hostId)
-        Object.assign(known, { status, reason, agentStatus })
+        Object.assign(known, { status, reason, agentStatus, running })
         known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
         known.heardAt = clock.monotonic()
       }
@@ -221,6 +245,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
           lastHeartbeatAt: lastHeartbeatText(known),
           connected: known.connected,
           metrics: known.metrics,
+          running: known.running,
         }
       })
     },
@@ -253,6 +278,13 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       // A link that closes because its host was deleted must not bring the host back.
       const known = connected ? entry(hostId) : entries.get(hostId)
       if (known) known.connected = connected
+      bus.publish('host', hostId, { hostId, change: 'updated' })
+    },
+    greeted(hostId, running) {
+      const known = entry(hostId)
+      if (isDeepStrictEqual(known.running, running)) return
+      known.running = running
+      save()
       bus.publish('host', hostId, { hostId, change: 'updated' })
     },
     revoked(hostId) {

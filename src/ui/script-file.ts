@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
+import { utf8Text } from './utf8-text.ts'
 
 const extensions: Record<string, ScriptType> = {
   '.sh': 'BASH',
@@ -30,13 +31,15 @@ export function meansFile(name: string): boolean {
 
 /** A script from a file: its text, and its name as the task shows it. */
 export function readScriptFile(path: string): { text: string; name: string } {
+  let bytes: Buffer
   try {
-    return { text: readFileSync(path, 'utf8'), name: basename(path) }
+    bytes = readFileSync(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     const why = code === 'ENOENT' ? 'there is no such file' : (error as Error).message
     throw new RsmError('usage', `cannot read ${path}: ${why}`)
   }
+  return { text: utf8Text(bytes, path), name: basename(path) }
 }
 
 /** A name for a file with this script's text, by whose ending editors know the language. */

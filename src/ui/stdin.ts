@@ -1,4 +1,5 @@
 import { RsmError } from '../core/errors.ts'
+import { utf8Text } from './utf8-text.ts'
 
 /** More than any script or list of hosts that the server takes. */
 const maxStdinBytes = 16 * 1024 * 1024
@@ -16,6 +17,6 @@ export function stdinReader(): (what: string) => Promise<string> {
       size += (chunk as Buffer).length
       if (size > maxStdinBytes) throw new RsmError('usage', `too much on stdin for ${what}`)
     }
-    return Buffer.concat(chunks).toString('utf8')
+    return utf8Text(Buffer.concat(chunks), `${what} on stdin`)
   }
 }

@@ -6,6 +6,7 @@ import { systemClock } from '../../src/agent/clock.ts'
 import { findContainment } from '../../src/agent/containment.ts'
 import type { Entry } from '../../src/agent/execution-record.ts'
 import { Journal } from '../../src/agent/journal.ts'
+import { findLimiter } from '../../src/agent/limits.ts'
 import { thisMachine } from '../../src/agent/machine.ts'
 import { Runner } from '../../src/agent/runner.ts'
 import type { ExecuteScript, ScriptComplete } from '../../src/core/protocol/messages.ts'
@@ -70,6 +71,9 @@ function runnerOn(t: ExecutionContext, directory: string, journal: Journal) {
     own,
     runAs: own.name,
     allowRunAs: [],
+    sandbox: { mode: 'none', admit: () => {}, hides: () => false, enclose: () => null },
+    limiter: findLimiter(journal.storeId, false),
+    ceiling: {},
     maxExecutions: 1,
     verify: () => null,
     hearServerTime: async () => false,

@@ -4,14 +4,13 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { AgentOptions } from '../../src/agent/main.ts'
 import { agentOptions } from './agent.ts'
-import type { FakeServer } from './fake-server.ts'
 
 const program = fileURLToPath(new URL('../fixtures/agent-process.js', import.meta.url))
 
 /** A real agent in a process of its own, past its start. */
 export async function agentProcess(
   t: ExecutionContext,
-  server: FakeServer,
+  server: { url: string },
   dataDir: string,
   options: Partial<AgentOptions> & { bootId?: string } = {},
 ): Promise<ChildProcess> {

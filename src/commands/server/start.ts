@@ -42,6 +42,14 @@ export default class ServerStart extends BaseCommand {
       max: 86400,
       description: 'seconds until a silent agent link is closed',
     }),
+    'task-retention': integer({
+      env: 'RSM_TASK_RETENTION',
+      default: 30,
+      min: 0,
+      max: 36_500,
+      helpValue: 'DAYS',
+      description: 'days for which ended tasks and their output are kept, 0 = for good',
+    }),
     'tls-cert': string({
       env: 'RSM_TLS_CERT',
       helpValue: 'FILE',
@@ -87,6 +95,7 @@ export default class ServerStart extends BaseCommand {
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
       wsIdleTimeout: flags['ws-idle-timeout'],
+      taskRetention: flags['task-retention'],
       tls: {
         certFile: flags['tls-cert'],
         keyFile: flags['tls-key'],

@@ -1,4 +1,6 @@
 import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
+import { longestSentence } from './messages.ts'
+import { splitOutput } from './output-frame.ts'
 import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
@@ -8,10 +10,13 @@ const sequence = number({ integer: true, minimum: 0, maximum: most })
 /** -1: none yet. */
 const lastSequence = number({ integer: true, minimum: -1, maximum: most })
 const bytes = number({ integer: true, minimum: 0, maximum: most })
-const sentence = text({ maxLength: 4096 })
+const sentence = text({ maxLength: longestSentence })
+/** Of a frame, where an ERROR names it. */
+const longestId = 128
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: 10_000 })
+const limit = number({ integer: true, minimum: 1, maximum: most })
 const data = { sessionId: id, data: text() }
 
 /** What the payload of each type looks like. */
@@ -24,6 +29,9 @@ const payloads: Record<MessageType, Shape> = {
     workDir: maybeText,
     scriptType,
     runAs: maybeText,
+    limits: optional(
+      object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
+    ),
     maxOutputBytes: bytes,
     expiry: maybeText,
     signature: maybeText,
@@ -52,8 +60,13 @@ const payloads: Record<MessageType, Shape> = {
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
       scriptTypes: list(scriptType, 8),
-      containment: oneOf('cgroup', 'process-group'),
+      containment: oneOf('cgroup', 'pid-namespace', 'process-group'),
       terminal: truth,
+      runAs: optional(text({ maxLength: 256 })),
+      runsAsRoot: optional(truth),
+      sandbox: optional(oneOf('none', 'user', 'strict')),
+      // Names of limits that this server does not know are a newer agent's: no task here can ask for them.
+      limits: optional(list(text({ maxLength: 64 }), 64)),
     }),
     tasks: list(object({ taskId: id, state: oneOf('QUEUED', 'RUNNING', 'EXITED'), lastSequence }), 100_000),
   }),
@@ -79,7 +92,11 @@ const payloads: Record<MessageType, Shape> = {
     signal: nullable(text()),
     reason: nullable(sentence),
   }),
-  ERROR: object({ code: number(), message: sentence, refId: optional(nullable(text())) }),
+  ERROR: object({
+    code: number(),
+    message: sentence,
+    refId: optional(nullable(text({ maxLength: longestId }))),
+  }),
 }
 
 const fromAgent = new Set<string>([
@@ -111,6 +128,9 @@ export interface FrameFault {
   readonly isError: boolean
 }
 
+/** Names of params stand in the sentence, and are as long as the sender likes. */
+const longestFault = 1000
+
 function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault {
   let value: unknown
   try {
@@ -121,7 +141,7 @@ function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: 'protocol', message: 'the frame is not a JSON object', refId: null, isError: false }
   const { type, id: frameId, payload } = value as Record<string, unknown>
-  const refId = typeof frameId === 'string' && frameId.length <= 128 ? frameId : null
+  const refId = typeof frameId === 'string' && frameId.length <= longestId ? frameId : null
   if (typeof type !== 'string' || typeof frameId !== 'string')
     return { fault: 'protocol', message: 'the frame lacks type or id', refId, isError: false }
   if (!types.has(type))
@@ -132,13 +152,26 @@ function decode(frame: string, types: ReadonlySet<string>): Message | FrameFault
       isError: false,
     }
   const fault = payloads[type as MessageType](payload, 'payload')
-  if (fault) return { fault: 'payload', message: `${type}: ${fault}`, refId, isError: type === 'ERROR' }
+  if (fault) {
+    const message = `${type}: ${fault}`.slice(0, longestFault)
+    return { fault: 'payload', message, refId, isError: type === 'ERROR' }
+  }
   return value as Message
 }
 
 /** A frame that an agent sent, or what is wrong with it. */
 export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, fromAgent) as FromAgent | FrameFault
+}
+
+/** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
+export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
+  const split = splitOutput(frame)
+  const message = split && decodeFromAgent(split.head)
+  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || message.payload.data !== '')
+    return { message: decodeFromAgent(frame.toString('utf8')) }
+  const payload = { ...message.payload, data: split.data }
+  return { message: { ...message, payload }, json: split.json }
 }
 
 /** A frame that the server sent, or what is wrong with it. */

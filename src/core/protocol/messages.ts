@@ -1,11 +1,16 @@
+import type { LimitName } from '../limits.ts'
+import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { ScriptType } from './http/scripts.ts'
-import type { ResultStatus, Stream } from './http/tasks.ts'
+import type { Limits, ResultStatus, Stream } from './http/tasks.ts'
 
 /** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'
 
 /** A larger frame closes the link with 1009. */
 export const maxFrameBytes = 1024 * 1024
+
+/** Characters of a sentence for people; a message with a longer one is malformed. */
+export const longestSentence = 4096
 
 interface Signed {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
@@ -24,6 +29,8 @@ export interface ExecuteScript extends Signed {
   workDir?: string
   scriptType: ScriptType
   runAs?: string
+  /** Sent only to an agent whose HELLO says that it enforces each of them. */
+  limits?: Limits
   maxOutputBytes: number
 }
 
@@ -73,8 +80,15 @@ export interface AgentHello {
     maxExecutions: number
     scriptTypes: ScriptType[]
     /** How a tree of processes is ended here. */
-    containment: 'cgroup' | 'process-group'
+    containment: Containment
     terminal: boolean
+    /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
+    runAs?: string
+    /** Whether that user is root (uid 0). */
+    runsAsRoot?: boolean
+    sandbox?: SandboxMode
+    /** The limits that can be enforced here. */
+    limits?: LimitName[]
   }
   tasks: { taskId: string; state: ExecutionState; lastSequence: number }[]
 }

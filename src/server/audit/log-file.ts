@@ -71,7 +71,7 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
     for (let at = from; at < to; ) {
       const { bytesRead } = await file.read(chunk, 0, Math.min(chunk.length, to - at), at)
       if (bytesRead === 0) break
-      await writeAll(aside, chunk.subarray(0, bytesRead), at - from)
+      await writeAll(aside, [chunk.subarray(0, bytesRead)], at - from)
       at += bytesRead
     }
     await aside.sync()

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
@@ -17,6 +17,10 @@ export interface Archive {
   write(taskId: string, archived: Archived): Promise<void>
   /** Null when the file is gone (a lost disk): the task's own counts still stand. */
   read(taskId: string): Promise<Archived | null>
+  /** Removes all that a task has left. */
+  forget(taskId: string): Promise<void>
+  /** The tasks that have left something. */
+  list(): Promise<string[]>
 }
 
 export function createArchive(directory: string): Archive {
@@ -43,6 +47,18 @@ export function createArchive(directory: string): Archive {
         return archived
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+        throw error
+      }
+    },
+    async forget(taskId) {
+      recent.delete(taskId)
+      await rm(join(directory, taskId), { recursive: true, force: true })
+    },
+    async list() {
+      try {
+        return await readdir(directory)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
         throw error
       }
     },

@@ -1,3 +1,4 @@
+import { limitWords, notEnforced } from '../../core/limits.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
@@ -32,6 +33,15 @@ function room(lane: HostLane): number {
   return (lane.link.hello?.capabilities.maxExecutions ?? defaultCapacity) - lane.inFlight.size
 }
 
+/** Why a task may not go to this agent: one that does not know a limit would run the script without it. */
+function unfit({ task }: TaskRun, { hello }: AgentLink): string | null {
+  if (!task.limits) return null
+  const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
+  if (missing.length === 0) return null
+  const words = missing.map((name) => limitWords[name]).join(' and ')
+  return `not started: the agent of this host can not limit ${words}`
+}
+
 export function createDispatcher(state: EngineState): Dispatcher {
   const takingBack = new Set<string>()
 
@@ -51,6 +61,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
       ...(task.workDir === null ? {} : { workDir: task.workDir }),
       scriptType: task.type,
       ...(task.runAs === null ? {} : { runAs: task.runAs }),
+      ...(task.limits ? { limits: task.limits } : {}),
       maxOutputBytes: task.maxOutputBytes,
     }
   }
@@ -69,6 +80,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
       if (current.status !== 'PENDING') return null
       const link = chosen.get(current.position)
       if (!link) return current.dueAt === null ? { ...current, dueAt: at } : null
+      const why = unfit(run, link)
+      if (why !== null) return { ...ended(current, 'FAILED', at, why), exitCode: 126 }
       return {
         ...current,
         status: 'RUNNING',
@@ -89,7 +102,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const unsent: number[] = []
     for (const execution of changed) {
       const link = chosen.get(execution.position)
-      if (!link) continue
+      if (!link || execution.status !== 'RUNNING') continue
       run.live(execution.position, state.clock.monotonic()).lastWord = state.clock.monotonic()
       // The link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
       if (!send(run, link)) unsent.push(execution.position)
@@ -211,7 +224,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
 
     resend(run, link) {
       const execution = run.ofHost(link.hostId)
-      if (execution && !takingBack.has(execution.id)) send(run, link)
+      // An agent that was replaced by an older one: silence then makes the execution LOST, which is what it is.
+      if (execution && !takingBack.has(execution.id) && unfit(run, link) === null) send(run, link)
     },
 
     unlinked(hostId) {

@@ -36,7 +36,7 @@ export interface Engine {
   pendingFor(hostId: number): string[]
   linked(link: AgentLink): Promise<void>
   unlinked(link: AgentLink): void
-  output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
+  output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
   /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
   load(): { tasks: number; running: number; waiting: number }
@@ -133,7 +133,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     pendingFor: (hostId) => dispatcher.waitingFor(hostId),
     linked: (link) => links.linked(link),
     unlinked: (link) => links.unlinked(link),
-    output: (link, frameId, output) => receiver.output(link, frameId, output),
+    output: (link, frameId, output, json) => receiver.output(link, frameId, output, json),
     complete: (link, frameId, complete) => receiver.complete(link, frameId, complete),
     load() {
       let running = 0

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { LineBudget } from '../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
@@ -17,13 +18,17 @@ const clockTolerance = 5000
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
 export interface Receiver {
-  /** Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. */
-  output(link: AgentLink, frameId: string, output: ScriptOutput): Promise<void>
+  /**
+   * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
+   * text as JSON, where it came so.
+   */
+  output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
   /** Takes in the end of an execution; resolves when it is durable and acknowledged. */
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
 }
 
 export function createReceiver(state: EngineState): Receiver {
+  const foreign = new LineBudget()
   const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
     link.send('ERROR', { code, message, refId })
 
@@ -54,7 +59,9 @@ export function createReceiver(state: EngineState): Receiver {
 
   function notYours(link: AgentLink, frameId: string, taskId: string): void {
     const { agentId, hostId } = link
-    state.log.warn({ agentId, hostId, taskId }, "a frame for another host's task")
+    const leftOut = foreign.take(agentId, state.clock.monotonic())
+    if (leftOut !== null)
+      state.log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
     state.bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'task', id: taskId })
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }
@@ -65,6 +72,7 @@ export function createReceiver(state: EngineState): Receiver {
     run: TaskRun,
     live: Live,
     output: ScriptOutput,
+    json: Uint8Array | undefined,
     bytes: number,
   ): Promise<void> {
     try {
@@ -74,6 +82,7 @@ export function createReceiver(state: EngineState): Receiver {
         sequence: output.sequence,
         timestamp: isoTime(state.clock.now()),
         data: output.data,
+        json,
       })
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
       acknowledge(link, run.task.id, live)
@@ -177,7 +186,7 @@ export function createReceiver(state: EngineState): Receiver {
   }
 
   return {
-    async output(link, frameId, output) {
+    async output(link, frameId, output, json) {
       const run = state.runs.get(output.taskId)
       if (!run) {
         if ((await notRunning(link, frameId, output.taskId)) === 'ended' && link.hello)
@@ -202,7 +211,9 @@ export function createReceiver(state: EngineState): Receiver {
       live.lastSequence = output.sequence
       live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
       // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
-      live.appended = store(link, run, live, live.truncated ? { ...output, data: '' } : output, bytes)
+      live.appended = live.truncated
+        ? store(link, run, live, { ...output, data: '' }, undefined, bytes)
+        : store(link, run, live, output, json, bytes)
       return live.appended
     },
 

@@ -120,7 +120,7 @@ export function createState(
 /** An execution that ends now, with what a host that never reported leaves open. */
 export function ended(
   current: ExecutionRecord,
-  status: 'CANCELLED' | 'SKIPPED' | 'UNREACHABLE' | 'LOST',
+  status: 'FAILED' | 'CANCELLED' | 'SKIPPED' | 'UNREACHABLE' | 'LOST',
   at: string,
   error: string | null,
 ): ExecutionRecord {

@@ -157,6 +157,8 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     type: task.type,
     params: task.params,
     timeout: task.timeout,
+    runAs: task.runAs,
+    limits: task.limits ?? null,
     clusterId: task.clusterId,
     retryOf: task.retryOf ?? null,
     createdBy: task.createdBy,

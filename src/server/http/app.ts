@@ -88,6 +88,8 @@ export interface AppDependencies {
   accepting(): boolean
   /** Hears of every request that has been answered. */
   answered: HttpMetrics['answered']
+  /** Whether a task of this id may have been removed for its age: then it is 410, not 404. Never, by default. */
+  noLongerKept?: (taskId: string) => boolean
   /** Plain HTTP by default. */
   listener?: Listener
   /** Whether answers tell browsers to insist on TLS; false by default. */
@@ -107,7 +109,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
     ['application/json', 'application/merge-patch+json'],
-    { parseAs: 'string', bodyLimit },
+    { parseAs: 'buffer', bodyLimit },
     jsonParser(app.getDefaultJsonParser('error', 'error')),
   )
 
@@ -158,7 +160,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   })
   /** Before all other hooks of a route, so that nothing is told to strangers. Every heartbeat pays for it: keep it cheap. */
   function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
-    const admit = guard(deps.store, deps.credentials, config)
+    const admit = guard(deps.store, deps.credentials, config, deps.noLongerKept)
     const isAlways = config.operation?.always === true
     // What answers a POST of an agent is never kept by anyone (RFC 9111 §3), and is JSON always.
     const headers = { ...headersOf(url), ...(isOfAgents(url) ? ofJson : { 'cache-control': 'no-store' }) }

@@ -94,6 +94,7 @@ export function guard(
   store: Store,
   credentials: Credentials,
   { allow, exists }: Admission,
+  noLongerKept: (taskId: string) => boolean = () => false,
 ): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void {
   function admit(request: FastifyRequest, reply: FastifyReply, token?: string, caller?: Caller): void {
     if (!caller) {
@@ -130,8 +131,16 @@ export function guard(
   async function find(request: FastifyRequest, noun: PathNoun): Promise<void> {
     const { id, taskId } = request.params as { id?: string; taskId?: string }
     const named = id ?? taskId ?? ''
-    if (!(await has(store, noun, named)))
-      throw new RsmError('not_found', `There is no ${pathNouns[noun]} ${named}`)
+    if (await has(store, noun, named)) return
+    if (noun === 'tasks' && noLongerKept(named))
+      throw new RsmError(
+        'gone',
+        `Task ${named} is no longer kept: ended tasks and their output are removed in time`,
+        {
+          hint: 'the server keeps them for --task-retention days; the audit log still says who ran it',
+        },
+      )
+    throw new RsmError('not_found', `There is no ${pathNouns[noun]} ${named}`)
   }
 
   return (request, reply, done) => {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyBodyParser, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 
@@ -77,10 +78,13 @@ function isSuspect(text: string): boolean {
 }
 
 /** JSON bodies: an empty one is none; one that is malformed, too deep or holds too much is a 400 that says so. */
-export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyParser<string> {
-  return (request, body, done) => {
+export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyParser<Buffer> {
+  return (request, bytes, done) => {
     const label = mislabelled(request)
     if (label !== null) return done(new RsmError('media_type', label))
+    // What would stand in place of other bytes is not what was sent: a script would run altered.
+    if (!isUtf8(bytes)) return done(new RsmError('invalid', 'The body is not valid UTF-8'))
+    const body = bytes.toString('utf8')
     if (body === '') return done(null, {})
     if (nestsDeeper(body, maxDepth))
       return done(new RsmError('invalid', `The JSON nests deeper than ${maxDepth} levels`))

@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { WebSocket } from 'ws'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { decodeFromAgent, encode, isFault } from '../../core/protocol/codec.ts'
+import { encode, isFault, readFromAgent } from '../../core/protocol/codec.ts'
 import type { AgentHello, FromAgent, MessageType, Payloads } from '../../core/protocol/messages.ts'
 import type { Clock } from '../clock.ts'
 import { isoTime } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { Log } from '../log.ts'
+import type { Backlog, BacklogShare } from './backlog.ts'
 
-/** While so many bytes of frames wait to be stored, the socket is not read: the agent then holds them. */
-const backlogHigh = 4 * 1024 * 1024
-const backlogLow = 1024 * 1024
 /** Own pings, and how long a peer may stay silent under them (contract §6, reliability F11: within 45 s). */
 export const pingInterval = 15_000
 const deadAfter = 30_000
@@ -21,7 +19,12 @@ const sendBufferLimit = 64 * 1024 * 1024
 export interface SocketEvents {
   hello(link: AgentSocket, hello: AgentHello): Promise<void>
   /** Any other message; resolves when it is dealt with. */
-  message(link: AgentSocket, message: Exclude<FromAgent, { type: 'AGENT_HELLO' }>): Promise<void>
+  message(
+    link: AgentSocket,
+    message: Exclude<FromAgent, { type: 'AGENT_HELLO' }>,
+    /** The text of output as JSON, where it came in one piece. */
+    json: Uint8Array | undefined,
+  ): Promise<void>
   closed(link: AgentSocket): void
 }
 
@@ -36,7 +39,7 @@ export class AgentSocket implements AgentLink {
   #lastHeard: number
   #pingedAt = Number.NEGATIVE_INFINITY
   #open = true
-  #backlog = 0
+  readonly #backlog: BacklogShare
   #nextId = 0
   readonly #idPrefix = randomBytes(6).toString('base64url')
   readonly #socket: WebSocket
@@ -47,7 +50,7 @@ export class AgentSocket implements AgentLink {
   constructor(
     socket: WebSocket,
     identity: { hostId: number; agentId: string; ofOurs: boolean },
-    { clock, log, events }: { clock: Clock; log: Log; events: SocketEvents },
+    { clock, log, events, backlog }: { clock: Clock; log: Log; events: SocketEvents; backlog: Backlog },
   ) {
     this.#socket = socket
     this.hostId = identity.hostId
@@ -58,10 +61,22 @@ export class AgentSocket implements AgentLink {
     this.#log = log
     this.lastActivity = clock.monotonic()
     this.#lastHeard = this.lastActivity
+    this.#backlog = backlog.share({
+      hold: () => socket.pause(),
+      release: () => {
+        // What was not read can't have been heard: the peer's time begins anew.
+        this.lastActivity = clock.monotonic()
+        this.#lastHeard = this.lastActivity
+        socket.resume()
+      },
+    })
     socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
     socket.on('ping', () => {
       this.lastActivity = clock.monotonic()
       this.#lastHeard = this.lastActivity
+      // Pongs go out by themselves: who pings and never reads would pile them up.
+      if (socket.bufferedAmount > sendBufferLimit)
+        this.close(closeCodes.overloaded, 'the agent does not read')
     })
     socket.on('pong', () => {
       this.#lastHeard = clock.monotonic()
@@ -77,7 +92,7 @@ export class AgentSocket implements AgentLink {
 
   /** Frames that are read and not dealt with. */
   get backlogBytes(): number {
-    return this.#backlog
+    return this.#backlog.bytes
   }
 
   send<T extends MessageType>(type: T, payload: Payloads[T]): boolean {
@@ -110,7 +125,10 @@ export class AgentSocket implements AgentLink {
     // A server that stood still itself asks again first: what came meanwhile is not read yet.
     const isAsked = now - this.#pingedAt < 1.5 * pingInterval
     this.#pingedAt = now
-    if (isAsked && now - this.#lastHeard > deadAfter) this.#socket.terminate()
+    if (this.#backlog.isHeld) {
+      // It is we who do not read; the ping keeps the peer from giving us up.
+      if (this.#open) this.#socket.ping()
+    } else if (isAsked && now - this.#lastHeard > deadAfter) this.#socket.terminate()
     else if (now - this.lastActivity > idleTimeout) this.close(closeCodes.idle, 'idle')
     else if (this.#open) this.#socket.ping()
   }
@@ -120,19 +138,19 @@ export class AgentSocket implements AgentLink {
     this.lastActivity = this.#clock.monotonic()
     this.#lastHeard = this.lastActivity
     if (isBinary) return this.close(closeCodes.protocolFault, 'binary frames are not part of the protocol')
-    const message = decodeFromAgent(data.toString('utf8'))
+    const { message, json } = readFromAgent(data)
     if (isFault(message)) {
       if (message.fault === 'protocol') return this.close(closeCodes.protocolFault, message.message)
       if (!message.isError) this.send('ERROR', { code: 400, message: message.message, refId: message.refId })
       return
     }
-    void this.#handle(message, data.length)
+    void this.#handle(message, data.length, json)
   }
 
-  async #handle(message: FromAgent, bytes: number): Promise<void> {
-    this.#count(bytes)
+  async #handle(message: FromAgent, bytes: number, json?: Uint8Array): Promise<void> {
+    this.#backlog.add(bytes)
     try {
-      await this.#deliver(message)
+      await this.#deliver(message, json)
     } catch (error) {
       this.#log.error(
         { err: error, agentId: this.agentId, type: message.type },
@@ -141,11 +159,11 @@ export class AgentSocket implements AgentLink {
       // The agent repeats over its next link what was not acknowledged; on this one it would wait for ever.
       this.close(closeCodes.overloaded, 'the server can not take this just now')
     } finally {
-      this.#count(-bytes)
+      this.#backlog.add(-bytes)
     }
   }
 
-  #deliver(message: FromAgent): Promise<void> {
+  #deliver(message: FromAgent, json?: Uint8Array): Promise<void> {
     if (message.type === 'AGENT_HELLO') {
       if (!this.ofOurs || this.hello) {
         this.send('ERROR', { code: 400, message: 'AGENT_HELLO comes once, over rsm.1', refId: message.id })
@@ -158,12 +176,6 @@ export class AgentSocket implements AgentLink {
       this.close(closeCodes.protocolFault, 'AGENT_HELLO has to come first')
       return Promise.resolve()
     }
-    return this.#events.message(this, message)
-  }
-
-  #count(bytes: number): void {
-    this.#backlog += bytes
-    if (this.#backlog > backlogHigh) this.#socket.pause()
-    else if (this.#backlog < backlogLow && this.#socket.isPaused) this.#socket.resume()
+    return this.#events.message(this, message, json)
   }
 }

@@ -2,8 +2,14 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { httpStatus, RsmError } from '../../core/errors.ts'
+import { LineBudget } from '../../core/line-budget.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
-import { maxFrameBytes, type ScriptComplete, subprotocol } from '../../core/protocol/messages.ts'
+import {
+  maxFrameBytes,
+  type Payloads,
+  type ScriptComplete,
+  subprotocol,
+} from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import type { Bus } from '../bus.ts'
 import type { Caller } from '../caller.ts'
@@ -16,6 +22,7 @@ import { rawSecurityHeaders } from '../http/security-headers.ts'
 import type { Log } from '../log.ts'
 import type { Presence } from '../presence.ts'
 import { AgentSocket, pingInterval, type SocketEvents } from './agent-socket.ts'
+import { createBacklog } from './backlog.ts'
 import { createReplacements } from './replacements.ts'
 
 export interface HubDependencies {
@@ -46,6 +53,7 @@ const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
 export function createHub(deps: HubDependencies): Hub {
   const { engine, presence, log, clock } = deps
   const links = new Map<string, AgentSocket>()
+  const backlog = createBacklog()
   const replacements = createReplacements(clock, (hostId, duplicate) => {
     if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
     presence.duplicate(hostId, duplicate)
@@ -63,18 +71,27 @@ export function createHub(deps: HubDependencies): Hub {
       deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: error })
   }
 
+  const reported = new LineBudget()
+  function noteReported({ agentId }: AgentSocket, error: Payloads['ERROR']): void {
+    const leftOut = reported.take(agentId, clock.monotonic())
+    if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
+  }
+
   const events: SocketEvents = {
-    hello: (link) => engine.linked(link),
-    async message(link, message) {
+    hello(link, { capabilities }) {
+      const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
+      presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment })
+      return engine.linked(link)
+    },
+    async message(link, message, json) {
       switch (message.type) {
         case 'SCRIPT_OUTPUT':
-          return engine.output(link, message.id, message.payload)
+          return engine.output(link, message.id, message.payload, json)
         case 'SCRIPT_COMPLETE':
           noteDistrust(link, message.payload)
           return engine.complete(link, message.id, message.payload)
         case 'ERROR':
-          log.warn({ agentId: link.agentId, error: message.payload }, 'an agent reports an error')
-          return
+          return noteReported(link, message.payload)
         case 'TERMINAL_OPENED':
         case 'TERMINAL_OUTPUT':
         case 'TERMINAL_CLOSED':
@@ -101,7 +118,7 @@ export function createHub(deps: HubDependencies): Hub {
   ) {
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const ofOurs = ws.protocol === subprotocol
-      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events })
+      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog })
       const former = links.get(identity.agentId)
       links.set(identity.agentId, link)
       if (former) {
@@ -112,6 +129,7 @@ export function createHub(deps: HubDependencies): Hub {
       presence.connected(identity.hostId, true)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       if (ofOurs) return
+      presence.greeted(identity.hostId, null)
       engine.linked(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
     })
   }

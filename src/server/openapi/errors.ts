@@ -123,6 +123,8 @@ export function errorCodes(url: string, declared: Operation): ResponseErrorCode[
   const codes = new Set<ErrorCode>(errors).add('invalid')
   if (!open) codes.add('unauthenticated').add('forbidden')
   if (exists || url.includes(':')) codes.add('not_found')
+  // What was removed for its age.
+  if (exists === 'tasks') codes.add('gone')
   if (body) codes.add('too_large').add('media_type')
   if (!declared.always) codes.add('unavailable')
   const described = [...codes].filter((code): code is ResponseErrorCode => code in errorResponses)

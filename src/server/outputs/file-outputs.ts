@@ -1,11 +1,14 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
 import type { Outputs } from './outputs.ts'
-import { TaskLog, type TaskLogEvents } from './task-log.ts'
+import { createSyncTurns } from './sync-turns.ts'
+import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
 
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
 const openReaders = 64
 const closeGrace = 5000
+const syncsAtOnce = 2
 
 /** Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` hears of every fsync: its seconds, and bytes of output. */
 export function createFileOutputs(
@@ -17,9 +20,12 @@ export function createFileOutputs(
   const writing = new Map<string, Promise<TaskLog | null>>()
   const reading = new Map<string, Promise<TaskLog | null>>()
 
+  const turn = createSyncTurns(syncsAtOnce)
+
   const openLog = (taskId: string, create: boolean) =>
     TaskLog.open(join(directory, taskId), create, {
       written: () => bus.publish('output', taskId, { taskId }),
+      turn,
       synced: onSync,
       fatal: onFatal,
     })
@@ -82,6 +88,13 @@ export function createFileOutputs(
       if (!log) return
       writing.delete(taskId)
       keepForReading(taskId, log)
+    },
+    async forget(taskId) {
+      const open = [writing.get(taskId), reading.get(taskId)]
+      writing.delete(taskId)
+      reading.delete(taskId)
+      for (const log of open) await (await log)?.close()
+      for (const name of logFiles) await rm(join(directory, taskId, name), { force: true })
     },
     async close() {
       const open = [...writing.values(), ...reading.values()]

@@ -7,10 +7,12 @@ export interface NewEntry {
   sequence: number
   timestamp: string
   data: string
+  /** The same as JSON, quotes included, where it came so: it is stored without being written anew. */
+  json?: Uint8Array | undefined
 }
 
 /** A stored piece; `id` is the cursor: it ascends over the whole task (contract §5). */
-export interface StoredEntry extends NewEntry {
+export interface StoredEntry extends Omit<NewEntry, 'json'> {
   id: number
 }
 
@@ -50,5 +52,7 @@ export interface Outputs {
   progress(taskId: string): Promise<Map<number, Progress>>
   /** No more output will come: frees the files. */
   finish(taskId: string): Promise<void>
+  /** Removes what is stored of an ended task. */
+  forget(taskId: string): Promise<void>
   close(): Promise<void>
 }

@@ -80,7 +80,7 @@ async function indexFrom(
       records.push(encodeRecord({ ...entry, end: size, length: newline + 1, bytes }))
       rest = rest.subarray(newline + 1)
     }
-    await writeAll(index, Buffer.concat(records), count * recordBytes)
+    await writeAll(index, records, count * recordBytes)
     count += records.length
   }
   return { size, records: count }

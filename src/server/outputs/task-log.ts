@@ -14,11 +14,18 @@ import type { NewEntry, Progress, ReadQuery, StoredEntry } from './outputs.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
 
+const lineEnd = Buffer.from('}\n')
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 1024 * 1024
 
+/** Readers of one log at once that are spared the search; others find their place by bisection. */
+const keptPlaces = 256
+/** Shorter text is cheaper to write as JSON anew than to keep in pieces. */
+const inOnePiece = 4096
+
 interface Waiting {
-  line: Buffer
+  line: readonly Uint8Array[]
+  length: number
   entry: NewEntry
   bytes: number
   resolve: () => void
@@ -28,18 +35,31 @@ interface Waiting {
 export interface TaskLogEvents {
   /** New entries can be read. */
   written(): void
+  /** Settles when this log may be synced; what it gives is called when that is done. */
+  turn(): Promise<() => void>
   /** An fsync took so many seconds; so many bytes of output are durable by it. */
   synced(seconds: number, bytes: number): void
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
 }
 
+/** Of one task, in its folder. */
+export const logFiles = ['output.log', 'output.idx'] as const
+
+/** The entry as a line of JSON; long text that came as JSON goes on as it is. */
+function lineOf(entry: NewEntry): readonly Uint8Array[] {
+  const { hostId, stream, sequence, timestamp, data, json } = entry
+  const head = { hostId, stream, sequence, timestamp }
+  if (!json || json.length < inOnePiece) return [Buffer.from(`${JSON.stringify({ ...head, data })}\n`)]
+  return [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":`), json, lineEnd]
+}
+
 /** Opens without creating, unless told to. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
   const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
-  const log = await open(join(directory, 'output.log'), flags, 0o600)
+  const log = await open(join(directory, logFiles[0]), flags, 0o600)
   try {
-    return [log, await open(join(directory, 'output.idx'), constants.O_RDWR | constants.O_CREAT, 0o600)]
+    return [log, await open(join(directory, logFiles[1]), constants.O_RDWR | constants.O_CREAT, 0o600)]
   } catch (error) {
     await log.close()
     throw error
@@ -57,7 +77,12 @@ export class TaskLog {
   #size = 0
   #records = 0
   #waiting: Waiting[] = []
-  #flushing: Promise<void> | null = null
+  /** Written, and not yet durable. */
+  #written: Waiting[] = []
+  #writing: Promise<void> | null = null
+  #syncing: Promise<void> | null = null
+  /** The number of the record that follows a cursor, of the reads of late: who follows a log need not search it. */
+  readonly #places = new Map<number, number>()
   readonly #events: TaskLogEvents
 
   private constructor(log: FileHandle, index: FileHandle, events: TaskLogEvents) {
@@ -88,23 +113,24 @@ export class TaskLog {
   }
 
   append(entry: NewEntry): Promise<void> {
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    const line = lineOf(entry)
+    const length = line.reduce((sum, piece) => sum + piece.length, 0)
     const bytes = Buffer.byteLength(entry.data)
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, entry, bytes, resolve, reject })
-      this.#flushing ??= this.#flush()
+      this.#waiting.push({ line, length, entry, bytes, resolve, reject })
+      this.#writing ??= this.#writeAll()
     })
   }
 
-  /** Group commit: all that came while the last fsync ran goes out in one write and one fsync. */
-  async #flush(): Promise<void> {
+  /** All that came while the last write ran goes out in one; an fsync under way holds up no write, and so no reader. */
+  async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
       this.#waiting = []
       try {
         await this.#write(batch)
-        await this.#sync(batch)
-        for (const { resolve } of batch) resolve()
+        this.#written.push(...batch)
+        this.#syncing ??= this.#syncAll()
       } catch (error) {
         // What came after it would leave a gap behind: its senders send it again, with what went before.
         const later = this.#waiting
@@ -112,7 +138,27 @@ export class TaskLog {
         for (const { reject } of [...batch, ...later]) reject(error)
       }
     }
-    this.#flushing = null
+    this.#writing = null
+  }
+
+  /** Group commit: all that was written while the last fsync ran becomes durable by the next. */
+  async #syncAll(): Promise<void> {
+    while (this.#written.length > 0) {
+      const done = await this.#events.turn()
+      const batch = this.#written
+      this.#written = []
+      try {
+        await this.#sync(batch)
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        const later = this.#written
+        this.#written = []
+        for (const { reject } of [...batch, ...later]) reject(error)
+      } finally {
+        done()
+      }
+    }
+    this.#syncing = null
   }
 
   /** After a failed fsync the page cache lies: a second try would prove nothing (reliability, facts). */
@@ -130,13 +176,17 @@ export class TaskLog {
 
   async #write(batch: Waiting[]): Promise<void> {
     let end = this.#size
-    const records = batch.map(({ line, entry, bytes }) => {
-      end += line.length
-      return encodeRecord({ ...entry, end, length: line.length, bytes })
+    const records = batch.map(({ length, entry, bytes }) => {
+      end += length
+      return encodeRecord({ ...entry, end, length, bytes })
     })
     try {
-      await writeAll(this.#log, Buffer.concat(batch.map(({ line }) => line)), this.#size)
-      await writeAll(this.#index, Buffer.concat(records), this.#records * recordBytes)
+      await writeAll(
+        this.#log,
+        batch.flatMap(({ line }) => line),
+        this.#size,
+      )
+      await writeAll(this.#index, records, this.#records * recordBytes)
     } catch (error) {
       // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
       await this.#log.truncate(this.#size).catch(() => undefined)
@@ -154,7 +204,8 @@ export class TaskLog {
     if (next >= this.#size) return { entries, next }
     let budget = readBudget
     const all = this.#records
-    for (let at = await firstAfter(this.#index, all, query.after); at < all && budget > 0; ) {
+    let at = this.#places.get(query.after) ?? (await firstAfter(this.#index, all, query.after))
+    while (at < all && budget > 0) {
       const records = await readRecords(this.#index, at, Math.min(all - at, 2048))
       if (records.length === 0) break
       const wanted: IndexRecord[] = []
@@ -172,6 +223,7 @@ export class TaskLog {
       for (const entry of await this.#load(wanted)) entries.push(entry)
       if (entries.length >= query.limit) break
     }
+    this.#keepPlace(query.after, next, at)
     return { entries, next }
   }
 
@@ -209,8 +261,16 @@ export class TaskLog {
   }
 
   async close(): Promise<void> {
-    await this.#flushing
+    await this.#writing
+    await this.#syncing
     await Promise.all([this.#log.close(), this.#index.close()])
+  }
+
+  #keepPlace(before: number, cursor: number, place: number): void {
+    this.#places.delete(before)
+    this.#places.set(cursor, place)
+    const [oldest] = this.#places.keys()
+    if (this.#places.size > keptPlaces && oldest !== undefined) this.#places.delete(oldest)
   }
 
   /** Entries that stand side by side come in one read. */

@@ -8,6 +8,7 @@ import type { Log } from '../log.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Passwords } from '../passwords.ts'
 import type { Presence } from '../presence.ts'
+import { createReadersOfTasks, type ReadersOfTasks } from '../readers-of-tasks.ts'
 import type { ScriptVersions } from '../script-versions.ts'
 import type { Store } from '../store/store.ts'
 import type { Fleet } from './fleet.ts'
@@ -21,6 +22,8 @@ export interface Context {
   engine: Engine
   outputs: Outputs
   bus: Bus
+  /** Who reads the log of a task just now. */
+  readers: ReadersOfTasks
   versions: ScriptVersions
   keys: Keys
   passwords: Passwords
@@ -30,8 +33,8 @@ export interface Context {
   time(): string
 }
 
-export function createContext(parts: Omit<Context, 'time'>): Context {
-  return { ...parts, time: () => isoTime(parts.clock.now()) }
+export function createContext(parts: Omit<Context, 'time' | 'readers'>): Context {
+  return { ...parts, readers: createReadersOfTasks(), time: () => isoTime(parts.clock.now()) }
 }
 
 export function notFound(what: string, id: number | string): RsmError {

@@ -16,7 +16,7 @@ export async function* followLog(
   query: LogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const { store, engine, bus, outputs } = context
+  const { store, engine, bus, outputs, readers } = context
   const taskId = first.id
   let wake: () => void = () => undefined
   let changed = true
@@ -27,6 +27,7 @@ export async function* followLog(
     wake()
   }
   const unsubscribe = [
+    readers.enter(taskId),
     bus.subscribe('output', taskId, note),
     bus.subscribe('task', taskId, ({ change }) => {
       if (change.kind === 'task') taskChanged = true

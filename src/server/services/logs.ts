@@ -45,16 +45,17 @@ export async function* plainLog(context: Context, task: TaskRecord, query: LogQu
     throw new RsmError('invalid', 'Plain text is the output of one host: add hostId', {
       fields: [{ field: 'hostId', message: 'is required for text/plain of a task on several hosts' }],
     })
-  let after = await startCursor(context, task.id, query)
-  for (;;) {
-    const read = await context.outputs.read(task.id, {
-      after,
-      hostId,
-      stream: query.stream,
-      limit: defaultSize,
-    })
-    if (read.entries.length === 0 && read.next === after) return
-    after = read.next
-    yield read.entries.map(({ data }) => data).join('')
+  const leave = context.readers.enter(task.id)
+  try {
+    let after = await startCursor(context, task.id, query)
+    for (;;) {
+      const { stream } = query
+      const read = await context.outputs.read(task.id, { after, hostId, stream, limit: defaultSize })
+      if (read.entries.length === 0 && read.next === after) return
+      after = read.next
+      yield read.entries.map(({ data }) => data).join('')
+    }
+  } finally {
+    leave()
   }
 }

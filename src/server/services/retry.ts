@@ -1,4 +1,5 @@
 import { invalid, RsmError } from '../../core/errors.ts'
+import { jointFaults, paramFaults } from '../../core/params.ts'
 import type { ExecutionOptions, TaskRetry } from '../../core/protocol/http/tasks.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
@@ -7,7 +8,7 @@ import type { NewTask } from './start-task.ts'
 /** The options that a task ran with; secret params are not kept, so they come anew. */
 function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
   const { strategy, pauseSeconds, maxOutputBytes, params } = task
-  const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs } = task
+  const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs, limits } = task
   return {
     strategy,
     pauseSeconds,
@@ -19,6 +20,7 @@ function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
     ...(queueSeconds === null ? {} : { queueSeconds }),
     ...(workDir === null ? {} : { workDir }),
     ...(runAs === null ? {} : { runAs }),
+    ...(limits ? { limits } : {}),
     ...input,
   }
 }
@@ -28,6 +30,8 @@ function checkSecrets(task: TaskRecord, input: TaskRetry): void {
   const names = task.secretParamNames ?? []
   const given = input.secretParams ?? {}
   const faults = [
+    ...paramFaults('secretParams', given),
+    ...jointFaults(task.params, given),
     ...names
       .filter((name) => !Object.hasOwn(given, name))
       .map((name) => ({

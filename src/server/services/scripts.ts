@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { invalid, RsmError } from '../../core/errors.ts'
+import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import {
   maxScriptBytes,
   type Script,
   type ScriptPatch,
   type ScriptQuery,
+  type ScriptType,
   type ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
+import { scriptFaults } from '../../core/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
 import type { UserCaller } from '../caller.ts'
 import { sha256 } from '../digest.ts'
@@ -16,9 +18,16 @@ import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 
 /** The schema counts characters; the limit is in bytes (contract §1). */
-export function checkContent(content: string | undefined, field: string): void {
-  if (content !== undefined && Buffer.byteLength(content) > maxScriptBytes)
-    throw invalid([{ field, message: `must have at most ${maxScriptBytes} bytes` }])
+export function contentFaults(type: ScriptType, content: string, field: string): FieldFault[] {
+  const messages = scriptFaults(type, content)
+  if (Buffer.byteLength(content) > maxScriptBytes) messages.push(`must have at most ${maxScriptBytes} bytes`)
+  return messages.map((message) => ({ field, message }))
+}
+
+/** A script of another form would not run as it reads (docs/scripts.md). */
+function checkContent(type: ScriptType, content: string, field: 'content' | 'type'): void {
+  const faults = contentFaults(type, content, field)
+  if (faults.length > 0) throw invalid(faults)
 }
 
 export function createScripts(context: Context, caller: UserCaller): ScriptService {
@@ -91,7 +100,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
       return show(record)
     },
     async create(input) {
-      checkContent(input.content, 'content')
+      checkContent(input.type, input.content, 'content')
       const at = context.time()
       return store.transact((tx) => {
         const record: ScriptRecord = {
@@ -114,16 +123,18 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
       })
     },
     async update(id, patch) {
-      checkContent(patch.content, 'content')
       for (;;) {
         const former = await store.get('scripts', id)
         if (!former) throw notFound('script', id)
-        if (isDeepStrictEqual(changed(former, patch), former)) return show(former)
+        const next = changed(former, patch)
+        if (patch.content !== undefined || patch.type !== undefined)
+          checkContent(next.type, next.content, patch.content === undefined ? 'type' : 'content')
+        if (isDeepStrictEqual(next, former)) return show(former)
         // Beside a store that takes nothing a kept version would only take the room that is wanted.
         if (store.readOnlyReason !== null)
           throw new RsmError('unavailable', store.readOnlyReason, { retryAfter: 5 })
         await versions.keep(former)
-        const next = await store.transact(async (tx) => {
+        const stored = await store.transact(async (tx) => {
           const current = await tx.get('scripts', id)
           if (!current) throw notFound('script', id)
           // Somebody else made a version meanwhile: that one has to be kept first.
@@ -134,7 +145,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
           tx.put('scripts', made)
           return made
         })
-        if (next) return show(next)
+        if (stored) return show(stored)
       }
     },
     async versions(id, query) {

@@ -66,6 +66,7 @@ export function createStart(context: Context, caller: UserCaller) {
       timeout: task.timeout,
       workDir: options.workDir ?? null,
       runAs: options.runAs ?? null,
+      limits: options.limits ?? null,
       maxOutputBytes: options.maxOutputBytes ?? defaultMaxOutput,
       clusterId: task.clusterId,
       hostSet: foldIds(task.hostIds),

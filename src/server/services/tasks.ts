@@ -1,7 +1,7 @@
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import { hasId } from '../../core/id-set.ts'
 import { unknownName } from '../../core/nearest.ts'
-import { paramFaults } from '../../core/params.ts'
+import { jointFaults, paramFaults } from '../../core/params.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
@@ -13,12 +13,14 @@ import { type Context, notFound } from './context.ts'
 import { readLogs } from './logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 import { retryOf } from './retry.ts'
-import { checkContent } from './scripts.ts'
+import { contentFaults } from './scripts.ts'
 import { createStart, type Idempotency, type NewTask } from './start-task.ts'
 
 const defaultTimeout = 300
 
 interface ScriptToRun {
+  /** Of the request: where a fault of its text is shown. */
+  field: string
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
@@ -38,7 +40,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     const script = await store.get('scripts', scriptId)
     if (!script) return { field, message: unknownName('script', String(scriptId), []) }
     const { version, name, type, content, timeout } = script
-    return { scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
+    return { field, scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
   }
 
   /** Hosts in the order of the plan, each once; faults carry `prefix`. */
@@ -76,16 +78,16 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
   ): Promise<Started | Task> {
     const earlier = idempotency && (await replay(idempotency))
     if (earlier) return answer({ record: earlier, replayed: true }, options)
+    const { params = {}, secretParams = {} } = options
     const faults = [
-      ...paramFaults('params', options.params ?? {}),
-      ...paramFaults('secretParams', options.secretParams ?? {}),
+      ...paramFaults('params', params),
+      ...paramFaults('secretParams', secretParams),
+      ...jointFaults(params, secretParams),
     ]
-    for (const name of Object.keys(options.secretParams ?? {}))
-      if (Object.hasOwn(options.params ?? {}, name))
-        faults.push({ field: `secretParams.${name}`, message: 'is given in params too' })
-    if ('message' in script) faults.push(script)
+    faults.push(
+      ...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)),
+    )
     if (faults.length > 0 || 'message' in script) throw invalid(faults)
-    checkContent(script.content, 'script.content')
     const { hostIds, clusterId } = await resolveTarget(target, targetField)
     if (hostIds.length === 0) {
       const field = target.hostIds
@@ -94,7 +96,8 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
       throw invalid([{ field, message: 'names no host' }])
     }
     const timeout = options.timeout ?? script.timeout ?? defaultTimeout
-    const task: NewTask = { ...script, timeout, clusterId, hostIds, retryOf: null, options }
+    const { field: _, ...toRun } = script
+    const task: NewTask = { ...toRun, timeout, clusterId, hostIds, retryOf: null, options }
     return answer(await start(task, idempotency), options)
   }
 
@@ -162,6 +165,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
       if ((scriptId === undefined) === (script === undefined))
         throw invalid([{ field: 'scriptId', message: 'give exactly one of scriptId and script' }])
       const adHoc = script && {
+        field: 'script.content',
         scriptId: null,
         scriptVersion: null,
         scriptName: script.name ?? null,

@@ -3,6 +3,7 @@ import type { SystemInfo } from '../../core/protocol/http/hosts.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type {
   BatchSize,
+  Limits,
   MaxFailures,
   ResultStatus,
   Strategy,
@@ -132,6 +133,8 @@ export interface TaskRecord {
   timeout: number
   workDir: string | null
   runAs: string | null
+  /** Absent in records of older servers. */
+  limits?: Limits | null
   maxOutputBytes: number
   clusterId: number | null
   /** Ids of its hosts, folded like `1-300,305`: what a search by host needs. Absent in records of older servers. */

@@ -42,6 +42,10 @@ export const hostAgent = {
   connected: true,
   registeredAt: '2026-03-01T08:15:00.000Z',
   lastHeartbeatAt: '2026-03-02T09:30:12.480Z',
+  runAs: 'deploy',
+  runsAsRoot: false,
+  sandbox: 'none',
+  containment: 'cgroup',
 }
 
 export const host = {

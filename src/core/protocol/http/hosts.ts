@@ -144,6 +144,14 @@ export const agentStatuses = ['HEALTHY', 'DEGRADED', 'UNHEALTHY'] as const
 export const AgentStatus = Type.Enum([...agentStatuses])
 export type AgentStatus = Static<typeof AgentStatus>
 
+export const sandboxModes = ['none', 'user', 'strict'] as const
+export const SandboxMode = Type.Enum([...sandboxModes])
+export type SandboxMode = Static<typeof SandboxMode>
+
+/** How an agent holds the processes of a script together, and so what the end of a tree can be sure of. */
+export const Containment = Type.Enum(['cgroup', 'pid-namespace', 'process-group'])
+export type Containment = Static<typeof Containment>
+
 export const HostAgent = Type.Object(
   {
     agentId: Type.String(),
@@ -153,6 +161,11 @@ export const HostAgent = Type.Object(
     connected: Type.Boolean(),
     registeredAt: Time,
     lastHeartbeatAt: Nullable(Time),
+    /** The user that scripts run as where a task names none; this and what follows: null until the agent has said it. */
+    runAs: Nullable(Type.String()),
+    runsAsRoot: Nullable(Type.Boolean()),
+    sandbox: Nullable(SandboxMode),
+    containment: Nullable(Containment),
   },
   { examples: [examples.hostAgent] },
 )

@@ -35,12 +35,26 @@ export type BatchSize = Static<typeof BatchSize>
 export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent])
 export type MaxFailures = Static<typeof MaxFailures>
 
-/** Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4). */
+/**
+ * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), and
+ * bounds bytes, as the system that starts the script does.
+ */
 export const Params = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
   Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }),
   { additionalProperties: false },
 )
+
+/**
+ * What one execution may take on its host. Where the host can't enforce one that is asked for, nothing runs there (exit
+ * 126). `memoryMB` in MiB, swap included; `cpuPercent` of one core: 200 is two of them.
+ */
+export const Limits = Closed({
+  memoryMB: Type.Optional(Type.Integer({ minimum: 8, maximum: 1_048_576 })),
+  processes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+  cpuPercent: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+})
+export type Limits = Static<typeof Limits>
 
 /** Options of every execute call (contract §4). */
 const options = {
@@ -56,6 +70,7 @@ const options = {
   queueSeconds: Type.Optional(Type.Number({ minimum: 0, maximum: 604_800 })),
   workDir: Type.Optional(Type.String({ maxLength: 4096, pattern: '^/[^\\u0000]*$' })),
   runAs: Type.Optional(Type.String({ pattern: '^[a-z_][a-z0-9_-]{0,31}$' })),
+  limits: Type.Optional(Limits),
   maxOutputBytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: 1_099_511_627_776 })),
 }
 const OptionsSchema = Closed(options)
@@ -165,6 +180,9 @@ export const TaskSummary = Type.Object(
     type: ScriptType,
     params: Type.Record(Type.String(), Type.String()),
     timeout: Type.Integer(),
+    /** The user that it asked for; null: the one that each agent runs scripts as. */
+    runAs: Nullable(Type.String()),
+    limits: Nullable(Limits),
     clusterId: Nullable(Id),
     /** The task whose unsuccessful hosts this one took up again. */
     retryOf: Nullable(OpaqueId),

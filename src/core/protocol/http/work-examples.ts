@@ -56,6 +56,7 @@ export const taskCreate = {
   script: { type: 'BASH', content: 'uptime' },
   target: { selector: 'web[1-20]' },
   timeout: 30,
+  limits: { memoryMB: 512, processes: 100, cpuPercent: 50 },
 }
 
 export const taskRetry = { async: false }
@@ -130,6 +131,8 @@ export const taskSummary = {
   type: 'BASH',
   params: { UNIT: 'nginx' },
   timeout: 120,
+  runAs: null,
+  limits: { memoryMB: 512 },
   clusterId: null,
   retryOf: null,
   createdBy: 'admin',

@@ -1,0 +1,32 @@
+import type { ScriptOutput } from './messages.ts'
+
+/** The text of a frame's output stands last in it, so that it can be told from the rest without a look at either. */
+const textBegins = Buffer.from(',"data":"')
+const textEnds = '"}}'
+/** The rest of a frame of ours is shorter than this. */
+const longestHead = 512
+
+/** A SCRIPT_OUTPUT frame in two parts: `head` is the frame with an empty text, `json` the text as the frame has it. */
+export interface OutputFrame {
+  readonly head: string
+  readonly json: Uint8Array
+  readonly data: ScriptOutput['data']
+}
+
+/**
+ * Takes apart a frame whose last field is the `data` of its payload; null for any other, valid or not. The text of
+ * output is by far the most that goes over a link: what it is in JSON need not be found out again to store it.
+ */
+export function splitOutput(frame: Buffer): OutputFrame | null {
+  const at = frame.subarray(0, longestHead).indexOf(textBegins)
+  if (at < 0 || frame.toString('latin1', frame.length - textEnds.length) !== textEnds) return null
+  const begin = at + textBegins.length - 1
+  const json = frame.subarray(begin, frame.length - textEnds.length + 1)
+  try {
+    const data = JSON.parse(json.toString('utf8')) as unknown
+    if (typeof data !== 'string') return null
+    return { head: `${frame.toString('utf8', 0, begin)}""}}`, json, data }
+  } catch {
+    return null
+  }
+}

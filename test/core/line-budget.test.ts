@@ -1,0 +1,19 @@
+import test from 'ava'
+import { LineBudget } from '../../src/core/line-budget.ts'
+
+test('a source writes ten lines a minute, another one its own ten, and what was left out is counted', (t) => {
+  const budget = new LineBudget()
+  for (let at = 0; at < 10; at++) t.is(budget.take('a', at), 0)
+  for (let at = 10; at < 1000; at++) t.is(budget.take('a', at), null)
+  t.is(budget.take('b', 1000), 990)
+  t.is(budget.take('b', 1000), 0)
+  t.is(budget.take('a', 59_999), null)
+  t.is(budget.take('a', 60_000), 1)
+})
+
+test('sources without number share one budget in the end', (t) => {
+  const budget = new LineBudget()
+  let written = 0
+  for (let at = 0; at < 100_000; at++) if (budget.take(`s${at}`, 0) !== null) written++
+  t.is(written, 10_010)
+})
