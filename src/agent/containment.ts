@@ -62,7 +62,7 @@ export function findContainment(storeId: string, isBoxed = false): Containment {
 
 /** One execution's processes: where they are held, and what they are known by. */
 export interface Tree {
-  readonly taskId: string
+  readonly executionId: string
   readonly root: ProcessId | null
   readonly cgroup: string | null
   /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
@@ -94,7 +94,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 function remaining(tree: Tree, known: Map<number, ProcessId>): number[] {
   // Kept across looks: a child whose parent has ended is no descendant any more.
-  for (const found of processesOf(tree.taskId, tree.root?.pid ?? null)) known.set(found.pid, found)
+  for (const found of processesOf(tree.executionId, tree.root)) known.set(found.pid, found)
   const pids = new Set(cgroupPids(tree.cgroup))
   for (const found of known.values()) if (isAlive(found)) pids.add(found.pid)
   return [...pids]

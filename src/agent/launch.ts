@@ -37,7 +37,8 @@ const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
  * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
- * shell itself says of a death ("Killed") is no output of the script.
+ * shell itself says of a death ("Killed") is no output of the script: the subshell is there for that, as dash says it
+ * with the redirections of what died.
  */
 function wrapper(limits: number, takesScript: boolean): string {
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
@@ -47,7 +48,7 @@ umask 022
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
-"$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')}
+(exec "$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')})
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`
@@ -125,7 +126,7 @@ export function refusal(request: ExecuteScript, options: RefusalOptions): Refusa
 }
 
 /** Built from nothing: what the agent itself was started with is no business of a script. */
-function environment(request: ExecuteScript, account: Account): Record<string, string> {
+function environment(request: ExecuteScript, { account, executionId }: Start): Record<string, string> {
   return {
     ...request.params,
     PATH: searchPath,
@@ -135,6 +136,7 @@ function environment(request: ExecuteScript, account: Account): Record<string, s
     SHELL: account.shell,
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     RSM_TASK_ID: request.taskId,
+    RSM_EXECUTION_ID: executionId,
   }
 }
 
@@ -185,6 +187,8 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
 
 /** Where and how a script starts. */
 export interface Start {
+  /** What its processes are known by: they inherit it. */
+  readonly executionId: string
   readonly directory: string
   readonly account: Account
   readonly sandbox: Sandbox
@@ -222,7 +226,7 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
     const child = spawn('/bin/sh', words, {
       cwd: takesScript ? '/' : workDir,
-      env: environment(request, account),
+      env: environment(request, start),
       detached: true,
       stdio: ['ignore', stdout, stderr, exit, processes, script, ...limits],
     })

@@ -81,14 +81,17 @@ function allProcesses(): ProcessStat[] {
 
 /**
  * The processes of an execution where no cgroup holds them: its session, all descendants, and whatever else carries
- * its RSM_TASK_ID, which finds most of those that detached themselves.
+ * its RSM_EXECUTION_ID, which finds most of those that detached themselves. RSM_TASK_ID would not do: where a machine
+ * has several agents, each has a part of the same task.
  */
-export function processesOf(taskId: string, root: number | null): ProcessId[] {
+export function processesOf(executionId: string, root: ProcessId | null): ProcessId[] {
   const all = allProcesses()
   const members = new Set<number>()
+  // The number of a session whose leader is gone stays taken, unless nobody is left in it: then it may name another.
+  const isReused = all.some(({ pid, startTime }) => pid === root?.pid && startTime !== root.startTime)
   for (const stat of all) {
-    const isOfSession = root !== null && (stat.pid === root || stat.session === root)
-    if (isOfSession || carries(stat.pid, `RSM_TASK_ID=${taskId}`)) members.add(stat.pid)
+    const isOfSession = root !== null && !isReused && (stat.pid === root.pid || stat.session === root.pid)
+    if (isOfSession || carries(stat.pid, `RSM_EXECUTION_ID=${executionId}`)) members.add(stat.pid)
   }
   for (let grew = true; grew; ) {
     grew = false
@@ -102,7 +105,7 @@ export function processesOf(taskId: string, root: number | null): ProcessId[] {
 }
 
 /** The wrapper of an execution whose pid was not written down before the agent died: the leader of its session. */
-export function wrapperOf(taskId: string): ProcessId | null {
+export function wrapperOf(executionId: string): ProcessId | null {
   const leaders = allProcesses().filter((stat) => stat.session === stat.pid)
-  return leaders.find((stat) => carries(stat.pid, `RSM_TASK_ID=${taskId}`)) ?? null
+  return leaders.find((stat) => carries(stat.pid, `RSM_EXECUTION_ID=${executionId}`)) ?? null
 }

@@ -15,17 +15,19 @@ type Found = { root: ProcessId } | { outcome: Outcome }
 export async function whatBecameOf(
   record: ExecutionRecord,
   started: Started,
+  executionId: string,
   directory: string,
   machine: Machine,
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
   // Without a pid the agent died in the instant after the spawn.
-  const root = isSameBoot ? (record.spawned ?? wrapperOf(record.taskId)) : null
+  const root = isSameBoot ? (record.spawned ?? wrapperOf(executionId)) : null
   if (root && isAlive(root)) return { root }
   const exit = readExit(directory)
-  if (exit === null && record.ending && isSameBoot)
+  // Also when the script has ended: what it left behind may have outlived TERM, and the agent that was to send KILL.
+  if (record.ending && isSameBoot)
     await endTree({
-      taskId: record.taskId,
+      executionId,
       root,
       cgroup: started.cgroup,
       isBoxed: started.isBoxed === true,

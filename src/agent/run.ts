@@ -78,6 +78,12 @@ export class Run {
     this.#killing = endTree(this.#options.tree)
   }
 
+  /** What an agent that died meanwhile had begun: why it ends is settled, however much of the tree is left. */
+  goOnEnding(reason: EndReason): void {
+    this.#reason = reason
+    this.#killing = endTree(this.#options.tree)
+  }
+
   /** Leaves the script to the next agent. */
   leave(): void {
     this.#stopTimer()

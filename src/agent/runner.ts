@@ -53,15 +53,18 @@ export class Runner {
   async recover(): Promise<void> {
     const { journal, directory } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const adopted: [Execution, ExecutionRecord, Started][] = []
     for (const record of journal.records.values()) {
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
       this.executions.set(record.taskId, execution)
       if (record.complete) execution.ended(record.complete)
-      else if (record.started) await this.#adopt(execution, record, record.started)
+      else if (record.started) adopted.push([execution, record, record.started])
       else await this.#requeue(execution)
     }
+    // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
+    await Promise.all(adopted.map((found) => this.#adopt(...found)))
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
     const known = new Set(this.executions.keys())
@@ -157,6 +160,11 @@ export class Runner {
     }
   }
 
+  /** Of this execution and no other on this machine, whichever agent runs it. */
+  #idOf({ taskId }: Execution): string {
+    return `${this.#options.journal.storeId}.${taskId}`
+  }
+
   #now(): string {
     return new Date(this.#options.clock.now()).toISOString()
   }
@@ -204,7 +212,7 @@ export class Runner {
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, {
-      ...{ directory, account, sandbox, cgroup },
+      ...{ executionId: this.#idOf(execution), directory, account, sandbox, cgroup },
       limitGroups: limited.groups,
     })
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }
@@ -223,7 +231,12 @@ export class Runner {
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: { taskId, root, cgroup: started.cgroup, isBoxed: started.isBoxed === true },
+      tree: {
+        executionId: this.#idOf(execution),
+        root,
+        cgroup: started.cgroup,
+        isBoxed: started.isBoxed === true,
+      },
       directory,
       clock,
       exited,
@@ -314,11 +327,11 @@ export class Runner {
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
-    const found = await whatBecameOf(record, started, execution.directory, machine)
+    const found = await whatBecameOf(record, started, this.#idOf(execution), execution.directory, machine)
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)
     this.#supervise(execution, started, found.root, exited, clock.monotonic() - elapsed)
-    if (record.ending) execution.run?.end(record.ending)
+    if (record.ending) execution.run?.goOnEnding(record.ending)
   }
 }

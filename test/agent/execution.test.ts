@@ -127,7 +127,17 @@ test('params arrive in the environment byte for byte, and nothing of the agent d
   )
   for (const [name, value] of Object.entries(valid)) t.is(names.get(name), value)
   t.is(names.get('RSM_TASK_ID'), 'env')
-  const expected = [...Object.keys(valid), 'PATH', 'HOME', 'USER', 'LOGNAME', 'LANG', 'SHELL', 'RSM_TASK_ID']
+  const expected = [
+    ...Object.keys(valid),
+    'PATH',
+    'HOME',
+    'USER',
+    'LOGNAME',
+    'LANG',
+    'SHELL',
+    'RSM_TASK_ID',
+    'RSM_EXECUTION_ID',
+  ]
   const bash = ['PWD', 'OLDPWD', 'SHLVL', '_']
   for (const name of names.keys())
     t.true([...expected, ...bash].includes(name), `${name} came from somewhere`)
@@ -179,4 +189,12 @@ test('a script that is left in the background does not hold up the end, and live
     }
     throw new Error('it was ended')
   })
+})
+
+test('what the shell around a script says of its death is no output of the script', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.execute(agent.agentId, { taskId: 'killed', script: 'echo mine >&2; kill -KILL $$' })
+  const complete = await server.completed('killed')
+  t.is(complete.signal, 'SIGKILL')
+  t.is(server.text('killed', 'stderr'), 'mine\n')
 })

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import test from 'ava'
@@ -38,32 +38,55 @@ interface Case {
 }
 
 const cases: Case[] = [
-  { name: 'success', request: { script: 'echo hello; echo again >> /dev/stdout' }, exitCode: 0, out: 'hello\nagain\n' },
+  {
+    name: 'success',
+    request: { script: 'echo hello; echo again >> /dev/stdout' },
+    exitCode: 0,
+    out: 'hello\nagain\n',
+  },
   { name: 'exit', request: { script: 'exit 7' }, exitCode: 7 },
   { name: 'unknown command', request: { script: 'no-such-command' }, exitCode: 127 },
   { name: 'killed', request: { script: 'kill -9 $$' }, exitCode: 137, signal: 'SIGKILL' },
   { name: 'segv', request: { script: 'kill -SEGV $$' }, exitCode: 139, signal: 'SIGSEGV' },
-  { name: 'python', request: { scriptType: 'PYTHON', script: 'import sys; print(6*7); sys.exit(3)' }, exitCode: 3, out: '42\n' },
+  {
+    name: 'python',
+    request: { scriptType: 'PYTHON', script: 'import sys; print(6*7); sys.exit(3)' },
+    exitCode: 3,
+    out: '42\n',
+  },
   { name: 'workDir', request: { script: 'pwd', workDir: '/usr' }, exitCode: 0, out: '/usr\n' },
   { name: 'no workDir', request: { script: 'pwd', workDir: '/no/such/place' }, exitCode: 126 },
-  { name: 'params', request: { script: 'printf %s "$P$c$1"', params: { P: 'a b\n', c: 'x' } }, exitCode: 0, out: 'a b\nx' },
+  {
+    name: 'params',
+    request: { script: 'printf %s "$P$c$1"', params: { P: 'a b\n', c: 'x' } },
+    exitCode: 0,
+    out: 'a b\nx',
+  },
   { name: 'stdin', request: { script: 'cat; umask' }, exitCode: 0, out: '0022\n' },
   { name: 'descriptors', request: { script: 'ls /proc/self/fd' }, exitCode: 0, out: descriptors },
-  { name: 'timeout', request: { script: 'trap "echo ended; exit 9" TERM; echo up; while :; do sleep 0.1; done', timeout: 1 }, exitCode: -1, out: 'up\nended\n' },
+  {
+    name: 'timeout',
+    request: { script: 'trap "echo ended; exit 9" TERM; echo up; while :; do sleep 0.1; done', timeout: 1 },
+    exitCode: -1,
+    out: 'up\nended\n',
+  },
   { name: 'background', request: { script: 'sleep 3 & exit 4' }, exitCode: 4 },
 ]
 
 for (const [mode, options, on] of modes) {
-  on(`sandbox ${mode}: exit codes, signals, output, params, descriptors and timeouts are what they are`, async (t) => {
-    const { server, agent } = await linkedAgent(t, options)
-    for (const { name, request } of cases)
-      server.execute(agent.agentId, { taskId: name.replaceAll(' ', '-'), ...request })
-    for (const { name, exitCode, signal, out } of cases) {
-      const taskId = name.replaceAll(' ', '-')
-      const complete = await server.completed(taskId)
-      t.is(complete.exitCode, exitCode, `${name}: ${complete.error} ${server.text(taskId, 'stderr')}`)
-      t.is(complete.signal, signal ?? null, name)
-      if (out !== undefined) t.is(server.text(taskId), out, name)
-    }
-  })
+  on(
+    `sandbox ${mode}: exit codes, signals, output, params, descriptors and timeouts are what they are`,
+    async (t) => {
+      const { server, agent } = await linkedAgent(t, options)
+      for (const { name, request } of cases)
+        server.execute(agent.agentId, { taskId: name.replaceAll(' ', '-'), ...request })
+      for (const { name, exitCode, signal, out } of cases) {
+        const taskId = name.replaceAll(' ', '-')
+        const complete = await server.completed(taskId)
+        t.is(complete.exitCode, exitCode, `${name}: ${complete.error} ${server.text(taskId, 'stderr')}`)
+        t.is(complete.signal, signal ?? null, name)
+        if (out !== undefined) t.is(server.text(taskId), out, name)
+      }
+    },
+  )
 }

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { startAgent } from '../../../src/agent/main.ts'
 import { agentOptions, temporaryDirectory } from '../../helpers/agent.ts'
+import { startCutLink } from '../../helpers/cut-link.ts'
 import { followEvents, textOf } from '../../helpers/follow.ts'
 import { startTestServer } from '../../helpers/server.ts'
 import { finished, startTask } from '../../helpers/tasks.ts'
-import { tcpProxy } from '../../helpers/tcp-proxy.ts'
 import { until } from '../../helpers/until.ts'
 
 /** What F11 allows, and a little for a machine that is busy with other tests. */
@@ -15,10 +15,10 @@ const noticed = 45_000 + 5_000
 /** A real agent whose only way to a real server can be frozen, with a script that writes until it is told to stop. */
 async function writing(t: ExecutionContext) {
   const server = await startTestServer(t)
-  const proxy = await tcpProxy(t, () => server.url)
+  const link = await startCutLink(t, server.url)
   const dataDir = await temporaryDirectory(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
-  const agent = await startAgent({ ...agentOptions(proxy, dataDir), enrollToken: token, hostname: 'web1' })
+  const agent = await startAgent({ ...agentOptions(link, dataDir), enrollToken: token, hostname: 'web1' })
   t.teardown(() => agent.stop())
   const hostId = agent.hostId ?? 0
   const connected = async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected as boolean
@@ -41,13 +41,13 @@ async function writing(t: ExecutionContext) {
     )
     return lines.length
   }
-  return { server, proxy, agent, connected, exact, hostId }
+  return { server, link, agent, connected, exact, hostId }
 }
 
 test('F11 a network that swallows everything is noticed within 45 s on both sides; after it output goes on exactly', async (t) => {
   t.timeout(300_000)
-  const { proxy, agent, connected, exact, server, hostId } = await writing(t)
-  proxy.freeze({ all: true })
+  const { link, agent, connected, exact, server, hostId } = await writing(t)
+  link.freeze()
   const began = performance.now()
   const since = () => Math.round(performance.now() - began)
   const [ofServer, ofAgent] = await Promise.all([
@@ -56,8 +56,8 @@ test('F11 a network that swallows everything is noticed within 45 s on both side
   ])
   t.log(`noticed by the server after ${ofServer} ms, by the agent after ${ofAgent} ms`)
   t.is((await server.data('GET', `/api/hosts/${hostId}`)).status, 'ONLINE')
-  proxy.cut()
-  proxy.thaw()
+  link.cut()
+  link.thaw()
   const thawed = performance.now()
   await until('it links again', () => agent.linked())
   t.log(`linked again after ${Math.round(performance.now() - thawed)} ms`)
@@ -66,14 +66,14 @@ test('F11 a network that swallows everything is noticed within 45 s on both side
 
 test('F11 an agent whose link went dead links anew while the server still holds the dead one', async (t) => {
   t.timeout(300_000)
-  const { proxy, agent, exact, server, hostId } = await writing(t)
-  proxy.freeze()
+  const { link, agent, exact, server, hostId } = await writing(t)
+  link.freeze({ standing: true })
   const began = performance.now()
   await until('the agent notices', () => !agent.linked(), noticed)
   await until('it links again', () => agent.linked(), noticed)
   t.log(`linked again ${Math.round(performance.now() - began)} ms after its link went dead`)
   // What was held back arrives after all, on a link that is void.
-  proxy.thaw()
+  link.thaw()
   t.log(`${await exact()} lines`)
   const host = await server.data('GET', `/api/hosts/${hostId}`)
   t.is(host.statusReason, null)
