@@ -32,6 +32,8 @@ export interface RunningScripts {
   readonly runsAsRoot: boolean | null
   readonly sandbox: SandboxMode | null
   readonly containment: Containment
+  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
+  readonly agentVersion?: string
 }
 
 /** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */

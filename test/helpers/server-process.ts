@@ -14,6 +14,8 @@ const program = fileURLToPath(new URL('../fixtures/server-process.js', import.me
 export interface ServerProcess extends TestServer {
   kill(): Promise<void>
   start(): Promise<void>
+  /** SIGTERM; answers exit code and milliseconds to the exit. */
+  terminate(): Promise<{ code: number | null; took: number }>
   /** Resident memory in MB. */
   memory(): Promise<number>
 }
@@ -54,6 +56,12 @@ export async function startServerProcess(t: ExecutionContext): Promise<ServerPro
       return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
     },
     kill: () => end('SIGKILL'),
+    async terminate() {
+      const ending = child
+      const began = performance.now()
+      await end('SIGTERM')
+      return { code: ending?.exitCode ?? null, took: performance.now() - began }
+    },
     stop: () => end('SIGKILL'),
     async restart() {
       await server.kill()
