@@ -198,6 +198,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
+    let wasLinked = false
     let cancelProbe = () => {}
     let cancelIdle = () => {}
     const idleLink = options.idleLink ?? 30_000
@@ -237,7 +238,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
         if (options.onDemand) closeWhenIdle()
-        pulse.retryNow()
+        if (wasLinked) pulse.beatNow()
+        wasLinked = true
       },
       received: (message) => {
         receive(message)
