@@ -212,7 +212,11 @@ export class Runner {
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, {
-      ...{ executionId: this.#idOf(execution), directory, account, sandbox, cgroup },
+      executionId: this.#idOf(execution),
+      directory,
+      account,
+      sandbox,
+      cgroup,
       limitGroups: limited.groups,
     })
     const root: ProcessId = { pid, startTime: startTimeOf(pid) ?? 0 }

@@ -203,7 +203,8 @@ test('F08 an agent killed while it ended a tree: the next one ends the rest, and
   server.execute(agentId, { taskId: 'ending', script: `${stubborn} ${waiting}`, timeout: 3 })
   await server.until(() => server.text('ending') === 'up\n', 'it runs')
   const exit = `${dataDir}/executions/ending/exit`
-  for (let look = 0; look < 2_000 && !/^143 /.test(readFileSync(exit, 'latin1')); look += 1) await delay(10)
+  for (let look = 0; look < 2_000 && !readFileSync(exit, 'latin1').startsWith('143 '); look += 1)
+    await delay(10)
   await kill(first, 'SIGKILL')
   const pid = Number(readFileSync(`${dataDir}/stubborn`, 'utf8'))
   t.true(lives(pid), 'what ignores TERM has outlived the agent')

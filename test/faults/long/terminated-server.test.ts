@@ -42,9 +42,9 @@ test('F17 SIGTERM under load: writes under way finish, new ones get 503, links c
 
   const written: string[] = []
   const statuses = new Map<number, number>()
-  let writes = true
+  const stopping = new AbortController()
   const writer = async (n: number) => {
-    for (let i = 0; writes; i += 1) {
+    for (let i = 0; !stopping.signal.aborted; i += 1) {
       const name = `script-${n}-${i}`
       const answer = await server
         .api('POST', '/api/scripts', { name, type: 'BASH', content: 'true' })
@@ -60,7 +60,7 @@ test('F17 SIGTERM under load: writes under way finish, new ones get 503, links c
   const writers = Array.from({ length: 8 }, (_, n) => writer(n))
   await until('the writers are at it', () => written.length >= 50)
   const { code, took } = await server.terminate()
-  writes = false
+  stopping.abort()
   await Promise.all(writers)
   t.log(`ended after ${Math.round(took)} ms; ${written.length} writes`, Object.fromEntries(statuses))
   t.is(code, 0)

@@ -61,12 +61,12 @@ test('F16 1,000 agents reconnect at once after a restart: all ONLINE within 60 s
   const identities = await enrolled(server)
   const latencies: number[] = []
   let links: ScriptedAgent[] = []
-  let stops = false
+  const stopping = new AbortController()
   const agents = new Map(
     identities.map(({ agentId }) => [agentId, new http.Agent({ keepAlive: true, maxSockets: 1 })]),
   )
   t.teardown(() => {
-    stops = true
+    stopping.abort()
     for (const { socket } of links) socket.terminate()
     for (const agent of agents.values()) agent.destroy()
   })
@@ -91,9 +91,9 @@ test('F16 1,000 agents reconnect at once after a restart: all ONLINE within 60 s
   const coming = identities.map(async (identity, at) => {
     await delay(200 + (800 * at) / agentCount)
     await come(identity)
-    while (!stops) {
+    while (!stopping.signal.aborted) {
       await delay(10_000 * (0.5 + (at % 100) / 100))
-      if (!stops) await beat(identity)
+      if (!stopping.signal.aborted) await beat(identity)
     }
   })
   const failed = Promise.all(coming).then(() => [])
@@ -118,5 +118,5 @@ test('F16 1,000 agents reconnect at once after a restart: all ONLINE within 60 s
   // What F16 allows on two cores of its own; where others compute too, each has a share of the time.
   const share = Math.max(1, loadavg()[0] ?? 1, availableParallelism()) / availableParallelism()
   t.true(p99 < 1_000 * share, `p99 ${p99} ms, at a load that makes all ${share.toFixed(1)} times slower`)
-  stops = true
+  stopping.abort()
 })
