@@ -82,7 +82,8 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
       socket.on('end', () => other.end())
       // A reset on one side is one on the other; it is no fault of the test.
       socket.on('error', () => drop(pair))
-      socket.on('close', () => pairs.delete(pair))
+      // One side that has ended is still to be cut, and to be closed, as long as the other has not.
+      socket.on('close', () => near.destroyed && far.destroyed && pairs.delete(pair))
       if (pair.isFrozen) socket.pause()
     }
   })
