@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
 import type { Execution } from './execution.ts'
 import type { Journal } from './journal.ts'
@@ -22,7 +23,9 @@ export class ExecutionQueue {
     const { taskId, directory } = execution
     this.#waiting.push({ execution, request })
     try {
+      faultPoint('agent.request.before')
       await keepRequest(directory, request)
+      faultPoint('agent.request.after')
       if (execution.state === 'QUEUED') {
         this.#journal.append({ e: 'received', taskId })
         await this.#journal.sync()

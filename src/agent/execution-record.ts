@@ -5,6 +5,8 @@ import type { Limited } from './limits.ts'
 export interface Started {
   e: 'started'
   taskId: string
+  /** What its processes carry; absent in what was written before they did. */
+  executionId?: string
   bootId: string
   startedAt: string
   uptime: number
@@ -14,6 +16,8 @@ export interface Started {
   /** Absent where nothing limits it, as in journals of older agents. */
   limited?: Limited
   isBoxed?: boolean
+  /** The user that it runs as; absent in journals of older agents. */
+  uid?: number
 }
 
 /** `startTime` in ticks since boot (proc(5), field 22): with the pid it names one process for ever. */

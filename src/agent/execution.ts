@@ -23,6 +23,8 @@ export function notRun(
     stdoutBytes: 0,
     stderrBytes: 0,
     truncated: false,
+    containment: null,
+    survivors: [],
   }
 }
 

@@ -12,6 +12,8 @@ export type Registration = Omit<RegisterResult, 'serverTime'>
 export interface Identity {
   agentId: string
   registration: Registration | null
+  /** SHA-256 of the enrolment token of that registration: whether a later one was asked for by a person. */
+  enrolledWith?: string
 }
 
 const fileName = 'identity.json'

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { faultPoint } from '#fault-point'
 import { RsmError } from '../core/errors.ts'
 import {
   type Entry,
@@ -128,12 +129,14 @@ export class Journal {
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.compact()
     const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    faultPoint(`agent.${entry.e}.before`)
     try {
       if (writeSync(this.#fd, line) !== line.length) throw new RsmError('unavailable', 'the disk is full')
     } catch (error) {
       ftruncateSync(this.#fd, this.#size)
       throw error
     }
+    faultPoint(`agent.${entry.e}.after`)
     this.#size += line.length
     fold(this.records, entry)
   }
@@ -169,7 +172,9 @@ export class Journal {
     try {
       for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
       fsyncSync(fd)
+      faultPoint('agent.compacted.before')
       renameSync(temporary, this.#path)
+      faultPoint('agent.compacted.after')
     } finally {
       closeSync(fd)
     }

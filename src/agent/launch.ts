@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import { notEnforced } from '../core/limits.ts'
 import type { ScriptType } from '../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../core/protocol/messages.ts'
@@ -166,6 +167,7 @@ function existing(directory: string): string {
 
 /** Writes the script and the empty spools; none of it is fsynced, as after a loss of power it is LOST anyway. */
 export function prepare(request: ExecuteScript, directory: string, account: Account): void {
+  faultPoint('agent.prepared.before')
   const isOther = account.uid !== process.getuid?.()
   for (const [name, mode] of [
     ['script', 0o700],
@@ -183,6 +185,7 @@ export function prepare(request: ExecuteScript, directory: string, account: Acco
     // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
     if (isOther) chownSync(path, account.uid, account.gid)
   }
+  faultPoint('agent.prepared.after')
 }
 
 /** Where and how a script starts. */
@@ -224,6 +227,7 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     const script = takesScript ? opened(join(directory, 'script'), 'r') : 'ignore'
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
     const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
+    faultPoint('agent.launch.before')
     const child = spawn('/bin/sh', words, {
       cwd: takesScript ? '/' : workDir,
       env: environment(request, start),

@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { faultPoint } from '#fault-point'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 
@@ -38,8 +39,10 @@ export class Leftovers {
   }
 
   #remove(directory: string): void {
-    rm(directory, { recursive: true, force: true }).catch((error: unknown) =>
-      this.#log('WARN', 'could not remove a spool', { directory, error: String(error) }),
+    faultPoint('agent.removed.before')
+    rm(directory, { recursive: true, force: true }).then(
+      () => faultPoint('agent.removed.after'),
+      (error: unknown) => this.#log('WARN', 'could not remove a spool', { directory, error: String(error) }),
     )
   }
 }

@@ -3,11 +3,18 @@ import { WebSocket } from 'ws'
 import { LineBudget } from '../core/line-budget.ts'
 import { closeCodes } from '../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../core/protocol/codec.ts'
-import { encode } from '../core/protocol/envelope.ts'
-import { type FromServer, maxFrameBytes, type Payloads, subprotocol } from '../core/protocol/messages.ts'
+import { encode, encodeAround } from '../core/protocol/envelope.ts'
+import {
+  type FromServer,
+  maxFrameBytes,
+  type Payloads,
+  type ScriptOutput,
+  subprotocol,
+} from '../core/protocol/messages.ts'
 import { Backoff, revokedDelay } from './backoff.ts'
 import type { Clock } from './clock.ts'
 import type { Connection } from './connection.ts'
+import { jsonText } from './json-text.ts'
 import type { Log } from './log.ts'
 
 const pingEvery = 15_000
@@ -15,9 +22,9 @@ const pingEvery = 15_000
 const deadAfter = 30_000
 const handshakeTimeout = 15_000
 /** Bytes in the socket above which output waits in its spool. */
-const fullAt = 4 * 1024 * 1024
+const fullAt = 256 * 1024
 
-type AgentMessage = 'AGENT_HELLO' | 'SCRIPT_OUTPUT' | 'SCRIPT_COMPLETE' | 'TERMINAL_CLOSED' | 'ERROR'
+type AgentMessage = 'AGENT_HELLO' | 'SCRIPT_COMPLETE' | 'TERMINAL_CLOSED' | 'ERROR'
 
 interface LinkOptions {
   readonly connection: Connection
@@ -96,16 +103,37 @@ export class Link {
 
   /** Sends, or drops where no link stands: what matters is sent again after the next HELLO. Gives the message's id. */
   send<T extends AgentMessage>(type: T, payload: Payloads[T]): string {
-    this.#messages += 1
-    const id = `a${this.#messages}`
-    const text = encode(type, payload, id, new Date(this.#options.clock.now()).toISOString())
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(text, () => this.#flushed())
+    const id = this.#nextId()
+    this.#write(encode(type, payload, id, this.#time()))
+    return id
+  }
+
+  /** The same for output, whose text never becomes a string here; `bytes` may be used again when it returns. */
+  sendOutput(about: Omit<ScriptOutput, 'data'>, bytes: Buffer): string {
+    const id = this.#nextId()
+    const { head, tail } = encodeAround(about, id, this.#time())
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#write(jsonText(head, bytes, tail))
     return id
   }
 
   hasRoom(): boolean {
     this.#isFull = (this.#socket?.bufferedAmount ?? 0) >= fullAt
     return !this.#isFull
+  }
+
+  #nextId(): string {
+    this.#messages += 1
+    return `a${this.#messages}`
+  }
+
+  #time(): string {
+    return new Date(this.#options.clock.now()).toISOString()
+  }
+
+  /** The socket masks bytes into a buffer of its own, so what is given may be used again. */
+  #write(frame: string | Buffer): void {
+    if (this.#socket?.readyState === WebSocket.OPEN)
+      this.#socket.send(frame, { binary: false }, () => this.#flushed())
   }
 
   #flushed(): void {

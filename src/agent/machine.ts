@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 
 /** What a process is told apart by (proc(5)): its start in ticks since boot makes a reused pid another process. */
 export interface ProcessId {
@@ -18,27 +18,43 @@ export const thisMachine: Machine = {
   uptime: () => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]),
 }
 
-interface ProcessStat extends ProcessId {
+/** A line of /proc/PID/stat. */
+export interface ProcessStat extends ProcessId {
   readonly parent: number
+  readonly group: number
   readonly session: number
+  /** Its program's name, at most 15 characters. */
+  readonly command: string
+  readonly isUninterruptible: boolean
   readonly isZombie: boolean
 }
 
-function readStat(pid: number): ProcessStat | null {
+/** What reading about a process says when it has ended, or is hidden from this user. */
+const absences = new Set<unknown>(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'])
+
+/** Null when there is no such process any more. Throws when that can't be told (EMFILE). */
+export function readStat(pid: number): ProcessStat | null {
   let text: string
   try {
-    text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  } catch {
-    return null
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && absences.has(error.code)) return null
+    throw error
   }
   // The name stands in parentheses and may itself hold spaces and parentheses.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const end = text.lastIndexOf(')')
+  const fields = text.slice(end + 2).split(' ')
+  const [state, parent, group, session] = fields
   return {
     pid,
     startTime: Number(fields[19]),
-    parent: Number(fields[1]),
-    session: Number(fields[3]),
-    isZombie: fields[0] === 'Z' || fields[0] === 'X',
+    parent: Number(parent),
+    group: Number(group),
+    session: Number(session),
+    command: text.slice(text.indexOf('(') + 1, end),
+    isUninterruptible: state === 'D',
+    // With threads that go on, a process whose first thread has ended looks like a zombie and is none.
+    isZombie: (state === 'Z' || state === 'X') && Number(fields[17]) <= 1,
   }
 }
 
@@ -47,65 +63,26 @@ export function startTimeOf(pid: number): number | null {
   return readStat(pid)?.startTime ?? null
 }
 
-/** The name of a process's program, at most 15 characters; empty when it is gone. */
-export function nameOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/comm`, 'latin1').trim()
-  } catch {
-    return ''
-  }
-}
-
 export function isAlive({ pid, startTime }: ProcessId): boolean {
   const stat = readStat(pid)
   return stat !== null && stat.startTime === startTime && !stat.isZombie
 }
 
-function carries(pid: number, variable: string): boolean {
+/** The user who started a process, whatever it has become by a set-user-ID program; null when it is gone. */
+export function realUidOf(pid: number): number | null {
   try {
-    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`.includes(`\0${variable}\0`)
+    const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
+    return uid === undefined ? null : Number(uid)
   } catch {
-    return false
+    return null
   }
 }
 
-function allProcesses(): ProcessStat[] {
-  const found: ProcessStat[] = []
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const stat = readStat(Number(name))
-    if (stat && !stat.isZombie && stat.pid !== process.pid) found.push(stat)
+/** The environment that a process was started with, each `NAME=value` between two NUL. */
+export function startedWith(pid: number): string {
+  try {
+    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`
+  } catch {
+    return ''
   }
-  return found
-}
-
-/**
- * The processes of an execution where no cgroup holds them: its session, all descendants, and whatever else carries
- * its RSM_EXECUTION_ID, which finds most of those that detached themselves. RSM_TASK_ID would not do: where a machine
- * has several agents, each has a part of the same task.
- */
-export function processesOf(executionId: string, root: ProcessId | null): ProcessId[] {
-  const all = allProcesses()
-  const members = new Set<number>()
-  // The number of a session whose leader is gone stays taken, unless nobody is left in it: then it may name another.
-  const isReused = all.some(({ pid, startTime }) => pid === root?.pid && startTime !== root.startTime)
-  for (const stat of all) {
-    const isOfSession = root !== null && !isReused && (stat.pid === root.pid || stat.session === root.pid)
-    if (isOfSession || carries(stat.pid, `RSM_EXECUTION_ID=${executionId}`)) members.add(stat.pid)
-  }
-  for (let grew = true; grew; ) {
-    grew = false
-    for (const stat of all)
-      if (members.has(stat.parent) && !members.has(stat.pid)) {
-        members.add(stat.pid)
-        grew = true
-      }
-  }
-  return all.filter((stat) => members.has(stat.pid))
-}
-
-/** The wrapper of an execution whose pid was not written down before the agent died: the leader of its session. */
-export function wrapperOf(executionId: string): ProcessId | null {
-  const leaders = allProcesses().filter((stat) => stat.session === stat.pid)
-  return leaders.find((stat) => carries(stat.pid, `RSM_EXECUTION_ID=${executionId}`)) ?? null
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
@@ -9,8 +10,9 @@ import { ownAccount } from './account.ts'
 import { type Clock, ServerTime, systemClock } from './clock.ts'
 import { openConnection } from './connection.ts'
 import { findContainment } from './containment.ts'
+import { Distrust } from './distrust.ts'
 import { agentVersion } from './facts.ts'
-import { newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
+import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { inbox } from './inbox.ts'
 import { Journal } from './journal.ts'
 import { installedTypes } from './launch.ts'
@@ -22,7 +24,7 @@ import { meter } from './metrics.ts'
 import { MetricsBuffer } from './metrics-buffer.ts'
 import { checkDrop, namedAccount } from './privileges.ts'
 import { Pulse } from './pulse.ts'
-import { register } from './registration.ts'
+import { enrolled, register } from './registration.ts'
 import { Runner } from './runner.ts'
 import { openSandbox } from './sandbox.ts'
 import { serverApi } from './server-api.ts'
@@ -134,6 +136,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const serverTime = new ServerTime(clock)
     let registration: Registration
     let verify: Verify
+    let linkId = ''
+    const distrust = new Distrust(clock, log)
     const api = serverApi(connection, () => registration.token, serverTime)
 
     const known = await readIdentity(directory.path)
@@ -146,9 +150,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         },
       )
     const agentId = known?.agentId ?? options.agentId ?? newAgentId()
+    let identity: Identity = known ?? { agentId, registration: null }
+    const present = { linkId: () => linkId, serverNow: () => serverTime.now() }
     const trust = ({ serverKey, keyId }: Registration) => {
-      const { allowUnsigned } = options
-      verify = verifier({ agentId, serverKey, keyId, allowUnsigned, serverNow: () => serverTime.now() })
+      verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, ...present })
     }
     const registerAnew = async () => {
       if (options.enrollToken === undefined)
@@ -158,13 +163,15 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       const { hostname } = options
       const enrollToken =
         typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      registration = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      identity = enrolled(identity, fresh, enrollToken)
+      registration = fresh
       trust(registration)
-      await writeIdentity(directory.path, { agentId, registration })
+      await writeIdentity(directory.path, identity)
       log('INFO', 'registered', { agentId, hostId: registration.hostId })
       return registration
     }
-    if (!known) await writeIdentity(directory.path, { agentId, registration: null })
+    if (!known) await writeIdentity(directory.path, identity)
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
 
@@ -194,7 +201,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       ceiling,
       maxExecutions: options.maxExecutions,
       log,
-      verify: (type, payload) => verify(type, payload),
+      verify: distrust.watching((type, payload) => verify(type, payload)),
+      distrusted: (what, reason) => distrust.note(what, reason),
       hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
@@ -218,12 +226,15 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       log,
       opened() {
         const tasks = uplink.begin({
-          send: (type, payload) => link.send(type, payload),
+          sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
+          sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
         })
+        linkId = randomBytes(12).toString('base64url')
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
+          linkId,
           capabilities: {
             maxExecutions: options.maxExecutions,
             scriptTypes: installedTypes(),
@@ -236,6 +247,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           },
           tasks,
         })
+        for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
         if (options.onDemand) closeWhenIdle()
         if (wasLinked) pulse.beatNow()
@@ -286,7 +298,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         mayEnrol = false
         return registerAnew().then(
           () => true,
-          () => false,
+          (error: unknown) => {
+            log('ERROR', 'not registered anew', { error: String(error) })
+            return false
+          },
         )
       },
     })

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, ftruncateSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import type { Stream } from '../core/protocol/http/tasks.ts'
 import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
 import { headOf, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
@@ -13,10 +14,14 @@ const spoolSlack = 32 * 1024 * 1024
 
 export interface Chunk {
   readonly stream: Stream
-  readonly data: string
+  /** What the script wrote, good until the next chunk is read: UTF-8, unless the script wrote something else. */
+  readonly content: Buffer
   /** Bytes that count against the window. */
   readonly bytes: number
 }
+
+/** Chunks are read one at a time, all into this. */
+const readBuffer = Buffer.allocUnsafeSlow(chunkBytes)
 
 interface OutputSummary {
   lastSequence: number
@@ -56,17 +61,22 @@ export class Output {
   read(sequence: number): Chunk {
     const entry = this.#index.at(sequence)
     if (entry.kind === 'marker') {
-      const data = `\n[rsm: ${entry.offset} bytes left out here: the output passed its limit]\n`
-      return { stream: entry.length === 0 ? 'stdout' : 'stderr', data, bytes: data.length }
+      const content = Buffer.from(
+        `\n[rsm: ${entry.offset} bytes left out here: the output passed its limit]\n`,
+      )
+      return { stream: entry.length === 0 ? 'stdout' : 'stderr', content, bytes: content.length }
     }
-    const bytes = Buffer.alloc(entry.length)
-    const got = readAt(this.#spool(entry.kind), bytes, entry.offset)
-    return { stream: entry.kind, data: bytes.toString('utf8', 0, got), bytes: entry.length }
+    const wanted = readBuffer.subarray(0, entry.length)
+    const got = readAt(this.#spool(entry.kind), wanted, entry.offset)
+    return { stream: entry.kind, content: wanted.subarray(0, got), bytes: entry.length }
   }
 
-  /** Cuts one more chunk from what the running script has written; false when there is nothing to send yet. */
-  cut(): boolean {
-    return this.#cutUpTo(this.#headBytes, false)
+  /**
+   * Cuts one more chunk from what the running script has written, a full one only unless it `isDue`; false when there is
+   * nothing to send yet.
+   */
+  cut(isDue = true): boolean {
+    return this.#cutUpTo(this.#headBytes, false, isDue ? 1 : chunkBytes)
   }
 
   /** Keeps a flood from filling the disk; to be called whenever the spools have grown. */
@@ -125,7 +135,7 @@ export class Output {
     for (const spool of this.#spools) remember(spool)
   }
 
-  #cutUpTo(limit: number, isFinal: boolean): boolean {
+  #cutUpTo(limit: number, isFinal: boolean, least = 1): boolean {
     const kept = this.#spools.reduce((sum, spool) => sum + spool.cut, 0)
     // Both streams in turn, so that a flood on one does not hide the other.
     for (const at of [1 - this.#lastCut, this.#lastCut]) {
@@ -133,7 +143,7 @@ export class Output {
       if (!spool) continue
       const available = size(spool) - spool.cut
       let length = Math.min(chunkBytes, available, limit - kept)
-      if (length <= 0) continue
+      if (length < least) continue
       if (!(isFinal && length === available)) length -= incompleteTail(tailOf(spool, spool.cut + length))
       if (length <= 0) continue
       this.#append({ kind: spool.stream, offset: spool.cut, length })
@@ -144,7 +154,9 @@ export class Output {
   }
 
   #append(entry: ChunkEntry & { kind: Stream }): void {
+    faultPoint('agent.chunk.before')
     this.#index.append(entry)
+    faultPoint('agent.chunk.after')
     const spool = this.#spool(entry.kind)
     spool.cut = entry.offset + entry.length
     remember(spool)
@@ -166,6 +178,7 @@ export class Output {
     )
     const leftOut = aligned.reduce((sum, [spool, start]) => sum + start - spool.cut + spool.dropped, 0)
     this.#index.append({ kind: 'marker', offset: leftOut, length: keepOut < restOut ? 0 : 1 })
+    faultPoint('agent.marker.after')
     for (const [spool, start] of aligned) {
       const end = size(spool)
       for (let offset = start; offset < end; ) {

@@ -1,9 +1,14 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Clock } from './clock.ts'
-import { endTree } from './containment.ts'
+import type { Containment } from './containment.ts'
 import type { ExecutionRecord, Started } from './execution-record.ts'
 import { readExit } from './launch.ts'
-import { isAlive, type Machine, type ProcessId, wrapperOf } from './machine.ts'
+import { isAlive, type Machine, type ProcessId } from './machine.ts'
+import { wrapperOf } from './processes.ts'
 import { type Outcome, outcome } from './run.ts'
+import { listed, toldOf, treeOf } from './survivors.ts'
+import { levelOf } from './tree.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
 const lookEvery = 50
@@ -15,29 +20,59 @@ type Found = { root: ProcessId } | { outcome: Outcome }
 export async function whatBecameOf(
   record: ExecutionRecord,
   started: Started,
-  executionId: string,
   directory: string,
-  machine: Machine,
+  { machine, containment }: { machine: Machine; containment: Containment },
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
-  // Without a pid the agent died in the instant after the spawn.
-  const root = isSameBoot ? (record.spawned ?? wrapperOf(executionId)) : null
-  if (root && isAlive(root)) return { root }
-  const exit = readExit(directory)
-  // Also when the script has ended: what it left behind may have outlived TERM, and the agent that was to send KILL.
-  if (record.ending && isSameBoot)
-    await endTree({
-      executionId,
-      root,
-      cgroup: started.cgroup,
-      isBoxed: started.isBoxed === true,
-    })
+  const left = readExit(directory)
+  // Without a pid the agent died in the instant after the spawn. Where the wrapper has left its word, none is looked for:
+  // what carries the execution's name then is something that the script left behind.
+  const root = isSameBoot
+    ? (record.spawned ?? (left === null ? await wrapperOf(started.executionId ?? '') : null))
+    : null
+  if (root && isAlive(root) && !(left !== null && record.ending)) return { root }
+  const tree = treeOf(started, root)
+  // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
+  // nobody would learn how the rest ends.
+  const isToEnd = isSameBoot && (left === null || record.ending !== undefined)
+  const remnants = isToEnd ? await containment.end(tree) : []
+  const exit = left ?? readExit(directory)
   const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
-  if (exit !== null || record.ending) return { outcome: outcome(exit, record.ending, duration) }
-  const error = isSameBoot
+  if (exit !== null || record.ending)
+    return { outcome: outcome(exit, { tree, reason: record.ending, duration, remnants }) }
+  const gone = isSameBoot
     ? 'its processes were gone when the agent came back, and left no exit code'
     : 'the host was restarted while it ran'
-  return { outcome: { exitCode: 255, status: 'LOST', signal: null, error, duration } }
+  const error = [gone, toldOf(remnants)].filter((told) => told !== null).join('; ')
+  const survivors = listed(remnants)
+  return {
+    outcome: {
+      ...{ exitCode: 255, status: 'LOST', signal: null, error, duration },
+      ...{ containment: levelOf(tree), survivors },
+    },
+  }
+}
+
+/**
+ * Whether an execution that the journal calls started was never handed to the system: the agent died in between. Its exit
+ * file is opened before the spawn, so a prepared directory without one proves it, as long as the machine has not been
+ * restarted: such a one may still have its one start.
+ */
+export function neverBegan(
+  record: ExecutionRecord,
+  started: Started,
+  directory: string,
+  machine: Machine,
+): boolean {
+  const isThere = (name: string) => existsSync(join(directory, name))
+  return (
+    machine.bootId() === started.bootId &&
+    !record.spawned &&
+    !record.ending &&
+    isThere('script') &&
+    isThere('stderr') &&
+    !isThere('exit')
+  )
 }
 
 /** Settles when the process has ended; never, once `isStopped` says so. It is no child of ours: it has to be watched. */

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { RsmError } from '../core/errors.ts'
 import { Backoff } from './backoff.ts'
 import type { Clock } from './clock.ts'
 import { hostFacts } from './facts.ts'
-import type { Registration } from './identity.ts'
+import type { Identity, Registration } from './identity.ts'
 import type { Log } from './log.ts'
 import type { ServerApi } from './server-api.ts'
 
@@ -38,6 +39,27 @@ export async function register(options: RegisterOptions): Promise<Registration> 
       await pause(options.clock, delay, options.signal)
     }
   }
+}
+
+/**
+ * The identity with a new registration. An enrolment token that this agent has used before brings no other key: else
+ * whoever takes the server's address, and answers 401, could have it register anew and run what it signs (S05).
+ * Errors: `conflict`, and the identity stays as it was.
+ */
+export function enrolled(former: Identity, registration: Registration, enrollToken: string): Identity {
+  const enrolledWith = createHash('sha256').update(enrollToken).digest('hex')
+  const known = former.registration
+  if (
+    known &&
+    known.serverKey !== registration.serverKey &&
+    (former.enrolledWith ?? enrolledWith) === enrolledWith
+  )
+    throw new RsmError(
+      'conflict',
+      'the server has another key than the one that this agent learnt with the same enrolment token',
+      { hint: 'where the server was really replaced, make a new token: `rsm hosts join --replace HOST`' },
+    )
+  return { agentId: former.agentId, registration, enrolledWith }
 }
 
 function pause(clock: Clock, delay: number, signal: AbortSignal): Promise<void> {

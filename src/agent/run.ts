@@ -1,19 +1,22 @@
 import { constants } from 'node:os'
 import type { ScriptComplete } from '../core/protocol/messages.ts'
 import type { Clock } from './clock.ts'
-import { endTree, type Tree } from './containment.ts'
+import type { Containment } from './containment.ts'
 import type { EndReason } from './execution-record.ts'
 import { type Exit, readExit } from './launch.ts'
+import { listed, toldOf } from './survivors.ts'
+import { levelOf, type Remnant, type Tree } from './tree.ts'
 
 /** Timers of Node fire at once when they are set for longer than this. */
 const longestTimer = 1_000_000_000
 
 /** How an execution ended, without its output. */
 export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &
-  Required<Pick<ScriptComplete, 'status' | 'signal' | 'error'>>
+  Required<Pick<ScriptComplete, 'status' | 'signal' | 'error' | 'containment' | 'survivors'>>
 
 interface RunOptions {
   readonly tree: Tree
+  readonly containment: Containment
   readonly directory: string
   readonly clock: Clock
   /** Settles when the wrapper has ended. */
@@ -37,20 +40,32 @@ export function signalOf(code: number): string | null {
   return null
 }
 
-/** What the end of a script means (seed "Script exit codes"); `duration` in milliseconds. */
-export function outcome(exit: Exit | null, reason: EndReason | undefined, duration: number): Outcome {
-  if (reason === 'TIMEOUT') return { exitCode: -1, status: 'TIMEOUT', signal: null, error: null, duration }
+/** What is known of an end beside the exit code. */
+interface End {
+  readonly tree: Tree
+  readonly reason: EndReason | undefined
+  /** Milliseconds. */
+  readonly duration: number
+  readonly remnants: readonly Remnant[]
+}
+
+/** What the end of a script means (seed "Script exit codes"), and what of its tree could not be ended. */
+export function outcome(exit: Exit | null, { tree, reason, duration, remnants }: End): Outcome {
+  const error = toldOf(remnants)
+  const common = { duration, containment: levelOf(tree), survivors: listed(remnants) }
+  if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
   if (reason === 'CANCELLED') {
     // KILL takes the wrapper too, which then leaves no word.
     const exitCode = exit?.code ?? 137
-    return { exitCode, status: 'CANCELLED', signal: signalOf(exitCode), error: null, duration }
+    return { ...common, exitCode, status: 'CANCELLED', signal: signalOf(exitCode), error }
   }
   if (exit === null) {
-    const error = 'the processes of the script were killed from outside'
-    return { exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error, duration }
+    const killed = 'the processes of the script were killed from outside'
+    const told = error === null ? killed : `${killed}; ${error}`
+    return { ...common, exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error: told }
   }
   const status = exit.code === 0 ? 'SUCCESS' : 'FAILED'
-  return { exitCode: exit.code, status, signal: signalOf(exit.code), error: null, duration }
+  return { ...common, exitCode: exit.code, status, signal: signalOf(exit.code), error }
 }
 
 /** One script that runs, from its start, or from the moment in which a new agent found it, to its end. */
@@ -60,14 +75,20 @@ export class Run {
   readonly #options: RunOptions
   readonly #began: number
   #reason: EndReason | undefined
-  #killing: Promise<boolean> | undefined
+  #killing: Promise<Remnant[]> | undefined
+  /** Settles when something was left that no signal ends: nobody waits for the wrapper then. */
+  readonly #gaveUp: Promise<void>
+  #giveUp: () => void = () => {}
   #stopTimer: () => void = () => {}
 
   constructor(options: RunOptions) {
     this.#options = options
     this.#began = options.clock.monotonic() - options.elapsed
+    this.#gaveUp = new Promise((resolve) => {
+      this.#giveUp = resolve
+    })
     if (options.timeout > 0) this.#armTimeout()
-    this.ended = options.exited.then(() => this.#settle())
+    this.ended = Promise.race([options.exited, this.#gaveUp]).then(() => this.#settle())
   }
 
   /** Ends the whole tree, unless the script has ended by itself already. */
@@ -75,13 +96,13 @@ export class Run {
     if (this.#reason !== undefined || readExit(this.#options.directory) !== null) return
     this.#reason = reason
     this.#options.ending(reason)
-    this.#killing = endTree(this.#options.tree)
+    this.#killing = this.#endTree()
   }
 
   /** What an agent that died meanwhile had begun: why it ends is settled, however much of the tree is left. */
   goOnEnding(reason: EndReason): void {
     this.#reason = reason
-    this.#killing = endTree(this.#options.tree)
+    this.#killing = this.#endTree()
   }
 
   /** Leaves the script to the next agent. */
@@ -101,12 +122,24 @@ export class Run {
     this.#stopTimer()
     const exit = readExit(this.#options.directory)
     // Without its wrapper nobody would learn how the rest ends.
-    if (exit === null && !this.#killing) this.#killing = endTree(this.#options.tree)
-    const isGone = await this.#killing
-    const result = outcome(exit ?? readExit(this.#options.directory), this.#reason, this.#duration(exit))
-    return isGone === false
-      ? { ...result, error: 'some processes of the script could not be killed' }
-      : result
+    if (exit === null && !this.#killing) this.#killing = this.#endTree()
+    const remnants = (await this.#killing) ?? []
+    const { tree } = this.#options
+    const end = { tree, reason: this.#reason, duration: this.#duration(exit), remnants }
+    return outcome(exit ?? readExit(this.#options.directory), end)
+  }
+
+  async #endTree(): Promise<Remnant[]> {
+    const { containment, tree } = this.#options
+    try {
+      const remnants = await containment.end(tree)
+      if (remnants.length > 0) this.#giveUp()
+      return remnants
+    } catch (error) {
+      // What became of it can't be told (EMFILE), and is not waited for either.
+      this.#giveUp()
+      throw error
+    }
   }
 
   /** An agent that was stopped itself hears of the end late: then the wrapper's clock counts. */

@@ -27,6 +27,8 @@ export interface RunnerOptions {
   readonly ceiling: Limits
   readonly maxExecutions: number
   readonly verify: Verify
+  /** Hears of what was refused for want of a good signature: which message, and why. */
+  readonly distrusted: (what: string, reason: string) => void
   /** Asks the server for its time; false when it does not answer. */
   readonly hearServerTime: () => Promise<boolean>
   readonly log: Log

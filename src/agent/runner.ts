@@ -5,7 +5,6 @@ import { RsmError } from '../core/errors.ts'
 import { lowerLimits } from '../core/limits.ts'
 import type { ExecuteScript, ScriptComplete } from '../core/protocol/messages.ts'
 import { findAccount } from './account.ts'
-import { removeCgroup } from './containment.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
@@ -18,6 +17,8 @@ import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
+import { treeOf } from './survivors.ts'
+import { removeCgroup } from './tree.ts'
 import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
@@ -75,7 +76,7 @@ export class Runner {
 
   /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
   async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
-    const { journal, log } = this.#options
+    const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
     if (active) return this.#events.changed(active)
@@ -89,7 +90,7 @@ export class Runner {
       // that could have changed meanwhile is looked at again (reliability F13).
       if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
         return this.execute(request, true)
-      log('ERROR', 'refused an execution', { taskId, reason: distrust })
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
@@ -160,11 +161,6 @@ export class Runner {
     }
   }
 
-  /** Of this execution and no other on this machine, whichever agent runs it. */
-  #idOf({ taskId }: Execution): string {
-    return `${this.#options.journal.storeId}.${taskId}`
-  }
-
   #now(): string {
     return new Date(this.#options.clock.now()).toISOString()
   }
@@ -178,6 +174,7 @@ export class Runner {
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
     const { journal, clock, machine, own, sandbox, limiter } = this.#options
     const { taskId, directory } = execution
+    const executionId = `${journal.storeId}.${taskId}`
     this.#running += 1
     execution.state = 'RUNNING'
     const user = request.runAs ?? this.#options.runAs
@@ -195,12 +192,14 @@ export class Runner {
     const started: Started = {
       e: 'started',
       taskId,
+      executionId,
       bootId: machine.bootId(),
       startedAt: this.#now(),
       uptime: machine.uptime(),
       timeout: request.timeout,
       maxOutputBytes: request.maxOutputBytes,
       cgroup,
+      uid: account.uid,
       ...(limited.groups.length > 0 ? { limited } : {}),
       ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
     }
@@ -212,7 +211,7 @@ export class Runner {
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { pid, exited } = await launch(request, {
-      executionId: this.#idOf(execution),
+      executionId,
       directory,
       account,
       sandbox,
@@ -235,12 +234,8 @@ export class Runner {
     const { taskId, directory } = execution
     this.#spools.add(execution)
     const run = new Run({
-      tree: {
-        executionId: this.#idOf(execution),
-        root,
-        cgroup: started.cgroup,
-        isBoxed: started.isBoxed === true,
-      },
+      tree: treeOf(started, root),
+      containment: this.#options.containment,
       directory,
       clock,
       exited,
@@ -255,10 +250,9 @@ export class Runner {
     execution.run = run
     this.#events.changed(execution)
     if (execution.isCancelled) run.end('CANCELLED')
-    run.ended.then(
-      (result) => this.#finish(execution, started, result),
-      (error: unknown) => this.#fail(execution, error),
-    )
+    run.ended
+      .then((result) => this.#finish(execution, started, result))
+      .catch((error: unknown) => this.#fail(execution, error))
   }
 
   #finish(execution: Execution, started: Started, result: Outcome): void {
@@ -280,8 +274,8 @@ export class Runner {
   #fail(execution: Execution, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
-    const complete = notRun(execution.taskId, this.#now(), { error: `could not be started: ${reason}` })
-    this.#end(execution, complete)
+    const was = execution.run ? 'its end could not be told' : 'could not be started'
+    this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
   }
 
   /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
@@ -327,11 +321,11 @@ export class Runner {
   }
 
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock } = this.#options
+    const { machine, clock, containment } = this.#options
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
-    const found = await whatBecameOf(record, started, this.#idOf(execution), execution.directory, machine)
+    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)

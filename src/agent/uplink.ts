@@ -1,9 +1,9 @@
 import {
   type AgentHello,
   longestSentence,
-  type Payloads,
   type ScriptAck,
   type ScriptComplete,
+  type ScriptOutput,
 } from '../core/protocol/messages.ts'
 import type { Execution } from './execution.ts'
 import type { Runner } from './runner.ts'
@@ -20,8 +20,10 @@ const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
 
 /** The way to the server while it stands. */
 export interface Sending {
-  /** Gives the id of the message. */
-  send<T extends 'SCRIPT_OUTPUT' | 'SCRIPT_COMPLETE'>(type: T, payload: Payloads[T]): string
+  /** Both give the id of the message. */
+  sendComplete(complete: ScriptComplete): string
+  /** `bytes` are read before it returns, and may be used again. */
+  sendOutput(about: Omit<ScriptOutput, 'data'>, bytes: Buffer): string
   /** False while too much waits in the socket; `Uplink.flow` is called when there is room again. */
   hasRoom(): boolean
 }
@@ -43,6 +45,8 @@ export class Uplink {
   readonly #runner: Runner
   readonly #progress = new Map<string, Progress>()
   readonly #sentFor = new Map<string, string>()
+  /** What may have something to send, in the order in which it has its turn: one chunk, then the next one's. */
+  readonly #turns = new Set<Execution>()
   #sending: Sending | null = null
 
   constructor(runner: Runner) {
@@ -76,6 +80,7 @@ export class Uplink {
     for (const progress of this.#progress.values()) if (progress.stopTimer) clearTimeout(progress.stopTimer)
     this.#progress.clear()
     this.#sentFor.clear()
+    this.#turns.clear()
   }
 
   acknowledged(ack: ScriptAck): void {
@@ -102,9 +107,14 @@ export class Uplink {
     this.#letGo(execution.taskId)
   }
 
-  /** There is room in the socket again. */
+  /** Sends while there is room in the socket, so that a flood holds up no other's output by more than a chunk. */
   flow(): void {
-    for (const execution of this.#runner.executions.values()) this.#pump(execution)
+    // What comes back to the end of the set is visited again.
+    for (const execution of this.#turns) {
+      if (!this.#sending?.hasRoom()) return
+      this.#turns.delete(execution)
+      if (this.#sendNext(this.#sending, execution)) this.#turns.add(execution)
+    }
   }
 
   /** HELLO was not answered for these: the server may not know them, and says so when it sees one. */
@@ -121,6 +131,8 @@ export class Uplink {
     const progress = this.#progress.get(taskId)
     if (progress?.stopTimer) clearTimeout(progress.stopTimer)
     this.#progress.delete(taskId)
+    const execution = this.#runner.executions.get(taskId)
+    if (execution) this.#turns.delete(execution)
     this.#runner.release(taskId)
   }
 
@@ -148,9 +160,13 @@ export class Uplink {
     if (!execution.run) return
     const progress = this.#progressOf(execution.taskId)
     if (progress.stopTimer) return
-    const wait = progress.sentAt + coalesce - performance.now()
-    if (wait <= 0) return this.#pump(execution)
-    progress.stopTimer = setTimeout(() => {
+    this.#pump(execution)
+    // A flood is told of at every write of the script: one look in 10 ms is enough.
+    this.#lookAgain(execution, progress, coalesce)
+  }
+
+  #lookAgain(execution: Execution, progress: Progress, wait: number): void {
+    progress.stopTimer ??= setTimeout(() => {
       progress.stopTimer = null
       this.#pump(execution)
     }, wait)
@@ -159,42 +175,57 @@ export class Uplink {
   #pump(execution: Execution): void {
     if (!execution.run && !execution.complete) return
     if (execution.run) execution.output().bound()
-    const sending = this.#sending
+    if (!this.#sending) return
+    this.#turns.add(execution)
+    this.flow()
+  }
+
+  /** One chunk, or the end when there is no more; false when nothing may follow for now. */
+  #sendNext(sending: Sending, execution: Execution): boolean {
     const progress = this.#progressOf(execution.taskId)
-    if (!sending || progress.awaitsAck || progress.completeSent || execution.isForgotten) return
+    if (progress.awaitsAck || progress.completeSent || execution.isForgotten) return false
     const last = execution.complete?.lastSequence ?? Number.POSITIVE_INFINITY
-    while (progress.next <= last) {
-      if (progress.inFlightBytes >= window || progress.inFlight.length >= windowChunks || !sending.hasRoom())
-        return
-      const output = execution.output()
+    if (progress.next <= last) {
+      if (progress.inFlightBytes >= window || progress.inFlight.length >= windowChunks) return false
       // Once the end is known all is cut: what the index lacks then was lost with the power.
-      if (progress.next >= output.count && (execution.complete || !output.cut())) break
-      if (progress.next >= output.count) break
-      const { stream, data, bytes } = output.read(progress.next)
-      const sequence = progress.next
-      progress.next += 1
-      progress.inFlight.push(bytes)
-      progress.inFlightBytes += bytes
-      progress.sentAt = performance.now()
-      this.#remember(
-        sending.send('SCRIPT_OUTPUT', { taskId: execution.taskId, stream, sequence, data }),
-        execution.taskId,
-      )
+      if (progress.next < execution.output().count || (!execution.complete && this.#cut(execution, progress)))
+        return this.#sendChunk(sending, execution, progress)
     }
-    if (!execution.complete) return
+    if (!execution.complete) return false
     progress.completeSent = true
     const sent = Math.min(
       execution.complete.lastSequence ?? -1,
       Math.max(progress.next, progress.acked + 1) - 1,
     )
     this.#complete({ ...execution.complete, lastSequence: sent })
+    return false
+  }
+
+  /** The first chunk after a pause leaves at once; a full one too; any other waits for what may follow within 10 ms. */
+  #cut(execution: Execution, progress: Progress): boolean {
+    const wait = progress.sentAt + coalesce - performance.now()
+    if (execution.output().cut(wait <= 0)) return true
+    if (wait > 0) this.#lookAgain(execution, progress, wait)
+    return false
+  }
+
+  #sendChunk(sending: Sending, execution: Execution, progress: Progress): true {
+    const { taskId } = execution
+    const sequence = progress.next
+    const { stream, content, bytes } = execution.output().read(sequence)
+    progress.next += 1
+    progress.inFlight.push(bytes)
+    progress.inFlightBytes += bytes
+    progress.sentAt = performance.now()
+    this.#remember(sending.sendOutput({ taskId, stream, sequence }, content), taskId)
+    return true
   }
 
   #complete(complete: ScriptComplete): void {
     if (!this.#sending) return
     // It may quote what came from elsewhere, as a path: a frame that the server refuses for it would end nothing.
     const error = complete.error?.slice(0, longestSentence) ?? null
-    this.#remember(this.#sending.send('SCRIPT_COMPLETE', { ...complete, error }), complete.taskId)
+    this.#remember(this.#sending.sendComplete({ ...complete, error }), complete.taskId)
   }
 
   #remember(id: string, taskId: string): void {

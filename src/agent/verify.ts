@@ -11,6 +11,8 @@ interface VerifyOptions {
   readonly serverKey: string
   readonly keyId: string
   readonly allowUnsigned: boolean
+  /** Of the present link, as its HELLO said it. */
+  readonly linkId: () => string
   /** Milliseconds since 1970 by the server's clock. */
   readonly serverNow: () => number
 }
@@ -43,6 +45,9 @@ export function verifier(options: VerifyOptions): Verify {
     key ??= publicKey(options.serverKey)
     if (!verify(null, signedBytes(type, options.agentId, payload), key, Buffer.from(signature, 'base64')))
       return 'signature does not verify: the message was altered, or is not from this server'
+    // Needs no clock: who answers heartbeats in the server's place says what time it is.
+    if (payload.linkId !== undefined && payload.linkId !== options.linkId())
+      return 'signature is for another link of this agent: the message was sent before, and is replayed'
     const until = Date.parse(expiry)
     if (!(options.serverNow() <= until)) return `signature expired at ${expiry}`
     return null

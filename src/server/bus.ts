@@ -22,7 +22,7 @@ export interface BusEvents {
   /** An agent sent a frame for a task or session that is not its host's (contract §6). */
   foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
   /** An agent refused a message as not signed by this server (reliability S05). */
-  distrusted: { agentId: string; hostId: number; taskId: string; message: string }
+  distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
   /** The server stops: what would stay open for long has to end now. */

@@ -25,7 +25,7 @@ export interface ServerOptions {
   taskRetention?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
-  /** Tests put their own in its place. */
+  /** The system's by default. */
   clock?: Clock
 }
 

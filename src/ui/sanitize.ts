@@ -13,8 +13,8 @@ const sequences = new RegExp(
   'g',
 )
 const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
-/** All but tab and line feed. */
-const controls = /(?![\t\n])\p{Cc}/gu
+/** All of Cc but tab and line feed; as plain ranges, for `\p{Cc}` is slower by far and every byte of output is looked at. */
+const controls = new RegExp('[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f]', 'g')
 
 /** Text of a host without control sequences (contract §9): it can neither move the cursor nor forge another host's line. */
 export function sanitize(text: string): string {

@@ -7,7 +7,8 @@ import { linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
 
 function all(output: Output): string {
   let text = ''
-  for (let sequence = 0; sequence < output.count; sequence += 1) text += output.read(sequence).data
+  for (let sequence = 0; sequence < output.count; sequence += 1)
+    text += output.read(sequence).content.toString()
   return text
 }
 
@@ -30,7 +31,7 @@ test('bytes that are not UTF-8 become U+FFFD, an incomplete end too', async (t) 
   const output = new Output(directory, 1 << 20, false)
   appendFileSync(`${directory}/stdout`, Buffer.from([0x61, 0xff, 0x62, 0xe2, 0x82]))
   t.true(output.cut())
-  t.is(output.read(0).data, 'a\uFFFDb')
+  t.is(output.read(0).content.toString(), 'a\uFFFDb')
   output.finish()
   t.is(all(output), 'a\uFFFDb\uFFFD')
   output.close()
@@ -49,7 +50,7 @@ test('an opened index gives the same chunks again', async (t) => {
   t.is(second.count, 3)
   second.finish()
   t.deepEqual(
-    [0, 1, 2, 3].map((sequence) => second.read(sequence).data),
+    [0, 1, 2, 3].map((sequence) => second.read(sequence).content.toString()),
     ['one', 'two', 'three', 'four'],
   )
   second.close()

@@ -76,6 +76,7 @@ function runnerOn(t: ExecutionContext, directory: string, journal: Journal) {
     ceiling: {},
     maxExecutions: 1,
     verify: () => null,
+    distrusted: () => {},
     hearServerTime: async () => false,
     log: () => {},
   })

@@ -66,11 +66,13 @@ for (const [how, skew] of [
     t.is(server.text('stepped'), 'ran\n')
   })
 
-test('an agent that registers anew goes by the key that it learns then, and not by the old one', async (t) => {
+test('an agent that registers anew with another token goes by the key that it learns then, and not by the old one', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
-  const agent = await startAgent(agentOptions(server, dataDir))
+  let tokens = 0
+  const enrollToken = () => `rsm_enr_${tokens++}`
+  const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken })
   t.teardown(async () => {
     await agent.stop()
     await server.close()
@@ -95,6 +97,75 @@ test('an agent that registers anew goes by the key that it learns then, and not 
   server.send('EXECUTE_SCRIPT', old)
   t.regex((await server.completed('old')).error ?? '', /key k1, not by k2/)
   t.throws(() => statSync(join(dataDir, 'ran')))
+})
+
+test('S05 who answers 401 in the place of the server brings no other key: the enrolment token has been used before', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  const lines: string[] = []
+  const log = (_level: string, line: string, more?: object) => {
+    lines.push(`${line} ${JSON.stringify(more)}`)
+  }
+  const agent = await startAgent({ ...agentOptions(server, dataDir), log })
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  await server.linked()
+  const identity = readFileSync(join(dataDir, 'identity.json'), 'utf8')
+  const true_ = server.request(agent.agentId, { taskId: 'true-one', script: 'echo ran' })
+  server.changeKey('k2')
+  server.intercept = (path) =>
+    path === '/api/agent/heartbeat' ? { status: 401, message: 'revoked' } : undefined
+  await server.until(() => server.registrations === 2, 'it asks to be registered anew')
+  server.execute(agent.agentId, { taskId: 'theirs', script: `touch ${dataDir}/ran` })
+  t.regex((await server.completed('theirs')).error ?? '', /key k2, not by k1/)
+  server.of('true-one')
+  server.send('EXECUTE_SCRIPT', true_)
+  t.is((await server.completed('true-one')).status, 'SUCCESS')
+  t.is(readFileSync(join(dataDir, 'identity.json'), 'utf8'), identity)
+  t.throws(() => statSync(join(dataDir, 'ran')))
+  t.true(
+    lines.some((line) => /not registered anew.*another key/.test(line)),
+    lines.join('\n'),
+  )
+})
+
+test('S05 what was sent over one link is a replay over the next, whatever time it is there', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const linkId = () => server.hellos.at(-1)?.linkId ?? ''
+  const first = linkId()
+  const captured = server.request(agent.agentId, {
+    taskId: 'captured',
+    script: `touch ${dataDir}/ran`,
+    linkId: first,
+  })
+  server.socket?.terminate()
+  await server.linked(2)
+  t.not(linkId(), first)
+  server.of('captured')
+  server.send('EXECUTE_SCRIPT', captured)
+  const refused = await server.completed('captured')
+  t.is(refused.exitCode, 126)
+  t.regex(refused.error ?? '', /^signature is for another link/)
+  const { linkId: _, ...without } = captured
+  server.of('cut')
+  server.send('EXECUTE_SCRIPT', { ...without, taskId: 'cut' })
+  t.regex((await server.completed('cut')).error ?? '', /^signature does not verify/)
+  t.throws(() => statSync(join(dataDir, 'ran')))
+  server.socket?.terminate()
+  await server.linked(3)
+  await server.until(() => server.errors.length >= 2, 'the next link hears of both')
+  t.true(server.errors.every(({ code, message }) => code === 403 && isDistrust(message)))
+  t.regex(server.errors[0]?.message ?? '', /EXECUTE_SCRIPT captured/)
+  server.execute(agent.agentId, { taskId: 'good', script: 'true', linkId: linkId() })
+  t.is((await server.completed('good')).status, 'SUCCESS')
+  server.socket?.terminate()
+  await server.linked(4)
+  server.execute(agent.agentId, { taskId: 'more', script: 'true', linkId: linkId() })
+  await server.completed('more')
+  t.is(server.errors.length, 2, 'who signs well has heard, and is not told again')
 })
 
 test('with allowUnsigned a server that does not sign is served', async (t) => {

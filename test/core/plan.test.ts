@@ -145,6 +145,7 @@ const ends: readonly FinalStatus[] = [
   'SUCCESS',
   'FAILED',
   'TIMEOUT',
+  'UNREACHABLE',
   'LOST',
   'CANCELLED',
 ]
@@ -232,6 +233,69 @@ test('every run keeps the rules: one start, order, batches, concurrency, maxFail
       fc.infiniteStream(fc.nat({ max: 10_000 })),
       (count, options, stream) => {
         run(count, options, () => Number(stream.next().value))
+      },
+    ),
+    { numRuns: 2000 },
+  )
+  t.pass()
+})
+
+test('batches hold every host once, none is empty, percentages are rounded up, and the last entry repeats', (t) => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 0, max: 500 }),
+      fc.array(step, { minLength: 1, maxLength: 4 }),
+      (count, batchSize) => {
+        const batches = planBatches(count, optionsOf({ strategy: 'ROLLING', batchSize }))
+        const total = batches.reduce((sum, size) => sum + size, 0)
+        if (total !== count) throw new Error(`${total} of ${count} hosts`)
+        for (const [at, size] of batches.entries()) {
+          const entry = batchSize[Math.min(at, batchSize.length - 1)] ?? 1
+          const share = typeof entry === 'number' ? entry : (count * Number.parseInt(entry, 10)) / 100
+          const isLast = at === batches.length - 1
+          if (size < 1) throw new Error('an empty batch')
+          if (isLast ? size > Math.max(1, Math.ceil(share)) : size < share || size >= Math.max(share, 0) + 1)
+            if (!(size === 1 && share < 1)) throw new Error(`batch ${at} of ${size} hosts for ${entry}`)
+        }
+      },
+    ),
+    { numRuns: 3000 },
+  )
+  t.pass()
+})
+
+test('a plan that is built anew while the clock is set back or forward starts no host again and keeps the pause', (t) => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 2, max: 30 }),
+      arbitraryOptions,
+      fc.array(fc.integer({ min: -100_000, max: 100_000 }), { minLength: 40, maxLength: 40 }),
+      (count, options, steps) => {
+        const hosts = fresh(count).map((host) => ({ ...host }))
+        const starts = new Map<number, number>()
+        let now = 1_000_000
+        let pauseUntil: number | null = null
+        for (const by of steps) {
+          const plan: Plan = new Plan(options, hosts, pauseUntil)
+          const decision = plan.decide(now)
+          pauseUntil = decision.pauseUntil
+          if (pauseUntil !== null && pauseUntil > now + options.pauseSeconds * 1000)
+            throw new Error('a pause is longer than pauseSeconds')
+          for (const position of decision.start) {
+            starts.set(position, (starts.get(position) ?? 0) + 1)
+            const host = hosts[position]
+            if (host) host.hadTurn = true
+          }
+          for (const position of decision.skip) {
+            const host = hosts[position]
+            if (host?.hadTurn) throw new Error('skipped after its turn')
+            if (host) host.status = 'SKIPPED'
+          }
+          const ending = hosts.find(({ status, hadTurn }) => hadTurn && !isFinal(status))
+          if (ending) ending.status = ends[Math.abs(by) % ends.length] ?? 'SUCCESS'
+          now = Math.max(0, now + by)
+        }
+        if ([...starts.values()].some((times) => times > 1)) throw new Error('a host started twice')
       },
     ),
     { numRuns: 2000 },

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { AgentOptions } from '../../src/agent/main.ts'
 import { agentOptions } from './agent.ts'
+import { type Fault, withFault } from './fault.ts'
 
 const program = fileURLToPath(new URL('../fixtures/agent-process.js', import.meta.url))
 
@@ -13,14 +14,19 @@ export async function agentProcess(
   server: { url: string },
   dataDir: string,
   options: Partial<AgentOptions> & { bootId?: string } = {},
+  /** Where it ends itself; it may do so before it is past its start. */
+  fault?: Fault | null,
 ): Promise<ChildProcess> {
   const { log: _, ...plain } = { ...agentOptions(server, dataDir), ...options }
-  const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(plain) },
+  const { execArgv, env } = withFault(fault)
+  const child = spawn(process.execPath, [...execArgv, program], {
+    env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(plain), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => kill(child, 'SIGKILL'))
-  await once(child.stdout, 'data')
+  const exited = once(child, 'exit')
+  exited.catch(() => undefined)
+  await Promise.race([once(child.stdout, 'data'), ...(fault ? [exited] : [])])
   return child
 }
 

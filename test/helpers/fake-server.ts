@@ -27,7 +27,7 @@ interface Reply {
   data?: object
 }
 
-const maxPatience = 30_000
+const maxPatience = 60_000
 
 function newKey(keyId: string): { keyId: string; privateKey: KeyObject; serverKey: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')

@@ -6,6 +6,7 @@ import type { ExecutionContext } from 'ava'
 import type { AgentOptions } from '../../src/agent/main.ts'
 import { temporaryDirectory } from './agent.ts'
 import { agentProcess } from './agent-process.ts'
+import type { TestServer } from './server.ts'
 import { type ServerProcess, startServerProcess } from './server-process.ts'
 
 /** A real server and a real agent, each a process of its own, and what a script may leave traces in. */
@@ -38,7 +39,13 @@ export async function startPair(
 }
 
 /** Settles when the server has the agent's link; asked again and again, for the link may be made at any time. */
-export async function untilLinked({ server, hostId }: Pick<LinkedPair, 'server' | 'hostId'>): Promise<void> {
+export async function untilLinked({
+  server,
+  hostId,
+}: {
+  server: Pick<TestServer, 'data'>
+  hostId: number
+}): Promise<void> {
   while ((await server.data('GET', `/api/hosts/${hostId}`)).agent?.connected !== true) await delay(50)
 }
 

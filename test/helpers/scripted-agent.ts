@@ -26,7 +26,7 @@ interface LinkOptions {
 }
 
 type MessageOf<T extends FromServer['type']> = Extract<FromServer, { type: T }>
-const patience = 10_000
+const patience = 60_000
 
 /** One link of an agent whose every frame the test decides; what the server sends is kept until it is asked for. */
 export class ScriptedAgent {

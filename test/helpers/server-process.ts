@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
+import { crashed, type Fault, type Hold, withFault } from './fault.ts'
 import { adminLogin, restCaller, type TestServer } from './server.ts'
 
 const program = fileURLToPath(new URL('../fixtures/server-process.js', import.meta.url))
@@ -16,11 +17,17 @@ export interface ServerProcess extends TestServer {
   start(): Promise<void>
   /** SIGTERM; answers exit code and milliseconds to the exit. */
   terminate(): Promise<{ code: number | null; took: number }>
+  /** Settles when it has ended itself, at the fault that it was started with. */
+  crashed(): Promise<void>
   /** Resident memory in MB. */
   memory(): Promise<number>
 }
 
-export async function startServerProcess(t: ExecutionContext): Promise<ServerProcess> {
+/** `fault` and `hold` are those of the first process; the ones that `start` makes have none. */
+export async function startServerProcess(
+  t: ExecutionContext,
+  first: { fault?: Fault; hold?: Hold } = {},
+): Promise<ServerProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
   let child: ChildProcess | null = null
   async function end(signal: NodeJS.Signals): Promise<void> {
@@ -37,8 +44,10 @@ export async function startServerProcess(t: ExecutionContext): Promise<ServerPro
     ...restCaller(() => server),
     async start() {
       const port = server.url ? new URL(server.url).port : '0'
-      const started = spawn(process.execPath, [program, dataDir, port], {
+      const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)
+      const started = spawn(process.execPath, [...execArgv, program, dataDir, port], {
         stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, ...env },
       })
       child = started
       started.once('exit', () => started.stdout.destroy())
@@ -51,6 +60,7 @@ export async function startServerProcess(t: ExecutionContext): Promise<ServerPro
       ended.catch(() => undefined)
       if (up) server.url = up[0]
     },
+    crashed: () => crashed(child as ChildProcess),
     async memory() {
       const status = await readFile(`/proc/${child?.pid}/status`, 'utf8')
       return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024

@@ -57,7 +57,13 @@ export async function entries(
   server: TestServer,
   taskId: string,
 ): Promise<{ sequence: number; data: string; stream: string; hostId: number; id: number }[]> {
-  return (await server.data('GET', `/api/tasks/${taskId}/logs`)).entries
+  const all = []
+  for (let after = 0; ; ) {
+    const { entries: page, next } = await server.data('GET', `/api/tasks/${taskId}/logs?after=${after}`)
+    if (page.length === 0) return all
+    all.push(...page)
+    after = next
+  }
 }
 
 export const statusesOf = (ended: Task): string[] => ended.results.map(({ status }) => status)

@@ -36,6 +36,7 @@ const payloads: Record<MessageType, Shape> = {
     expiry: maybeText,
     signature: maybeText,
     keyId: maybeText,
+    linkId: maybeText,
   }),
   SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
   SCRIPT_COMPLETE: object({
@@ -51,12 +52,24 @@ const payloads: Record<MessageType, Shape> = {
     stdoutBytes: optional(bytes),
     stderrBytes: optional(bytes),
     truncated: optional(truth),
+    // A level that this server does not know is a newer agent's, and no reason to lose an end.
+    containment: optional(nullable(text({ maxLength: 64 }))),
+    survivors: optional(
+      list(
+        object({
+          pid: number({ integer: true, minimum: 1, maximum: most }),
+          command: text({ maxLength: 64 }),
+        }),
+        20,
+      ),
+    ),
   }),
   SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
   CANCEL_SCRIPT: object({ taskId: id }),
   AGENT_HELLO: object({
     agentVersion: text({ maxLength: 256 }),
     storeId: id,
+    linkId: optional(id),
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
       scriptTypes: list(scriptType, 8),
@@ -80,6 +93,7 @@ const payloads: Record<MessageType, Shape> = {
     expiry: text(),
     signature: text(),
     keyId: text(),
+    linkId: maybeText,
   }),
   TERMINAL_OPENED: object({ sessionId: id }),
   TERMINAL_INPUT: object(data),
@@ -164,11 +178,16 @@ export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, fromAgent) as FromAgent | FrameFault
 }
 
+/** Whether the last text of a frame is the output, and not that of a field which nobody knows. */
+function endsWithItsText(message: Message<'SCRIPT_OUTPUT'>): boolean {
+  return Object.keys(message).at(-1) === 'payload' && Object.keys(message.payload).at(-1) === 'data'
+}
+
 /** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
 export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
   const split = splitOutput(frame)
   const message = split && decodeFromAgent(split.head)
-  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || message.payload.data !== '')
+  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || !endsWithItsText(message))
     return { message: decodeFromAgent(frame.toString('utf8')) }
   const payload = { ...message.payload, data: split.data }
   return { message: { ...message, payload }, json: split.json }

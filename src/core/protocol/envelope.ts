@@ -1,4 +1,4 @@
-import type { MessageType, Payloads } from './messages.ts'
+import type { MessageType, Payloads, ScriptOutput } from './messages.ts'
 
 /** The text of a frame. `id` has to be unique on the link, `timestamp` is ISO 8601 UTC. */
 export function encode<T extends MessageType>(
@@ -8,4 +8,16 @@ export function encode<T extends MessageType>(
   timestamp: string,
 ): string {
   return JSON.stringify({ type, id, timestamp, payload })
+}
+
+/** What stands around the text of output in its frame, which comes last (see output-frame.ts). */
+export function encodeAround(
+  about: Omit<ScriptOutput, 'data'>,
+  id: string,
+  timestamp: string,
+): { head: string; tail: string } {
+  const { taskId, stream, sequence } = about
+  const frame = encode('SCRIPT_OUTPUT', { taskId, stream, sequence, data: '' }, id, timestamp)
+  const tail = '}}'
+  return { head: frame.slice(0, -(tail.length + '""'.length)), tail }
 }

@@ -1,7 +1,7 @@
 import type { LimitName } from '../limits.ts'
 import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { ScriptType } from './http/scripts.ts'
-import type { Limits, ResultStatus, Stream } from './http/tasks.ts'
+import type { Limits, ResultStatus, Stream, Survivor } from './http/tasks.ts'
 
 /** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'
@@ -18,6 +18,8 @@ interface Signed {
   /** Ed25519 over type, agentId and every other field of the payload; base64. */
   signature: string
   keyId: string
+  /** Of the HELLO of the link that it is sent over, where that has one: over any other link it is a replay. */
+  linkId?: string
 }
 
 /** `timeout` in seconds, 0 = none. Fields after `workDir` are ours, a seed-only agent ignores them. */
@@ -60,6 +62,10 @@ export interface ScriptComplete {
   stdoutBytes?: number
   stderrBytes?: number
   truncated?: boolean
+  /** What held its tree together; null where it was never started, or a newer agent names what is not known here. */
+  containment?: Containment | null
+  /** What was ended and lives on, at most 20. */
+  survivors?: Survivor[]
 }
 
 /** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
@@ -76,6 +82,8 @@ export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
 export interface AgentHello {
   agentVersion: string
   storeId: string
+  /** Made anew for each link; the server signs it with whatever it sends over this one. */
+  linkId?: string
   capabilities: {
     maxExecutions: number
     scriptTypes: ScriptType[]

@@ -66,7 +66,12 @@ export function recordServerEvents({
   })
 
   /** What an agent may repeat as often as it likes is bounded as refused calls are. */
-  function ofAgent(agentId: string, action: string, object: AuditObject, detail: AuditDetail): Promise<void> {
+  function ofAgent(
+    agentId: string,
+    action: string,
+    object: AuditObject | null,
+    detail: AuditDetail,
+  ): Promise<void> {
     const actor = { type: 'agent', id: agentId, name: agentId, tokenId: null } as const
     const event = { actor, ip: null, action, object, outcome: 'REFUSED', detail } as const
     return refusals.note(`agent ${agentId}`, event)
@@ -102,7 +107,7 @@ export function recordServerEvents({
       guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
     }),
     bus.subscribe('distrusted', null, ({ agentId, hostId, taskId, message }) => {
-      const task = { type: 'task', id: taskId, name: null }
+      const task = taskId === null ? null : { type: 'task', id: taskId, name: null }
       guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
     }),
     bus.subscribe('duplicateAgent', null, ({ hostId, duplicate }) => {

@@ -42,7 +42,10 @@ export function createArchive(directory: string): Archive {
       const known = recent.get(taskId)
       if (known) return known
       try {
-        const archived = JSON.parse(await readFile(path(taskId), 'utf8')) as Archived
+        const { results, ...rest } = JSON.parse(await readFile(path(taskId), 'utf8')) as Archived
+        // Older files lack what was added since.
+        const added = { containment: null, survivors: [] }
+        const archived = { ...rest, results: results.map((result) => ({ ...added, ...result })) }
         keep(taskId, archived)
         return archived
       } catch (error) {

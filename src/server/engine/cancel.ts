@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
@@ -32,7 +33,7 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
     // A seed-only agent knows no cancel: what becomes of the script there can't be known.
     if (current.agentStoreId === null)
       return ended(
-        { ...current, outputComplete: false },
+        { ...current, ...run.stored(current.position), outputComplete: false },
         'LOST',
         at,
         'cancelled, but this agent can not end scripts',
@@ -40,7 +41,9 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
   // One step: were the request durable and not the rest, hosts would still start after a crash.
+  faultPoint('server.cancelled.before')
   const changed = await state.change(run, run.executions.keys(), decide, note)
+  faultPoint('server.cancelled.after')
   run.task = { ...run.task, cancelRequestedAt: run.task.cancelRequestedAt ?? at }
   sendCancels(state, changed)
   return run
@@ -55,7 +58,12 @@ export async function abandonHost(state: EngineState, hostId: number): Promise<v
     await state.change(run, [execution.position], (current) =>
       current.status === 'PENDING'
         ? ended(current, 'UNREACHABLE', at, 'the host was deleted')
-        : ended({ ...current, outputComplete: false }, 'LOST', at, 'the host was deleted'),
+        : ended(
+            { ...current, ...run.stored(current.position), outputComplete: false },
+            'LOST',
+            at,
+            'the host was deleted',
+          ),
     )
   }
 }

@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import { limitWords, notEnforced } from '../../core/limits.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { isoTime } from '../clock.ts'
@@ -68,7 +69,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
 
   function send(run: TaskRun, link: AgentLink): boolean {
     const expiry = isoTime(state.clock.now() + signatureLife)
-    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, payload(run), expiry)
+    const linkId = link.hello?.linkId
+    const bound = { ...payload(run), ...(linkId === undefined ? {} : { linkId }) }
+    const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)
     state.lane(link.hostId).named.add(run.task.id)
     return link.send('EXECUTE_SCRIPT', signed)
   }
@@ -91,9 +94,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
         agentStoreId: link.hello?.storeId ?? null,
       }
     }
+    const isSending = [...chosen.values()].some((link) => link !== null)
     let changed: ExecutionRecord[]
     try {
+      faultPoint(isSending ? 'server.sent.before' : 'server.turn.before')
       changed = await state.change(run, chosen.keys(), mark)
+      faultPoint(isSending ? 'server.sent.after' : 'server.turn.after')
     } catch (error) {
       state.log.warn({ err: error, taskId: run.task.id }, 'could not note executions as sent; trying again')
       for (const [position, link] of chosen) if (link) requeue(run, position)
@@ -106,6 +112,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
       run.live(execution.position, state.clock.monotonic()).lastWord = state.clock.monotonic()
       // The link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
       if (!send(run, link)) unsent.push(execution.position)
+      else faultPoint('server.frame.after')
     }
     // A cancel that was faster leaves a place in the lane that nothing will free.
     for (const [position, link] of chosen) {
@@ -123,10 +130,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const at = isoTime(state.clock.now())
     const hosts = new Set<number>()
     try {
+      faultPoint('server.returned.before')
       const unsent = { status: 'PENDING', sentAt: null, startedAt: null, agentStoreId: null } as const
       const changed = await state.change(run, positions, (current) =>
         current.cancelRequested ? ended(current, 'CANCELLED', at, null) : { ...current, ...unsent },
       )
+      faultPoint('server.returned.after')
       for (const { status, position, hostId } of changed) {
         if (status === 'PENDING') requeue(run, position)
         hosts.add(hostId)
@@ -188,12 +197,14 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const at = isoTime(state.clock.now())
     const giveUpOn = async (entry: Waiting) => {
       const { run, position } = entry
+      faultPoint('server.unreachable.before')
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
         const why = view?.statusReason ?? 'it heartbeats, but its agent did not connect in time'
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })
+      faultPoint('server.unreachable.after')
       given.delete(entry)
     }
     try {

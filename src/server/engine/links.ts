@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import { isFinal } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
@@ -38,9 +39,13 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
 
   async function lose(run: TaskRun, execution: ExecutionRecord, error: string): Promise<void> {
     const at = isoTime(state.clock.now())
+    faultPoint('server.lost.before')
     await state.change(run, [execution.position], (current) =>
-      current.status === 'RUNNING' ? { ...ended(current, 'LOST', at, error), outputComplete: false } : null,
+      current.status === 'RUNNING'
+        ? { ...ended(current, 'LOST', at, error), ...run.stored(current.position), outputComplete: false }
+        : null,
     )
+    faultPoint('server.lost.after')
   }
 
   /** The agent has it: tell it what is stored, so that it goes on from there. */
@@ -56,8 +61,11 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     const { hello } = link
     if (!hello) return
     if (hello.tasks.some(({ taskId }) => taskId === run.task.id)) {
-      if (!execution.named)
+      if (!execution.named) {
+        faultPoint('server.named.before')
         await state.change(run, [execution.position], (current) => ({ ...current, named: true }))
+        faultPoint('server.named.after')
+      }
       goOn(link, lane, run, execution)
     } else if (execution.agentStoreId !== hello.storeId) {
       await lose(run, execution, 'the agent lost its journal, so whether the script ran can not be known')

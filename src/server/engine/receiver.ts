@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
@@ -15,6 +16,7 @@ const replacementBytes = 3
 /** An agent's times are believed within so many milliseconds of what the server saw. */
 const clockTolerance = 5000
 
+const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
 
 export interface Receiver {
@@ -76,6 +78,7 @@ export function createReceiver(state: EngineState): Receiver {
     bytes: number,
   ): Promise<void> {
     try {
+      faultPoint('server.output.before')
       await state.outputs.append(run.task.id, {
         hostId: link.hostId,
         stream: output.stream,
@@ -84,6 +87,7 @@ export function createReceiver(state: EngineState): Receiver {
         data: output.data,
         json,
       })
+      faultPoint('server.output.after')
       live.storedSequence = Math.max(live.storedSequence, output.sequence)
       acknowledge(link, run.task.id, live)
       live.early?.()
@@ -105,8 +109,8 @@ export function createReceiver(state: EngineState): Receiver {
 
   function statusOf(complete: ScriptComplete, current: ExecutionRecord): ExecutionRecord['status'] {
     if (complete.status === 'LOST') return 'LOST'
-    // The first of COMPLETE and cancel on disk wins (contract §4).
-    if (current.cancelRequested) return 'CANCELLED'
+    // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
+    if (current.cancelRequested) return complete.status ?? 'CANCELLED'
     if (complete.exitCode === -1) return 'TIMEOUT'
     return complete.exitCode === 0 && complete.status !== 'FAILED' ? 'SUCCESS' : 'FAILED'
   }
@@ -149,6 +153,8 @@ export function createReceiver(state: EngineState): Receiver {
         truncated: complete.truncated === true || live.truncated,
         outputComplete: status !== 'LOST' && !misses(complete, live),
         error: complete.error ?? null,
+        containment: levels.find((level) => level === complete.containment) ?? null,
+        survivors: (complete.survivors ?? []).map(({ pid, command }) => ({ pid, command })),
       }
     }
   }
@@ -232,8 +238,9 @@ export function createReceiver(state: EngineState): Receiver {
       const live = run.live(execution.position, state.clock.monotonic())
       live.lastWord = state.clock.monotonic()
       await live.appended
-      if (link.hello && complete.lastSequence !== undefined && complete.lastSequence > live.storedSequence) {
-        const { lastSequence } = complete
+      const { lastSequence = -1 } = complete
+      // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
+      if (link.hello && lastSequence > live.storedSequence && !isFinal(execution.status)) {
         live.early = () => {
           if (live.storedSequence < lastSequence) return
           live.early = null
@@ -243,7 +250,9 @@ export function createReceiver(state: EngineState): Receiver {
         }
         return acknowledge(link, taskId, live)
       }
+      faultPoint('server.settled.before')
       const changed = await state.change(run, [execution.position], settle(complete, live))
+      faultPoint('server.settled.after')
       if (changed.length === 0) await late(link, complete, run)
       release()
     },

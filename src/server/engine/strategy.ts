@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import { finalTaskStatus } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -25,7 +26,9 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     if (status === null) return
     const now = state.clock.now()
     const started = task.startedAt ?? task.createdAt
+    faultPoint('server.archived.before')
     await state.archive.write(task.id, { script: task.content ?? '', results: run.results() })
+    faultPoint('server.archived.after')
     const final = {
       ...task,
       status,
@@ -36,10 +39,12 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
       completedAt: isoTime(Math.max(now, Date.parse(started))),
       duration: Math.max(0, now - Date.parse(started)),
     }
+    faultPoint('server.final.before')
     await state.store.transact((tx) => {
       tx.put('tasks', final)
       for (const execution of run.executions) tx.remove('executions', execution.id)
     })
+    faultPoint('server.final.after')
     run.task = final
     state.runs.delete(task.id)
     if (run.pauseTimer) clearTimeout(run.pauseTimer)
@@ -55,9 +60,11 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     const at = isoTime(now)
     if (decision.skip.length > 0) {
       const why = 'not started: too many hosts had failed before it'
+      faultPoint('server.skipped.before')
       await state.change(run, decision.skip, (current) =>
         current.status === 'PENDING' ? ended(current, 'SKIPPED', at, why) : null,
       )
+      faultPoint('server.skipped.after')
     }
     if (decision.start.length > 0) await dispatcher.offer(run, decision.start)
     await pause(run, decision.pauseUntil)
@@ -68,10 +75,12 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     const pauseUntil = until === null ? null : isoTime(until)
     if (run.task.pauseUntil !== pauseUntil) {
       const task = { ...run.task, pauseUntil }
+      faultPoint('server.paused.before')
       await state.store.transact(async (tx) => {
         const current = await tx.get('tasks', task.id)
         if (current) tx.put('tasks', { ...current, pauseUntil })
       })
+      faultPoint('server.paused.after')
       run.task = { ...run.task, pauseUntil }
     }
     if (run.pauseTimer) clearTimeout(run.pauseTimer)

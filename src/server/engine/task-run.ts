@@ -60,8 +60,19 @@ export class TaskRun {
 
   #planFromRecords(): Plan {
     const standings = this.executions.map(({ status, dueAt }) => ({ status, hadTurn: dueAt !== null }))
-    const { pauseUntil } = this.task
-    return new Plan(this.task, standings, pauseUntil === null ? null : Date.parse(pauseUntil))
+    return new Plan(this.task, standings, this.#pauseUntil())
+  }
+
+  /**
+   * Until when the pause lasts, if there is one now (the plan knows). A server that was killed after the last end of a
+   * batch, and before it noted the pause, must not begin it anew: it counts from that end.
+   */
+  #pauseUntil(): number | null {
+    const { pauseUntil, pauseSeconds } = this.task
+    if (pauseUntil !== null) return Date.parse(pauseUntil)
+    if (pauseSeconds === 0) return null
+    const ends = this.executions.flatMap(({ completedAt }) => (completedAt ? [Date.parse(completedAt)] : []))
+    return ends.reduce<number | null>((last, end) => Math.max(last ?? 0, end + pauseSeconds * 1000), null)
   }
 
   ofHost(hostId: number): ExecutionRecord | undefined {
@@ -95,6 +106,12 @@ export class TaskRun {
       this.#live.set(position, live)
     }
     return live
+  }
+
+  /** What is stored of an execution whose agent never said how much there was: its result must not claim less. */
+  stored(position: number): Pick<ExecutionRecord, 'stdoutBytes' | 'stderrBytes' | 'truncated'> {
+    const { stdoutBytes = 0, stderrBytes = 0, truncated = false } = this.#live.get(position) ?? {}
+    return { stdoutBytes, stderrBytes, truncated }
   }
 
   /** Sets or clears (null) what is said of a host that has not ended; answers whether that is news. */
@@ -138,6 +155,8 @@ export function resultOf(execution: ExecutionRecord): TaskResult {
     truncated,
     outputComplete,
     error,
+    containment: execution.containment ?? null,
+    survivors: execution.survivors ?? [],
     lateResult,
   }
 }

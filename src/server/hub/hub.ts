@@ -72,7 +72,10 @@ export function createHub(deps: HubDependencies): Hub {
   }
 
   const reported = new LineBudget()
-  function noteReported({ agentId }: AgentSocket, error: Payloads['ERROR']): void {
+  function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
+    const { message } = error
+    if (isDistrust(message))
+      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message })
     const leftOut = reported.take(agentId, clock.monotonic())
     if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
   }

@@ -75,6 +75,10 @@ export function createFileOutputs(
       const log = await reader(taskId)
       return log ? log.read(query) : { entries: [], next: query.after }
     },
+    async readLines(taskId, query) {
+      const log = await reader(taskId)
+      return log ? log.readLines(query) : { lines: [], next: query.after }
+    },
     async cursorBeforeLast(taskId, count, query) {
       const log = await reader(taskId)
       return log ? log.cursorBeforeLast(count, query) : 0

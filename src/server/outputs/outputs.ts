@@ -16,6 +16,14 @@ export interface StoredEntry extends Omit<NewEntry, 'json'> {
   id: number
 }
 
+/** A stored piece as it stands in the log. */
+export interface StoredLine {
+  id: number
+  hostId: number
+  /** The fields of NewEntry as one JSON object, in UTF-8. */
+  json: Buffer
+}
+
 export interface ReadQuery {
   /** Only entries with a larger id; 0 for all. */
   after: number
@@ -42,6 +50,8 @@ export interface Outputs {
   append(taskId: string, entry: NewEntry): Promise<void>
   /** `next` is the cursor to go on from; no entries means that the end is reached for now. */
   read(taskId: string, query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }>
+  /** The same without decoding what is only passed on. */
+  readLines(taskId: string, query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }>
   /** The cursor after which exactly the last `count` entries of this selection follow. */
   cursorBeforeLast(
     taskId: string,

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { faultPoint } from '#fault-point'
 import { syncDirectory } from '../../disk/durable.ts'
 import {
   encodeRecord,
@@ -10,18 +11,16 @@ import {
   recordBytes,
   startOf,
 } from './index-file.ts'
-import type { NewEntry, Progress, ReadQuery, StoredEntry } from './outputs.ts'
+import { lineOf } from './line.ts'
+import type { NewEntry, Progress, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
 
-const lineEnd = Buffer.from('}\n')
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 1024 * 1024
 
 /** Readers of one log at once that are spared the search; others find their place by bisection. */
 const keptPlaces = 256
-/** Shorter text is cheaper to write as JSON anew than to keep in pieces. */
-const inOnePiece = 4096
 
 interface Waiting {
   line: readonly Uint8Array[]
@@ -45,14 +44,6 @@ export interface TaskLogEvents {
 
 /** Of one task, in its folder. */
 export const logFiles = ['output.log', 'output.idx'] as const
-
-/** The entry as a line of JSON; long text that came as JSON goes on as it is. */
-function lineOf(entry: NewEntry): readonly Uint8Array[] {
-  const { hostId, stream, sequence, timestamp, data, json } = entry
-  const head = { hostId, stream, sequence, timestamp }
-  if (!json || json.length < inOnePiece) return [Buffer.from(`${JSON.stringify({ ...head, data })}\n`)]
-  return [Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":`), json, lineEnd]
-}
 
 /** Opens without creating, unless told to. */
 async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
@@ -124,6 +115,8 @@ export class TaskLog {
 
   /** All that came while the last write ran goes out in one; an fsync under way holds up no write, and so no reader. */
   async #writeAll(): Promise<void> {
+    // What a socket holds comes in one turn of the event loop, and makes one write.
+    await new Promise(setImmediate)
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
       this.#waiting = []
@@ -186,6 +179,7 @@ export class TaskLog {
         batch.flatMap(({ line }) => line),
         this.#size,
       )
+      faultPoint('server.output.written')
       await writeAll(this.#index, records, this.#records * recordBytes)
     } catch (error) {
       // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
@@ -199,9 +193,15 @@ export class TaskLog {
   }
 
   async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {
-    const entries: StoredEntry[] = []
+    const { lines, next } = await this.readLines(query)
+    const entries = lines.map(({ id, json }) => ({ id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }))
+    return { entries, next }
+  }
+
+  async readLines(query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }> {
+    const lines: StoredLine[] = []
     let next = query.after
-    if (next >= this.#size) return { entries, next }
+    if (next >= this.#size) return { lines, next }
     let budget = readBudget
     const all = this.#records
     let at = this.#places.get(query.after) ?? (await firstAfter(this.#index, all, query.after))
@@ -217,14 +217,14 @@ export class TaskLog {
           wanted.push(record)
           budget -= record.length
         }
-        if (budget <= 0 || entries.length + wanted.length >= query.limit) break
+        if (budget <= 0 || lines.length + wanted.length >= query.limit) break
       }
       at += seen
-      for (const entry of await this.#load(wanted)) entries.push(entry)
-      if (entries.length >= query.limit) break
+      for (const line of await this.#load(wanted)) lines.push(line)
+      if (lines.length >= query.limit) break
     }
     this.#keepPlace(query.after, next, at)
-    return { entries, next }
+    return { lines, next }
   }
 
   async cursorBeforeLast(count: number, query: Pick<ReadQuery, 'hostId' | 'stream'>): Promise<number> {
@@ -274,8 +274,8 @@ export class TaskLog {
   }
 
   /** Entries that stand side by side come in one read. */
-  async #load(records: IndexRecord[]): Promise<StoredEntry[]> {
-    const entries: StoredEntry[] = []
+  async #load(records: IndexRecord[]): Promise<StoredLine[]> {
+    const lines: StoredLine[] = []
     for (let first = 0; first < records.length; ) {
       let last = first
       while (last + 1 < records.length && startOf(records[last + 1]) === records[last]?.end) last++
@@ -286,11 +286,11 @@ export class TaskLog {
       for (; first <= last; first++) {
         const record = records[first]
         if (!record) break
-        const line = buffer.toString('utf8', startOf(record) - start, record.end - start - 1)
-        entries.push({ id: record.end, ...(JSON.parse(line) as NewEntry) })
+        const json = buffer.subarray(startOf(record) - start, record.end - start - 1)
+        lines.push({ id: record.end, hostId: record.hostId, json })
       }
     }
-    return entries
+    return lines
   }
 }
 

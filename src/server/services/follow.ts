@@ -2,7 +2,7 @@ import type { LogQuery, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { formatEvent } from '../http/sse.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
-import { hostnamesOf, showEntry, startCursor } from './logs.ts'
+import { hostnamesOf, outputEvent, startCursor } from './logs.ts'
 
 const entriesPerRead = 500
 
@@ -15,7 +15,7 @@ export async function* followLog(
   first: TaskRecord,
   query: LogQuery,
   signal: AbortSignal,
-): AsyncGenerator<string> {
+): AsyncGenerator<string | Buffer> {
   const { store, engine, bus, outputs, readers } = context
   const taskId = first.id
   let wake: () => void = () => undefined
@@ -54,7 +54,7 @@ export async function* followLog(
       const tellTask = taskChanged
       taskChanged = false
       for (let more = true; more && !signal.aborted; ) {
-        const read = await outputs.read(taskId, {
+        const read = await outputs.readLines(taskId, {
           after,
           hostId: query.hostId,
           stream: query.stream,
@@ -62,10 +62,8 @@ export async function* followLog(
         })
         more = read.next !== after
         after = read.next
-        if (read.entries.length > 0)
-          yield read.entries
-            .map((entry) => formatEvent('output', showEntry(entry, nameOf(entry.hostId)), entry.id))
-            .join('')
+        if (read.lines.length > 0)
+          yield Buffer.concat(read.lines.flatMap((line) => outputEvent(line, nameOf(line.hostId))))
       }
       const events = results.map((result) => formatEvent('host', result)).join('')
       if (task.status !== 'RUNNING') {

@@ -1,10 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../core/protocol/http/tasks.ts'
-import type { StoredEntry } from '../outputs/outputs.ts'
+import type { StoredEntry, StoredLine } from '../outputs/outputs.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 
 const defaultSize = 500
+const eventEnd = Buffer.from('\n\n')
 
 /** Names of the hosts of a task, by id: entries are stored without them. */
 export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(hostId: number) => string> {
@@ -16,6 +17,12 @@ export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(
 export function showEntry(entry: StoredEntry, hostname: string): LogEntry {
   const { id, hostId, stream, sequence, timestamp, data } = entry
   return { id, hostId, hostname, stream, sequence, timestamp, data }
+}
+
+/** The event of a stored piece, of the same fields as `showEntry`; the text is passed on as it is stored. */
+export function outputEvent({ id, json }: StoredLine, hostname: string): [Buffer, Buffer, Buffer] {
+  const head = `event: output\nid: ${id}\ndata: {"id":${id},"hostname":${JSON.stringify(hostname)},`
+  return [Buffer.from(head), json.subarray(1), eventEnd]
 }
 
 /** Where a read begins: at `after`, or before the last `tail` entries. */

@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import { foldIds } from '../../core/id-set.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
@@ -145,6 +146,7 @@ export function createStart(context: Context, caller: UserCaller) {
   ): Promise<{ record: TaskRecord; replayed: boolean }> {
     const record = taskRecord(opaqueId(clock.now()), task)
     const executions = await executionRecords(record.id, task.hostIds)
+    faultPoint('server.created.before')
     const earlier = await store.transact(async (tx) => {
       if (idempotency) {
         const known = await firstTask(tx, idempotency)
@@ -155,6 +157,7 @@ export function createStart(context: Context, caller: UserCaller) {
       engine.put(tx, record, executions)
       return null
     })
+    faultPoint('server.created.after')
     if (earlier !== null) return { record: await recordOf(earlier), replayed: true }
     engine.begin(record, executions)
     return { record, replayed: false }

@@ -182,6 +182,9 @@ export interface ExecutionRecord {
   truncated: boolean
   outputComplete: boolean
   error: string | null
+  /** Absent until an agent has told; so is `survivors`. */
+  containment?: TaskResult['containment']
+  survivors?: TaskResult['survivors']
   /** What was learnt after the final state (contract §4). */
   lateResult: TaskResult['lateResult']
 }

@@ -19,6 +19,23 @@ export class LineAssembler {
     return lines
   }
 
+  /**
+   * The same as one text, a line feed behind each line but the last; undefined when no line is complete. Output is looked
+   * through once, not line by line.
+   */
+  pushText(data: string): string | undefined {
+    const end = data.lastIndexOf('\n')
+    const isPlain = end !== -1 && !data.includes('\r') && !this.#rest.endsWith('\r')
+    const isLong = data.length - end > longestLine || this.#rest.length + end > longestLine
+    if (isPlain && !isLong) {
+      const text = this.#rest + data.slice(0, end)
+      this.#rest = data.slice(end + 1)
+      return text
+    }
+    const lines = this.push(data)
+    return lines.length === 0 ? undefined : lines.join('\n')
+  }
+
   /** What has come of the unfinished line. */
   get rest(): string {
     return this.#rest.endsWith('\r') ? this.#rest.slice(0, -1) : this.#rest

@@ -78,19 +78,16 @@ export class LiveOutput implements OutputFormat {
     source.timer = undefined
     const fresh = source.lines.rest === '' && !source.begun
     if (fresh) source.head = this.#head(entry)
-    const lines = source.lines.push(entry.data)
-    if (lines.length > 0) {
+    const lines = source.lines.pushText(entry.data)
+    if (lines !== undefined) {
       await this.#makeRoom(source)
-      const [first = '', ...others] = lines
-      const rest = others.length === 0 ? '' : this.#head(entry)
-      const text = [
-        (source.begun ? '' : source.head) + this.#clean(first),
-        ...others.map((line) => rest + this.#clean(line)),
-      ]
+      const head = source.begun ? '' : source.head
       source.begun = false
       source.head = this.#head(entry)
       this.#open = undefined
-      await source.sink.write(`${text.join('\n')}\n`)
+      const text = this.#clean(lines)
+      const others = source.head
+      await source.sink.write(`${head}${others === '' ? text : text.replaceAll('\n', () => `\n${others}`)}\n`)
     }
     if (source.lines.rest === '') return
     if (source.begun || (alone && source.lines.rest.length > longestWait)) await this.#showPart(source)

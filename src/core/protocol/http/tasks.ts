@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
+import { Containment } from './hosts.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
 import * as examples from './work-examples.ts'
 
@@ -134,7 +135,13 @@ export const LateResult = Type.Object({
   completedAt: Time,
 })
 
-/** One host's part of a task; `duration` in milliseconds. */
+/** A process that neither TERM nor KILL ended; `command` is its program's name. */
+export const Survivor = Type.Object({ pid: Type.Integer(), command: Type.String() })
+export type Survivor = Static<typeof Survivor>
+
+/**
+ * One host's part of a task. `containment`: what held its processes together, by which a timeout or a cancel finds them;
+ * null where nothing was started, or nothing is known. `survivors`: what could not be ended, 20 at most; `duration` in milliseconds. */
 export const TaskResult = Type.Object(
   {
     hostId: Id,
@@ -150,6 +157,8 @@ export const TaskResult = Type.Object(
     truncated: Type.Boolean(),
     outputComplete: Type.Boolean(),
     error: Nullable(Type.String()),
+    containment: Nullable(Containment),
+    survivors: Type.Array(Survivor),
     lateResult: Nullable(LateResult),
   },
   { examples: [examples.taskResult] },

@@ -77,6 +77,8 @@ export const taskResult = {
   truncated: false,
   outputComplete: true,
   error: null,
+  containment: 'cgroup',
+  survivors: [],
   lateResult: null,
 }
 

@@ -1,0 +1,118 @@
+import { readdirSync } from 'node:fs'
+import { setImmediate as breathe } from 'node:timers/promises'
+import { type ProcessId, type ProcessStat, readStat, realUidOf, startedWith } from './machine.ts'
+
+/** Milliseconds of reading /proc after which the rest of the agent has its turn. */
+const longestRead = 5
+
+/** A process, and what tells whose it is. */
+export interface Process extends ProcessStat {
+  /** The execution that its environment names. */
+  readonly executionId: string | null
+  /** Its real user, where it names an execution. */
+  readonly uid: number | null
+}
+
+type Tag = Pick<Process, 'startTime' | 'executionId' | 'uid'>
+
+/** What the processes of an execution are known by. */
+export interface Origin {
+  /** Of this execution and no other on the machine: several agents may each have a part of one task. */
+  readonly executionId: string
+  /** Its wrapper, the leader of its session. */
+  readonly root: ProcessId | null
+  /** The users whose processes may say by their environment that they belong to it. */
+  readonly uids: readonly number[]
+}
+
+/** All processes of the machine but zombies and this one. Who asks at once shares one look, and /proc is read in slices. */
+export class ProcessTable {
+  /** What does not change while a process lives in a way that matters: a child inherits it. */
+  #tags = new Map<number, Tag>()
+  #current: Promise<unknown> = Promise.resolve()
+  #next: Promise<Process[]> | undefined
+
+  /** As they are at some moment after the call. */
+  look(): Promise<Process[]> {
+    this.#next ??= this.#after(this.#current)
+    return this.#next
+  }
+
+  async #after(earlier: Promise<unknown>): Promise<Process[]> {
+    await earlier
+    const reading = this.#read()
+    this.#next = undefined
+    this.#current = reading.catch(() => {})
+    return reading
+  }
+
+  async #read(): Promise<Process[]> {
+    const found: Process[] = []
+    const tags = new Map<number, Tag>()
+    let turn = performance.now()
+    for (const name of readdirSync('/proc')) {
+      if (!/^\d+$/.test(name)) continue
+      const stat = readStat(Number(name))
+      if (stat === null || stat.isZombie || stat.pid === process.pid) continue
+      const tag = this.#tagOf(stat)
+      tags.set(stat.pid, tag)
+      found.push({ ...stat, ...tag })
+      if (performance.now() - turn < longestRead) continue
+      await breathe()
+      turn = performance.now()
+    }
+    this.#tags = tags
+    return found
+  }
+
+  #tagOf({ pid, startTime }: ProcessId): Tag {
+    const known = this.#tags.get(pid)
+    if (known?.startTime === startTime) return known
+    const executionId = /\0RSM_EXECUTION_ID=([^\0]+)\0/.exec(startedWith(pid))?.[1] ?? null
+    return { startTime, executionId, uid: executionId === null ? null : realUidOf(pid) }
+  }
+}
+
+/**
+ * Which of all processes belong to an execution: its session, those that its processes made, all their descendants, and
+ * whatever else of its users carries its RSM_EXECUTION_ID, which finds most of those that detached themselves. `known`: those
+ * that were found before; a child whose parent has ended is no descendant any more.
+ */
+export function membersOf(all: readonly Process[], origin: Origin, known: Iterable<ProcessId>): Process[] {
+  const byPid = new Map(all.map((each) => [each.pid, each]))
+  const origins = new Set<number>()
+  // A pid is not given anew while a session has its number (credentials(7)): if another has it now, neither is ours.
+  for (const { pid, startTime } of origin.root ? [origin.root, ...known] : known)
+    if ((byPid.get(pid)?.startTime ?? startTime) === startTime) origins.add(pid)
+  const children = new Map<number, Process[]>()
+  for (const each of all) {
+    const siblings = children.get(each.parent)
+    if (siblings) siblings.push(each)
+    else children.set(each.parent, [each])
+  }
+  const isMarked = ({ executionId, uid }: Process) =>
+    executionId === origin.executionId && uid !== null && origin.uids.includes(uid)
+  const found = all.filter((each) => origins.has(each.pid) || origins.has(each.session) || isMarked(each))
+  const members = new Set(found)
+  // Grows while it is walked.
+  for (const member of members) for (const child of children.get(member.pid) ?? []) members.add(child)
+  return [...members]
+}
+
+/** The groups of which every process is among the members: one signal reaches each, those just being forked included. */
+export function groupsWithin(all: readonly Process[], members: readonly Process[]): number[] {
+  const ours = new Set(members.map(({ pid }) => pid))
+  const groups = new Set(members.map(({ group }) => group))
+  for (const { pid, group } of all) if (!ours.has(pid)) groups.delete(group)
+  return [...groups].filter((group) => group > 1)
+}
+
+/** The wrapper of an execution whose pid was not written down before the agent died: the leader of its session. */
+export async function wrapperOf(executionId: string): Promise<ProcessId | null> {
+  const own = process.getuid?.() ?? null
+  const all = await new ProcessTable().look()
+  return (
+    all.find((each) => each.session === each.pid && each.executionId === executionId && each.uid === own) ??
+    null
+  )
+}

@@ -1,0 +1,218 @@
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promises'
+import type { Containment as Level } from '../core/protocol/http/hosts.ts'
+import { isAlive, type ProcessId, readStat } from './machine.ts'
+import { groupsWithin, membersOf, type Origin, type Process, type ProcessTable } from './processes.ts'
+
+/** One execution's processes: where they are held, and what they are known by. */
+export interface Tree extends Origin {
+  readonly cgroup: string | null
+  /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
+  readonly isBoxed: boolean
+}
+
+/** What is in force for a tree, whatever the machine offers to others. */
+export function levelOf({ cgroup, isBoxed }: Pick<Tree, 'cgroup' | 'isBoxed'>): Level {
+  if (cgroup !== null) return 'cgroup'
+  // The end of the first process of a PID namespace is the end of all in it.
+  return isBoxed ? 'pid-namespace' : 'process-group'
+}
+
+/** A process that could not be ended. */
+export interface Remnant {
+  readonly pid: number
+  readonly command: string
+  /** Waiting in the kernel, for a disk or a network that does not answer: no signal reaches it. */
+  readonly isUninterruptible: boolean
+}
+
+/** Milliseconds; tests do not wait that long. */
+export interface EndingTimes {
+  /** Between TERM and KILL (contract §4). */
+  readonly grace: number
+  /** How long KILL may take to be obeyed: a process in uninterruptible sleep does not hold up the result for ever. */
+  readonly patience: number
+}
+export const endingTimes: EndingTimes = { grace: 5_000, patience: 5_000 }
+
+const firstPause = 10
+const longestPause = 40
+/** A look at all processes takes at most one part in so many of the time. */
+const lookShare = 4
+const signalsAtOnce = 500
+
+/** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
+function withChildren(path: string): string[] {
+  try {
+    const below = readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .flatMap((entry) => withChildren(join(path, entry.name)))
+    return [...below, path]
+  } catch {
+    return [path]
+  }
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, text)
+  } catch {
+    // Gone in this very moment.
+  }
+}
+
+function cgroupPids(path: string): number[] {
+  const pids = withChildren(path).flatMap((group) => read(join(group, 'cgroup.procs')).split('\n'))
+  // A process of another PID namespace is 0, which to kill(2) is the agent's own group.
+  return pids.map(Number).filter((pid) => pid > 1 && pid !== process.pid)
+}
+
+function isPopulated(path: string | null): boolean {
+  return path !== null && /^populated 1$/m.test(read(join(path, 'cgroup.events')))
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended by itself in this very moment, which is what was wanted, or is another user's: then it survives.
+  }
+}
+
+/** Ends one tree of processes, in steps that leave the agent its time for others. */
+class Ending {
+  readonly #tree: Tree
+  readonly #table: ProcessTable
+  /** All that were ever found outside the cgroup. */
+  readonly #known = new Map<number, ProcessId>()
+  /** Of the last look, those that may live still. */
+  #waiting: ProcessId[] = []
+  readonly #stopped = new Map<number, number>()
+  /** No look at all processes before this moment, while nothing is urgent. */
+  #rest = 0
+  #hasKilledGroup = false
+
+  constructor(tree: Tree, table: ProcessTable) {
+    this.#tree = tree
+    this.#table = table
+  }
+
+  async #look(): Promise<{ all: Process[]; members: Process[] }> {
+    const began = performance.now()
+    const all = await this.#table.look()
+    const members = membersOf(all, this.#tree, this.#known.values())
+    for (const { pid, startTime } of members) this.#known.set(pid, { pid, startTime })
+    this.#waiting = members
+    const ended = performance.now()
+    this.#rest = ended + (ended - began) * (lookShare - 1)
+    return { all, members }
+  }
+
+  /** TERM, once, to those that are there: what a script starts in order to clean up is left to do so. */
+  async ask(): Promise<void> {
+    const { cgroup, isBoxed } = this.#tree
+    const { members } = await this.#look()
+    const pids = new Set(members.map(({ pid }) => pid))
+    if (cgroup !== null) for (const pid of cgroupPids(cgroup)) pids.add(pid)
+    let sent = 0
+    for (const pid of pids) {
+      if (isBoxed && readStat(pid)?.command === 'bwrap') continue
+      signal(pid, 'SIGTERM')
+      // A stopped process gets TERM only once it goes on.
+      signal(pid, 'SIGCONT')
+      sent += 1
+      if (sent % signalsAtOnce === 0) await breathe()
+    }
+  }
+
+  /** Whether all have ended; looked at closely only when nothing that is known lives, as that costs. */
+  async hasEnded(): Promise<boolean> {
+    if (isPopulated(this.#tree.cgroup)) return false
+    for (let last = this.#waiting.at(-1); last !== undefined; last = this.#waiting.at(-1)) {
+      if (isAlive(last)) return false
+      this.#waiting.pop()
+    }
+    if (performance.now() < this.#rest) return false
+    const { members } = await this.#look()
+    return members.length === 0 && !isPopulated(this.#tree.cgroup)
+  }
+
+  /**
+   * KILL. The cgroup's in one step. Of others, those that were not seen before are stopped first: what is stopped forks
+   * no more, so a tree that forks faster than it can be looked at comes to an end too.
+   */
+  async kill(mayStop: boolean): Promise<void> {
+    const { cgroup } = this.#tree
+    if (cgroup !== null && isPopulated(cgroup)) {
+      write(join(cgroup, 'cgroup.kill'), '1')
+      // Mostly that is all of it, and a look at thousands that are just ending is dear.
+      if (!this.#hasKilledGroup) return void (this.#hasKilledGroup = true)
+    }
+    const { all, members } = await this.#look()
+    const fresh = members.filter(({ pid, startTime }) => this.#stopped.get(pid) !== startTime)
+    const name = mayStop && fresh.length > 0 ? 'SIGSTOP' : 'SIGKILL'
+    const targets = name === 'SIGSTOP' ? fresh : members
+    for (const group of groupsWithin(all, members)) signal(-group, name)
+    for (const { pid, startTime } of targets) {
+      signal(pid, name)
+      this.#stopped.set(pid, startTime)
+    }
+  }
+
+  async remnants(): Promise<Remnant[]> {
+    const { cgroup } = this.#tree
+    const { members } = await this.#look()
+    const pids = new Set([...members.map(({ pid }) => pid), ...(cgroup === null ? [] : cgroupPids(cgroup))])
+    return [...pids].flatMap((pid) => {
+      const stat = readStat(pid)
+      return stat === null || stat.isZombie ? [] : [stat]
+    })
+  }
+}
+
+/** Polls ever less often, up to so many milliseconds; false when the time is over. */
+async function within(milliseconds: number, isDone: (elapsed: number) => Promise<boolean>): Promise<boolean> {
+  const began = performance.now()
+  for (let pause = firstPause; ; pause = Math.min(pause * 1.5, longestPause)) {
+    const elapsed = performance.now() - began
+    if (await isDone(elapsed)) return true
+    if (elapsed > milliseconds) return false
+    await delay(pause)
+  }
+}
+
+/** Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. */
+export async function endTree(
+  tree: Tree,
+  table: ProcessTable,
+  { grace, patience }: EndingTimes = endingTimes,
+): Promise<Remnant[]> {
+  const ending = new Ending(tree, table)
+  await ending.ask()
+  if (await within(grace, () => ending.hasEnded())) return []
+  const isKilled = await within(patience, async (elapsed) => {
+    await ending.kill(elapsed < patience / 2)
+    return ending.hasEnded()
+  })
+  return isKilled ? [] : ending.remnants()
+}
+
+/** Removes an empty cgroup; false while something that the script left behind still lives in it. */
+export function removeCgroup(path: string): boolean {
+  if (!existsSync(path)) return true
+  try {
+    for (const group of withChildren(path)) rmdirSync(group)
+    return true
+  } catch {
+    return false
+  }
+}

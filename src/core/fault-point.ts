@@ -1,0 +1,24 @@
+/**
+ * The durable steps in the life of an execution, in the order of docs/execution.md, which says what a crash right before
+ * and right after each of them leaves.
+ */
+export type FaultPoint =
+  | `server.${'created' | 'turn' | 'sent' | 'returned' | 'named' | 'output' | 'settled'}.${Moment}`
+  | `server.${'lost' | 'unreachable' | 'skipped' | 'paused' | 'cancelled' | 'late'}.${Moment}`
+  | `server.${'archived' | 'final'}.${Moment}`
+  | 'server.frame.after'
+  | 'server.output.written'
+  | `agent.${'request' | 'received' | 'prepared' | 'started' | 'spawned' | 'chunk' | 'ending'}.${Moment}`
+  | `agent.${'ended' | 'acknowledged' | 'removed' | 'cancelled' | 'compacted'}.${Moment}`
+  | 'agent.launch.before'
+  | 'agent.marker.after'
+
+type Moment = 'before' | 'after'
+
+/**
+ * Marks such a step. Does nothing: a process that is started with `--conditions=rsm-faults` gets the one of the tests
+ * instead, which ends the process there (package.json, `imports`).
+ */
+export function faultPoint(_name: FaultPoint): void {
+  // Nothing: the product neither reads the environment nor counts.
+}

@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import test, { type ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../../helpers/agent.ts'
+import { kill } from '../../helpers/agent-process.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { adminLogin, restCaller, type TestServer } from '../../helpers/server.ts'
+import { startTask } from '../../helpers/tasks.ts'
+
+const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
+const frames = 10_000
+
+/** A server in a process of its own that logs at INFO, and the lines that it has logged. */
+async function loggingServer(t: ExecutionContext) {
+  const dataDir = await temporaryDirectory(t)
+  const child = spawn(process.execPath, [program, dataDir, '0', 'INFO'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => kill(child, 'SIGKILL'))
+  const lines: string[] = []
+  createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
+  const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const caller = { url, token: '' }
+  const server = { ...caller, ...restCaller(() => caller) } as TestServer
+  caller.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+  const memory = async () => {
+    const status = await readFile(`/proc/${child.pid}/status`, 'utf8')
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
+  }
+  return { server, token: caller.token, lines, memory }
+}
+
+test('10,000 bad frames of every sort write next to nothing into log, audit and memory, and others are served', async (t) => {
+  t.timeout(180_000)
+  const { server, lines, memory } = await loggingServer(t)
+  const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
+  const agent = await ScriptedAgent.link(server, first)
+  // Its own, as the audit log bounds what is written of one agent in a minute.
+  const third = await ScriptedAgent.link(server, await server.enrol('web3'))
+  const other = await ScriptedAgent.link(server, second)
+  const otherTask = await startTask(server, [second.hostId])
+  await other.execution(otherTask)
+  await agent.settled()
+  const output = { taskId: otherTask, stream: 'stdout' as const, data: 'forged', sequence: 0 }
+  const now = new Date().toISOString()
+  const end = { exitCode: 126, duration: 0, startedAt: now, completedAt: now }
+  const sorts: Record<string, () => void> = {
+    'unknown types': () => agent.send('NOSUCH' as never, {} as never),
+    'malformed payloads': () => agent.send('SCRIPT_OUTPUT', { taskId: '' } as never),
+    'tasks of another host': () => agent.send('SCRIPT_OUTPUT', output),
+    'ends of another host': () => agent.send('SCRIPT_COMPLETE', { taskId: otherTask, ...end }),
+    'unknown tasks': () => agent.send('SCRIPT_OUTPUT', { ...output, taskId: 'nosuch' }),
+    errors: () => agent.send('ERROR', { code: 500, message: 'x'.repeat(100), refId: null }),
+    distrust: () => third.send('ERROR', { code: 403, message: 'signature missing', refId: null }),
+    terminals: () => agent.send('TERMINAL_OUTPUT', { sessionId: 's1', data: 'x' }),
+  }
+  const before = { lines: lines.length, memory: await memory() }
+  for (const [what, send] of Object.entries(sorts)) {
+    for (let n = 0; n < frames; n++) send()
+    agent.heard.length = 0
+    await agent.settled()
+    await third.settled()
+    await other.settled()
+    t.is((await server.api('GET', '/api/health')).status, 200, what)
+  }
+  const written = lines.length - before.lines
+  t.true(written < 150, `${written} lines in the log: ${lines.slice(-5).join('\n')}`)
+  t.true(lines.every((line) => line.length < 10_000))
+  for (const action of ['agent.frame', 'agent.distrust']) {
+    const { totalElements } = await server.data('GET', `/api/audit?action=${action}`)
+    t.true(totalElements > 0 && totalElements <= 150, `${action}: ${totalElements} entries`)
+  }
+  const grown = (await memory()) - before.memory
+  t.true(grown < 150, `${Math.round(grown)} MB more`)
+  t.log(`${written} lines, ${Math.round(grown)} MB`)
+  t.is((await server.data('GET', `/api/tasks/${otherTask}`)).results[0].status, 'RUNNING')
+})

@@ -1,0 +1,87 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer, connect as dial, type Server, type Socket } from 'node:net'
+import type { ExecutionContext } from 'ava'
+
+/** A wire to a server that somebody listens to, and may cut: frames of a server are plain text on it. */
+export interface Tap {
+  readonly port: number
+  /** Every EXECUTE_SCRIPT that came by, as it stood on the wire. */
+  readonly executions: string[]
+  /** The next EXECUTE_SCRIPT is kept, and the wire cut before it arrives; settles with it. */
+  keepNext(): Promise<string>
+  open(): Promise<void>
+  close(): Promise<void>
+}
+
+const begin = '{"type":"EXECUTE_SCRIPT"'
+
+export async function tapServer(t: ExecutionContext, target: () => string): Promise<Tap> {
+  const open = new Set<Socket>()
+  const executions: string[] = []
+  let keep: ((frame: string) => void) | undefined
+  let server: Server
+  let port = 0
+
+  function relay(agent: Socket): void {
+    const upstream = dial(Number(new URL(target()).port), '127.0.0.1')
+    const cut = () => {
+      agent.destroy()
+      upstream.destroy()
+    }
+    let seen = ''
+    for (const socket of [agent, upstream]) {
+      open.add(socket)
+      socket.on('error', cut)
+      socket.on('close', () => {
+        open.delete(socket)
+        cut()
+      })
+    }
+    agent.pipe(upstream)
+    upstream.on('data', (data) => {
+      seen += data.toString('utf8')
+      const at = seen.indexOf(begin)
+      // Small frames, each written at once: what begins in a piece ends in it.
+      const frame = at < 0 ? undefined : seen.slice(at, seen.indexOf('}}', at) + 2)
+      seen = ''
+      if (frame !== undefined) {
+        executions.push(frame)
+        const kept = keep
+        keep = undefined
+        if (kept) {
+          cut()
+          return kept(frame)
+        }
+      }
+      agent.write(data)
+    })
+  }
+
+  const tap: Tap = {
+    get port() {
+      return port
+    },
+    executions,
+    keepNext: () =>
+      new Promise((resolve) => {
+        keep = resolve
+      }),
+    async open() {
+      server = createServer(relay)
+      server.listen(port, '127.0.0.1')
+      await once(server, 'listening')
+      port = (server.address() as AddressInfo).port
+    },
+    async close() {
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of open) socket.destroy()
+      await closed
+    },
+  }
+  await tap.open()
+  t.teardown(() => tap.close())
+  return tap
+}

@@ -1,0 +1,117 @@
+import test, { type ExecutionContext } from 'ava'
+import type { TaskResult } from '../../../src/core/protocol/http/tasks.ts'
+import { followEvents } from '../../helpers/follow.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { ShiftedClock } from '../../helpers/shifted-clock.ts'
+import { finished, startTask, task } from '../../helpers/tasks.ts'
+
+async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1') {
+  const clock = new ShiftedClock()
+  const server = await startTestServer(t, { clock })
+  // A session would end in the hours that the clock is set forward.
+  server.token = (await server.data('POST', '/api/tokens', { name: 'days' })).token
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { storeId })
+  await agent.settled()
+  return { clock, server, identity, agent }
+}
+
+/** Waits until the server has looked at silent executions since the link went: then it says that the host is away. */
+async function lookedAt(server: TestServer, taskId: string): Promise<TaskResult> {
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  const events = await followEvents(
+    url,
+    headers,
+    ({ event, data }) => event === 'host' && data.error !== null,
+  )
+  return events.at(-1)?.data as TaskResult
+}
+
+const minutes = 60
+const hours = 3600
+
+for (const [what, timeout, limit] of [
+  ['its timeout and 10 minutes', 60, 60 + 10 * minutes],
+  ['24 hours, without a timeout', 0, 24 * hours],
+] as const)
+  test(`an execution without a word for ${what} is LOST, not before; what is learnt then is its late result`, async (t) => {
+    const { clock, server, identity, agent } = await oneAgent(t)
+    const taskId = await startTask(server, [identity.hostId], { timeout })
+    await agent.execution(taskId)
+    agent.output(taskId, 0, 'begun')
+    await agent.acknowledged(taskId, 0)
+    await agent.cut()
+    clock.forward(limit - 120)
+    t.like(await lookedAt(server, taskId), { status: 'RUNNING', stdoutBytes: 5 })
+    clock.forward(240)
+    const [lost] = (await finished(server, taskId)).results
+    t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
+    t.regex(lost?.error ?? '', /^no word of it for \d+ s$/)
+    const back = await ScriptedAgent.link(server, identity, {
+      tasks: [{ taskId, state: 'EXITED', lastSequence: 1 }],
+    })
+    await back.acknowledged(taskId, 1)
+    back.complete(taskId, 0, { lastSequence: 1 })
+    await back.released(taskId)
+    const [after] = (await task(server, taskId)).results
+    t.like(after, { status: 'LOST', exitCode: null })
+    t.like(after?.lateResult, { status: 'SUCCESS', exitCode: 0 })
+  })
+
+test('a seed-only agent that was sent an execution and says no word of it: LOST after the same time', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t, null)
+  const taskId = await startTask(server, [identity.hostId], { timeout: 30 })
+  await agent.execution(taskId)
+  clock.forward(30 + 10 * minutes + 1)
+  t.is((await finished(server, taskId)).results[0]?.status, 'LOST')
+})
+
+test('a strategy goes on past a host that is LOST by silence, as maxFailures allows', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  const second = await server.enrol('web2')
+  const taskId = await startTask(server, [identity.hostId, second.hostId], {
+    ...{ strategy: 'SEQUENTIAL', maxFailures: 1, timeout: 1, queueSeconds: 600_000 },
+  })
+  await agent.execution(taskId)
+  await agent.cut()
+  clock.forward(1 + 10 * minutes + 1)
+  const other = await ScriptedAgent.link(server, second)
+  await other.execution(taskId)
+  other.complete(taskId, 0, { lastSequence: -1 })
+  const { results } = await finished(server, taskId)
+  t.deepEqual(
+    results.map(({ status }) => status),
+    ['LOST', 'SUCCESS'],
+  )
+})
+
+test('queueSeconds count from the turn of a host: one task gives it up, another waits on', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  await agent.cut()
+  const patient = await startTask(server, [identity.hostId], { queueSeconds: 3600 })
+  const brief = await startTask(server, [identity.hostId], { queueSeconds: 100 })
+  clock.forward(200)
+  const [given] = (await finished(server, brief)).results
+  t.is(given?.status, 'UNREACHABLE')
+  t.is((await task(server, patient)).results[0]?.status, 'PENDING')
+  const back = await ScriptedAgent.link(server, identity)
+  await back.execution(patient)
+  back.complete(patient, 0, { lastSequence: -1 })
+  t.is((await finished(server, patient)).status, 'SUCCESS')
+  t.false(back.heard.some(({ type, payload }) => type === 'EXECUTE_SCRIPT' && payload.taskId === brief))
+})
+
+test('P13 F12 five minutes after three replacements links are taken again, and status and audit say so', async (t) => {
+  const { clock, server, identity } = await oneAgent(t)
+  for (let n = 0; n < 3; n++) await (await ScriptedAgent.link(server, identity)).settled()
+  await t.throwsAsync(ScriptedAgent.link(server, identity), { message: /409/ })
+  clock.forward(4 * minutes)
+  // Their clock went on too: the link that stood counts as dead, and one that nobody holds may be opened.
+  clock.forward(minutes + 1)
+  const again = await ScriptedAgent.link(server, identity)
+  await again.settled()
+  const { content } = await server.data('GET', '/api/audit?action=agent.duplicate')
+  t.is(content.at(-1).detail.duplicate, true)
+})

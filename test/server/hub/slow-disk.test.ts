@@ -1,0 +1,79 @@
+import type { FileHandle } from 'node:fs/promises'
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { scrape } from '../../helpers/scrape.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { entries, finished, startTask } from '../../helpers/tasks.ts'
+
+const chunk = 64 * 1024
+const bound = 1024 * 1024
+
+/** A disk that makes nothing of a task's output durable until it is told to; `asked` settles at the first try. */
+async function stuckDisk(t: ExecutionContext): Promise<{ asked: Promise<void>; goOn(): void }> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-stuck-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  const file = await open(join(directory, 'any'), 'w')
+  const prototype = Object.getPrototypeOf(file) as FileHandle
+  await file.close()
+  const { datasync } = prototype
+  let goOn = () => {}
+  const opened = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let ask = () => {}
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve
+  })
+  prototype.datasync = async function (this: FileHandle) {
+    ask()
+    await opened
+    return datasync.call(this)
+  }
+  t.teardown(() => {
+    goOn()
+    prototype.datasync = datasync
+  })
+  return { asked, goOn }
+}
+
+test('F14 a server whose disk is stuck reads a bounded part of a flood, loses nothing of it, and serves others meanwhile', async (t) => {
+  const server = await startTestServer(t)
+  const flooding = await server.enrol('flooding')
+  const quiet = await server.enrol('quiet')
+  const disk = await stuckDisk(t)
+  const flood = await ScriptedAgent.link(server, flooding)
+  const other = await ScriptedAgent.link(server, quiet)
+  const taskId = await startTask(server, [flooding.hostId], { maxOutputBytes: 64 * 1024 * 1024 })
+  await flood.execution(taskId)
+  const count = 400
+  const text = (sequence: number) => `${String(sequence).padStart(8, '0')}\n`.repeat(chunk / 9)
+  for (let sequence = 0; sequence < count; sequence += 1) flood.output(taskId, sequence, text(sequence))
+  flood.complete(taskId, 0, { lastSequence: count - 1 })
+  await disk.asked
+
+  // Frames of the other link and calls of the API are answered, and prove that the flood has had its turns.
+  for (let round = 0; round < 20; round += 1) {
+    await other.settled()
+    const backlog = (await scrape(server)).of('rsm_frame_backlog_bytes')
+    t.true(backlog <= bound + 4 * chunk, `${backlog} bytes wait in round ${round}`)
+  }
+  t.true(flood.socket.bufferedAmount > bound, 'the agent still holds most of it')
+  t.false(
+    flood.heard.some(({ type }) => type === 'SCRIPT_ACK'),
+    'nothing is acknowledged that is not durable',
+  )
+
+  disk.goOn()
+  const task = await finished(server, taskId)
+  t.is(task.status, 'SUCCESS')
+  t.true(task.results[0]?.outputComplete)
+  const log = await fetch(`${server.url}/api/tasks/${taskId}/logs`, {
+    headers: { authorization: `Bearer ${server.token}`, accept: 'text/plain' },
+  })
+  const expected = Array.from({ length: count }, (_, sequence) => text(sequence)).join('')
+  t.true((await log.text()) === expected, 'every byte once and in order')
+  t.is((await entries(server, taskId))[0]?.sequence, 0)
+})
