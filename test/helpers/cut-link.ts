@@ -47,8 +47,11 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
 
   function drop(pair: Pair): void {
     pairs.delete(pair)
-    pair.near.resetAndDestroy()
-    pair.far.resetAndDestroy()
+    for (const socket of [pair.near, pair.far]) {
+      socket.resetAndDestroy()
+      // That waits for what is still to be written, for ever where nobody reads it.
+      setImmediate(() => socket.destroy())
+    }
   }
   function cut(): void {
     for (const pair of pairs) drop(pair)
