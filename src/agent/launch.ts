@@ -38,7 +38,8 @@ const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
  * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
  * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
  * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
- * shell itself says of a death ("Killed") is no output of the script.
+ * shell itself says of a death ("Killed") is no output of the script: the subshell is there for that, as dash says it
+ * with the redirections of what died.
  */
 function wrapper(limits: number, takesScript: boolean): string {
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
@@ -48,7 +49,7 @@ umask 022
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
-"$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')}
+(exec "$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')})
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`

@@ -166,6 +166,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       hearServerTime: () => pulse.hearServerTime(),
     })
     const uplink = new Uplink(runner)
+    let wasLinked = false
     let cancelProbe = () => {}
     let cancelIdle = () => {}
     const idleLink = options.idleLink ?? 30_000
@@ -201,7 +202,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
         if (options.onDemand) closeWhenIdle()
-        pulse.retryNow()
+        if (wasLinked) pulse.beatNow()
+        wasLinked = true
       },
       received: (message) => {
         receive(message)
@@ -230,7 +232,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       clock,
       random,
       buffer: await MetricsBuffer.open(join(directory.path, 'metrics.jsonl')),
-      measure: meter(clock),
+      // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
+      measure: meter({ ...clock, now: () => serverTime.now() }),
       intervals: registration,
       pollsForTasks: options.onDemand,
       log,

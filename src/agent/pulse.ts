@@ -41,6 +41,9 @@ export class Pulse {
   #isAway = true
   #isStopped = false
   #beats = 0
+  #isBeating = false
+  /** Another is to follow at once. */
+  #isWanted = false
   #configVersion: number | undefined
   #cancelBeat: () => void = () => {}
   #cancelMetrics: () => void = () => {}
@@ -64,9 +67,12 @@ export class Pulse {
     this.#cancelMetrics()
   }
 
-  /** The link stands, so the server is there: no need to wait out a long pause. */
-  retryNow(): void {
-    if (!this.#isAway || this.#isStopped || this.#beats === 0) return
+  /** The link stands again, so the server is there, and may have forgotten that it ever heard this agent. */
+  beatNow(): void {
+    if (this.#isStopped || this.#beats === 0) return
+    this.#isWanted = true
+    // One at a time: each that ends sets the time of the next, and two would go on side by side for ever.
+    if (this.#isBeating) return
     this.#cancelBeat()
     void this.#beat()
   }
@@ -93,6 +99,8 @@ export class Pulse {
     const { clock, log } = this.#options
     const began = clock.monotonic()
     this.#beats += 1
+    this.#isBeating = true
+    this.#isWanted = false
     let delay = this.#intervals.heartbeatInterval * 1000
     try {
       const ack = await this.#say()
@@ -108,6 +116,8 @@ export class Pulse {
         retryInMs: delay,
       })
     }
+    this.#isBeating = false
+    if (this.#isWanted) delay = 0
     if (!this.#isStopped) this.#cancelBeat = clock.after(Math.max(0, delay), () => void this.#beat())
   }
 

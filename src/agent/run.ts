@@ -99,6 +99,12 @@ export class Run {
     this.#killing = this.#endTree()
   }
 
+  /** What an agent that died meanwhile had begun: why it ends is settled, however much of the tree is left. */
+  goOnEnding(reason: EndReason): void {
+    this.#reason = reason
+    this.#killing = this.#endTree()
+  }
+
   /** Leaves the script to the next agent. */
   leave(): void {
     this.#stopTimer()

@@ -52,6 +52,7 @@ export class Runner {
   async recover(): Promise<void> {
     const { journal, directory, machine } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const adopted: [Execution, ExecutionRecord, Started][] = []
     for (const record of journal.records.values()) {
       if (neverBegan(record, join(directory, record.taskId), machine)) journal.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
@@ -59,9 +60,11 @@ export class Runner {
       execution.isDurable = true
       this.executions.set(record.taskId, execution)
       if (record.complete) execution.ended(record.complete)
-      else if (record.started) await this.#adopt(execution, record, record.started)
+      else if (record.started) adopted.push([execution, record, record.started])
       else await this.#requeue(execution)
     }
+    // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
+    await Promise.all(adopted.map((found) => this.#adopt(...found)))
     for (const name of await readdir(directory))
       if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
     for (const groups of [this.#options.containment, this.#options.limiter])
@@ -293,6 +296,6 @@ export class Runner {
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)
     this.#supervise(execution, started, found.root, exited, clock.monotonic() - elapsed)
-    if (record.ending) execution.run?.end(record.ending)
+    if (record.ending) execution.run?.goOnEnding(record.ending)
   }
 }

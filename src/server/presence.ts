@@ -32,6 +32,8 @@ export interface RunningScripts {
   readonly runsAsRoot: boolean | null
   readonly sandbox: SandboxMode | null
   readonly containment: Containment
+  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
+  readonly agentVersion?: string
 }
 
 /** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
@@ -258,8 +260,11 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     },
     metrics(hostId, metrics) {
       const known = entry(hostId)
+      const now = clock.now()
+      // A clock that was set back: what was new by the former one must not shut out what follows either.
+      if (known.metricsAt > now) known.metricsAt = Number.NEGATIVE_INFINITY
       // A buffer that is being sent comes in order, but never makes the newest report older.
-      const at = Math.min(Date.parse(metrics.timestamp), clock.now())
+      const at = Math.min(Date.parse(metrics.timestamp), now)
       if (at < known.metricsAt) return
       known.metrics = metrics
       known.metricsAt = at

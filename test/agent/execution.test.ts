@@ -190,3 +190,11 @@ test('a script that is left in the background does not hold up the end, and live
     throw new Error('it was ended')
   })
 })
+
+test('what the shell around a script says of its death is no output of the script', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.execute(agent.agentId, { taskId: 'killed', script: 'echo mine >&2; kill -KILL $$' })
+  const complete = await server.completed('killed')
+  t.is(complete.signal, 'SIGKILL')
+  t.is(server.text('killed', 'stderr'), 'mine\n')
+})

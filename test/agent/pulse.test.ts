@@ -196,3 +196,12 @@ for (const [own, set, heard] of [
     await server.completed('after')
     t.is(messages.includes('the server refused a message'), heard)
   })
+
+test('F07 a link that comes back brings a heartbeat with it: the server may have forgotten the host', async (t) => {
+  const { server } = await linkedAgent(t)
+  await server.until(() => server.heartbeats.length === 1, 'the first heartbeat')
+  server.socket?.terminate()
+  await server.linked(2)
+  await server.until(() => server.heartbeats.length === 2, 'one more, long before its time')
+  t.pass()
+})

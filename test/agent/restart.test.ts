@@ -211,3 +211,48 @@ test('F06 a second agent on one data directory is told who holds it', async (t) 
     message: new RegExp(`in use by pid ${first.pid}`),
   })
 })
+
+/** Where nobody reaps orphans, dead ones stay as zombies. */
+const lives = (pid: number) =>
+  existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+
+test('F08 an agent killed while it ended a tree: the next one ends the rest, and says TIMEOUT all the same', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options)
+  await server.linked()
+  const stubborn = `(trap '' TERM; echo $BASHPID > ${dataDir}/stubborn; while [ -d ${dataDir} ]; do sleep 0.2; done) &`
+  const waiting = `while [ ! -e ${dataDir}/stubborn ]; do sleep 0.05; done; echo up; wait`
+  server.execute(agentId, { taskId: 'ending', script: `${stubborn} ${waiting}`, timeout: 3 })
+  await server.until(() => server.text('ending') === 'up\n', 'it runs')
+  const exit = `${dataDir}/executions/ending/exit`
+  for (let look = 0; look < 2_000 && !readFileSync(exit, 'latin1').startsWith('143 '); look += 1)
+    await delay(10)
+  await kill(first, 'SIGKILL')
+  const pid = Number(readFileSync(`${dataDir}/stubborn`, 'utf8'))
+  t.true(lives(pid), 'what ignores TERM has outlived the agent')
+  await agentProcess(t, server, dataDir, options)
+  const complete = await server.completed('ending')
+  t.is(complete.status, 'TIMEOUT')
+  t.is(complete.exitCode, -1)
+  t.false(lives(pid))
+})
+
+test('two agents on one machine have parts of one task: the timeout of one leaves the other alone', async (t) => {
+  const one = await start(t)
+  const other = await start(t)
+  await agentProcess(t, one.server, one.dataDir, one.options)
+  const killed = await agentProcess(t, other.server, other.dataDir, other.options)
+  await Promise.all([one.server.linked(), other.server.linked()])
+  other.server.execute(other.agentId, {
+    taskId: 'shared',
+    script: `echo up; while [ ! -e ${other.dataDir}/go ]; do sleep 0.05; done; exit 7`,
+  })
+  await other.server.until(() => other.server.text('shared') === 'up\n', 'the other runs')
+  one.server.execute(one.agentId, { taskId: 'shared', script: 'echo up; sleep 600', timeout: 1 })
+  t.is((await one.server.completed('shared')).status, 'TIMEOUT')
+  // Nor does an agent that comes back take the other's script for its own.
+  await kill(killed, 'SIGKILL')
+  writeFileSync(`${other.dataDir}/go`, '')
+  await agentProcess(t, other.server, other.dataDir, other.options)
+  t.is((await other.server.completed('shared')).exitCode, 7)
+})

@@ -16,8 +16,11 @@ export interface CutLink {
   readonly count: number
   /** Resets every connection, on both sides; new ones are let through. */
   cut(): void
-  /** Packets vanish, as on a dead path: nobody is told, whatever is sent waits, new connections get no answer. */
-  freeze(): void
+  /**
+   * Packets vanish, as on a dead path: nobody is told, whatever is sent waits, new connections get no answer; with
+   * `standing` only the connections that stand are dead.
+   */
+  freeze(options?: { standing?: boolean }): void
   /** The path is back, and what was on its way with it. */
   thaw(): void
   /**
@@ -32,6 +35,7 @@ interface Pair {
   near: Socket
   far: Socket
   recent: string
+  isFrozen: boolean
 }
 
 /** A proxy before the server at `target`, which may be down, and back later on the same port. */
@@ -39,12 +43,15 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
   const { hostname, port } = new URL(target)
   const pairs = new Set<Pair>()
   let watches: Watch[] = []
-  let isFrozen = false
+  let freezesNew = false
 
   function drop(pair: Pair): void {
     pairs.delete(pair)
-    pair.near.resetAndDestroy()
-    pair.far.resetAndDestroy()
+    for (const socket of [pair.near, pair.far]) {
+      socket.resetAndDestroy()
+      // That waits for what is still to be written, for ever where nobody reads it.
+      setImmediate(() => socket.destroy())
+    }
   }
   function cut(): void {
     for (const pair of pairs) drop(pair)
@@ -65,12 +72,12 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
 
   const proxy = createServer({ noDelay: true }, (near) => {
     const far = connect({ host: hostname, port: Number(port), noDelay: true })
-    const pair: Pair = { near, far, recent: '' }
+    const pair: Pair = { near, far, recent: '', isFrozen: freezesNew }
     pairs.add(pair)
     near.on('data', (piece) => far.write(piece) || near.pause())
     far.on('data', (piece) => pass(pair, piece) && (near.write(piece) || far.pause()))
-    near.on('drain', () => isFrozen || far.resume())
-    far.on('drain', () => isFrozen || near.resume())
+    near.on('drain', () => pair.isFrozen || far.resume())
+    far.on('drain', () => pair.isFrozen || near.resume())
     for (const [socket, other] of [
       [near, far],
       [far, near],
@@ -78,8 +85,9 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
       socket.on('end', () => other.end())
       // A reset on one side is one on the other; it is no fault of the test.
       socket.on('error', () => drop(pair))
-      socket.on('close', () => pairs.delete(pair))
-      if (isFrozen) socket.pause()
+      // One side that has ended is still to be cut, and to be closed, as long as the other has not.
+      socket.on('close', () => near.destroyed && far.destroyed && pairs.delete(pair))
+      if (pair.isFrozen) socket.pause()
     }
   })
   proxy.listen(0, '127.0.0.1')
@@ -91,13 +99,19 @@ export async function startCutLink(t: Pick<ExecutionContext, 'teardown'>, target
       return pairs.size
     },
     cut,
-    freeze() {
-      isFrozen = true
-      for (const { near, far } of pairs) for (const socket of [near, far]) socket.pause()
+    freeze({ standing = false } = {}) {
+      freezesNew = !standing
+      for (const pair of pairs) {
+        pair.isFrozen = true
+        for (const socket of [pair.near, pair.far]) socket.pause()
+      }
     },
     thaw() {
-      isFrozen = false
-      for (const { near, far } of pairs) for (const socket of [near, far]) socket.resume()
+      freezesNew = false
+      for (const pair of pairs) {
+        pair.isFrozen = false
+        for (const socket of [pair.near, pair.far]) socket.resume()
+      }
     },
     cutAt: (text, { deliver }) =>
       new Promise((resolve) => {

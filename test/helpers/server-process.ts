@@ -16,6 +16,8 @@ export interface ServerProcess extends TestServer {
   readonly pid: number | undefined
   kill(): Promise<void>
   start(): Promise<void>
+  /** SIGTERM; answers exit code and milliseconds to the exit. */
+  terminate(): Promise<{ code: number | null; took: number }>
   /** Settles when it has ended itself, at the fault that it was started with. */
   crashed(): Promise<void>
   /** Resident memory in MB. */
@@ -52,6 +54,7 @@ export async function startServerProcess(
         env: { ...process.env, ...env },
       })
       child = started
+      started.once('exit', () => started.stdout.destroy())
       const ended = once(started, 'exit').then(([code, signal]) => {
         if (signal === null) throw new Error(`the server ended with ${code} before it was up`)
       })
@@ -67,6 +70,12 @@ export async function startServerProcess(
       return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
     },
     kill: () => end('SIGKILL'),
+    async terminate() {
+      const ending = child
+      const began = performance.now()
+      await end('SIGTERM')
+      return { code: ending?.exitCode ?? null, took: performance.now() - began }
+    },
     stop: () => end('SIGKILL'),
     async restart() {
       await server.kill()

@@ -176,6 +176,15 @@ export function createDispatcher(state: EngineState): Dispatcher {
     return (chosen ?? (view && view.status !== 'OFFLINE' ? defaultQueueSeconds : 0)) * 1000
   }
 
+  /** Whether an agent may be on its way back of which this server, killed and started again, knows nothing (P34). */
+  async function mayReturn(hostId: number): Promise<boolean> {
+    if (state.clock.monotonic() >= state.returnsUntil) return false
+    const [view] = await state.presence.views([hostId])
+    if (view?.lastHeartbeatAt != null) return false
+    const host = await state.store.get('hosts', hostId)
+    return host?.agent != null && host.agent.tokenHash !== null
+  }
+
   /** Marks as UNREACHABLE what has waited for this host longer than it may. */
   async function giveUp(hostId: number, lane: HostLane): Promise<void> {
     const now = state.clock.monotonic()
@@ -183,7 +192,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const judged = lane.waiting.slice()
     for (const entry of judged)
       if (now >= entry.run.graceUntil && now - entry.since >= (await limitOf(entry, hostId))) given.add(entry)
-    if (given.size === 0 || lane.link || state.stopping) return
+    if (given.size === 0 || (await mayReturn(hostId)) || lane.link || state.stopping) return
     // Others may have joined or left the queue meanwhile: only those are taken out that were judged.
     lane.waiting = lane.waiting.filter((entry) => !given.has(entry))
     const [view] = await state.presence.views([hostId])

@@ -9,14 +9,12 @@ import { abandonHost, cancelTask } from './cancel.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createLinks } from './links.ts'
 import { createReceiver } from './receiver.ts'
-import { createState, type EngineDependencies } from './state.ts'
+import { createState, type EngineDependencies, returnGrace } from './state.ts'
 import { createStrategy } from './strategy.ts'
 import { summaryOf, TaskRun } from './task-run.ts'
 
 const sweepInterval = 250
 const silenceSweepInterval = 5000
-/** An agent's first retry comes 5 s after it lost its server (seed), with jitter; this gives it time for two. */
-const returnGrace = 15_000
 
 /** Owns running tasks: plan → send → receive → settle (design.md "One script, there and back"). */
 export interface Engine {

@@ -40,11 +40,16 @@ export interface HostLane {
   named: Set<string>
 }
 
+/** An agent's first retry comes 5 s after it lost its server (seed), with jitter; this gives it time for two. */
+export const returnGrace = 15_000
+
 /** What the rooms of the engine share. */
 export interface EngineState extends EngineDependencies {
   runs: Map<string, TaskRun>
   lanes: Map<number, HostLane>
   stopping: boolean
+  /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
+  readonly returnsUntil: number
   lane(hostId: number): HostLane
   /**
    * Changes executions of a run as one durable step. `decide` sees the newest record and answers the next one, or null
@@ -70,6 +75,7 @@ export function createState(
     runs: new Map(),
     lanes,
     stopping: false,
+    returnsUntil: deps.clock.monotonic() + returnGrace,
     lane(hostId) {
       let lane = lanes.get(hostId)
       if (!lane) {
@@ -124,5 +130,7 @@ export function ended(
   at: string,
   error: string | null,
 ): ExecutionRecord {
-  return { ...current, status, completedAt: at, error }
+  // The clock may have been set back since it started.
+  const completedAt = current.startedAt !== null && current.startedAt > at ? current.startedAt : at
+  return { ...current, status, completedAt, error }
 }

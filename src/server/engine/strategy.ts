@@ -16,6 +16,10 @@ export interface Strategy {
 }
 
 export function createStrategy(state: EngineState, dispatcher: Dispatcher): Strategy {
+  /** The time of day when this process began, carried on without steps: no pause gets longer or shorter by one. */
+  const base = state.clock.now() - state.clock.monotonic()
+  const steadyNow = () => base + state.clock.monotonic()
+
   async function finish(run: TaskRun): Promise<void> {
     const { task } = run
     const status = finalTaskStatus(run.counts, task.cancelRequestedAt !== null)
@@ -52,7 +56,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
   async function takeStep(run: TaskRun): Promise<void> {
     if (state.stopping || run.task.status !== 'RUNNING') return
     const now = state.clock.now()
-    const decision = run.plan.decide(now)
+    const decision = run.plan.decide(steadyNow())
     const at = isoTime(now)
     if (decision.skip.length > 0) {
       const why = 'not started: too many hosts had failed before it'
@@ -82,7 +86,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     if (run.pauseTimer) clearTimeout(run.pauseTimer)
     run.pauseTimer = null
     if (until === null || state.stopping) return
-    const wait = Math.min(Math.max(0, until - state.clock.now()), longestTimer)
+    const wait = Math.min(Math.max(0, until - steadyNow()), longestTimer)
     run.pauseTimer = setTimeout(() => step(run), wait)
   }
 

@@ -81,9 +81,9 @@ export function createHub(deps: HubDependencies): Hub {
   }
 
   const events: SocketEvents = {
-    hello(link, { capabilities }) {
+    hello(link, { agentVersion, capabilities }) {
       const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
-      presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment })
+      presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment, agentVersion })
       return engine.linked(link)
     },
     async message(link, message, json) {

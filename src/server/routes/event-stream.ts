@@ -17,13 +17,13 @@ const longestTimer = 2 ** 31 - 1
 export async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  { bus, store, log }: Pick<Context, 'bus' | 'store' | 'log'>,
+  { bus, store, clock, log }: Pick<Context, 'bus' | 'store' | 'clock' | 'log'>,
   source: (signal: AbortSignal) => AsyncGenerator<string | Buffer>,
   comment: () => string = () => ':\n\n',
 ): Promise<void> {
   const leave = new AbortController()
   const { tokenId, expiresAt, idleAt } = userOf(request)
-  const life = Math.min(expiresAt, idleAt) - Date.now()
+  const life = Math.min(expiresAt, idleAt) - clock.now()
   const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
     bus.subscribe('tokenEnded', tokenId, () => leave.abort()),

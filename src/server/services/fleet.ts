@@ -168,7 +168,7 @@ function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds
     systemInfo,
     agent: record.agent && {
       agentId: record.agent.agentId,
-      agentVersion: record.agent.agentVersion,
+      agentVersion: view?.running?.agentVersion ?? record.agent.agentVersion,
       status: view?.agentStatus ?? null,
       uptime: view?.uptime ?? null,
       connected: view?.connected ?? false,

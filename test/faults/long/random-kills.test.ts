@@ -8,6 +8,7 @@ import { ChaosLoad } from '../../helpers/chaos/load.ts'
 import { Random } from '../../helpers/chaos/random.ts'
 import { trouble } from '../../helpers/chaos/trouble.ts'
 import { verdict } from '../../helpers/chaos/verdict.ts'
+import { until } from '../../helpers/until.ts'
 
 const rounds = Number(process.env['RSM_ROUNDS'] ?? 50)
 const executionsPerRound = 4
@@ -28,7 +29,13 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
   for (let round = 1; round <= rounds; round += 1) {
     while (load.executions < round * executionsPerRound) load.begin()
     await delay(random.between(0, 1_000))
-    const alive = await fleet.scriptsAlive()
+    let alive = 0
+    // Where the machine is slow nothing may have begun yet, or all of it may have ended: trouble waits for work.
+    await until('a script runs', async () => {
+      if (load.running === 0) load.begin()
+      alive = await fleet.scriptsAlive()
+      return alive > 0
+    })
     inFlight.push(alive)
     const at = Math.round(performance.now() - began)
     told.push(`${at} ms, ${alive} scripts alive: ${await trouble(fleet, random)}`)
@@ -42,14 +49,13 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
       throw new Error(`seed ${seed}: not ended: ${names.join('; ')}\n${told.join('\n')}`)
     }),
   ])
-  const began2 = (await readFile(starts, 'utf8')).split('\n')
+  const lines = (await readFile(starts, 'utf8')).split('\n')
   const directories = new Map(fleet.agents.map(({ hostId, dataDir }) => [hostId, dataDir]))
   const startsOf = (taskId: string, hostId: number) => {
     const path = join(directories.get(hostId) ?? '', 'executions', taskId, 'script')
-    return began2.filter((line) => line === path).length
+    return lines.filter((line) => line === path).length
   }
   const faults = load.tasks.flatMap((task) => verdict(task, startsOf))
-  const overlapping = inFlight.filter((count) => count > 0).length
   const resumed = load.tasks.reduce((sum, { heard }) => sum + heard.resumed, 0)
   const bytes = load.tasks
     .flatMap(({ heard }) => heard.entries)
@@ -60,7 +66,7 @@ test('F07 F08 F10 F11 random kills of server, agents and links: every result is 
   t.log(
     `scripts in flight at each round: ${inFlight.join(' ')}; ${(bytes / 1e6).toFixed(1)} MB of output heard; ${resumed} streams taken up again`,
   )
+  for (const fault of faults) t.log(fault)
   t.deepEqual(faults, [], `seed ${seed}\n${told.join('\n')}`)
-  t.true(overlapping >= rounds * 0.8, `only ${overlapping} of ${rounds} rounds met a running script`)
   t.is(await fleet.scriptsAlive(), 0)
 })

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import { agentOptions, temporaryDirectory } from '../agent.ts'
 import { kill } from '../agent-process.ts'
+import { type CutLink, startCutLink } from '../cut-link.ts'
 import { type ServerProcess, startServerProcess } from '../server-process.ts'
-import { type TcpProxy, tcpProxy } from '../tcp-proxy.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
 
@@ -16,7 +16,7 @@ export interface ChaosAgent {
   readonly hostname: string
   readonly hostId: number
   readonly dataDir: string
-  readonly proxy: TcpProxy
+  readonly link: CutLink
   /** Settles once it is up, or has died before. */
   start(): Promise<void>
   kill(signal?: NodeJS.Signals): Promise<void>
@@ -45,10 +45,10 @@ async function chaosAgent(
   root: string,
   hostname: string,
 ): Promise<ChaosAgent> {
-  const proxy = await tcpProxy(t, () => server.url)
+  const link = await startCutLink(t, server.url)
   const dataDir = join(root, hostname)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
-  const { log: _, ...options } = agentOptions(proxy, dataDir)
+  const { log: _, ...options } = agentOptions(link, dataDir)
   const settings = JSON.stringify({ ...options, hostname, enrollToken: token })
   let child: ChildProcess | null = null
   t.teardown(async () => {
@@ -60,6 +60,8 @@ async function chaosAgent(
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     child = started
+    // Without a reader its end is never seen, and keeps the test's own process up.
+    started.once('exit', () => started.stdout.destroy())
     await Promise.race([once(started.stdout, 'data'), once(started, 'exit')])
   }
   await start()
@@ -68,7 +70,7 @@ async function chaosAgent(
     hostname,
     hostId: content[0].id,
     dataDir,
-    proxy,
+    link,
     start,
     kill: async (signal = 'SIGKILL') => {
       if (child) await kill(child, signal)

@@ -48,7 +48,7 @@ const troubles: Record<string, Trouble> = {
     const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
     const times = random.between(1, 3)
     for (let time = 0; time < times; time += 1) {
-      for (const { proxy } of hit) proxy.cut()
+      for (const { link } of hit) link.cut()
       await upTo(random, 700)
     }
     return `${times} cuts ${names(hit)}`
@@ -56,27 +56,27 @@ const troubles: Record<string, Trouble> = {
   async freeze(fleet, random) {
     const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
     const ends = random.next() < 0.5
-    for (const { proxy } of hit) proxy.freeze({ all: true })
+    for (const { link } of hit) link.freeze()
     await upTo(random, 3_000)
-    for (const { proxy } of hit) {
-      if (ends) proxy.cut()
-      proxy.thaw()
+    for (const { link } of hit) {
+      if (ends) link.cut()
+      link.thaw()
     }
     return `freeze ${names(hit)}${ends ? ', then cut' : ''}`
   },
   async halfOpen(fleet, random) {
     // The server still holds the dead agent's link when the next agent comes.
     const agent = random.pick(fleet.agents)
-    agent.proxy.freeze()
+    agent.link.freeze({ standing: true })
     await upTo(random, 300)
     await agentDown(agent, random)
     await upTo(random, 1_000)
-    agent.proxy.thaw()
+    agent.link.thaw()
     return `half open ${agent.hostname}, killed`
   },
   async everything(fleet, random) {
     const hit = random.some(fleet.agents, random.between(1, fleet.agents.length))
-    for (const { proxy } of random.some(fleet.agents, 2)) proxy.cut()
+    for (const { link } of random.some(fleet.agents, 2)) link.cut()
     await Promise.all([serverDown(fleet, random), ...hit.map((agent) => agentDown(agent, random))])
     return `server and agents ${names(hit)}`
   },

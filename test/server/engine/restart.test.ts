@@ -1,4 +1,6 @@
 import { EventEmitter, once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { followEvents, textOf } from '../../helpers/follow.ts'
@@ -108,6 +110,18 @@ test('after a restart a host has time to come back, even one whose status had no
   const taskId = await startTask(server, [identity.hostId], { queueSeconds: 1 })
   await server.restart()
   const agent = await delay(2000).then(() => ScriptedAgent.link(server, identity))
+  agent.serve()
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+})
+
+test('F07 a task begun right after kill -9 waits for an enrolled host of which nothing is known yet', async (t) => {
+  const server = await startServerProcess(t)
+  const identity = await server.enrol('web1')
+  await server.kill()
+  await rm(join(server.dataDir, 'presence.json'), { force: true })
+  await server.start()
+  const taskId = await startTask(server, [identity.hostId])
+  const agent = await delay(1500).then(() => ScriptedAgent.link(server, identity))
   agent.serve()
   t.is((await finished(server, taskId)).status, 'SUCCESS')
 })

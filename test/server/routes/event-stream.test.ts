@@ -18,7 +18,8 @@ test('a stream that fails is ended, and its fault is logged with the id of the r
     const life = { expiresAt: Number.POSITIVE_INFINITY, idleAt: Number.POSITIVE_INFINITY }
     const session = { tokenId: token?.id ?? 0, tokenKind: 'session', ...life } as const
     request.caller = { type: 'user', id: 1, username: 'admin', role: 'ADMIN', ...session }
-    return sendEvents(request, reply, { bus: createBus(), store: context.store, log }, async function* () {
+    const { store, clock } = context
+    return sendEvents(request, reply, { bus: createBus(), store, clock, log }, async function* () {
       yield 'data: 1\n\n'
       throw new Error('the log can not be read')
     })

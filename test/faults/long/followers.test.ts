@@ -1,0 +1,37 @@
+import test from 'ava'
+import { followEvents, textOf } from '../../helpers/follow.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startServerProcess } from '../../helpers/server-process.ts'
+import { startTask } from '../../helpers/tasks.ts'
+
+const followers = 500
+const chunks = 40
+/** MB; the output is 2.5 MB, and 500 copies of it would be 1.3 GB. */
+const mayGrow = 250
+
+test('F15 500 followers of one task all get everything, and the server stays small', async (t) => {
+  t.timeout(300_000)
+  const server = await startServerProcess(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  const before = await server.memory()
+  const following = Array.from({ length: followers }, async () => {
+    const events = await followEvents(url, headers)
+    return { length: textOf(events).length, last: events.at(-1)?.event }
+  })
+  const chunk = 'x'.repeat(64 * 1024)
+  for (let n = 0; n < chunks; n += 1) agent.output(taskId, n, chunk)
+  agent.complete(taskId, 0, { lastSequence: chunks - 1 })
+  await agent.released(taskId)
+  for (const { length, last } of await Promise.all(following)) {
+    t.is(length, chunks * chunk.length)
+    t.is(last, 'end')
+  }
+  const grown = (await server.memory()) - before
+  t.log(`${grown.toFixed(1)} MB for ${followers} followers`)
+  t.true(grown < mayGrow, `${grown} MB`)
+})

@@ -1,0 +1,80 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { startAgent } from '../../../src/agent/main.ts'
+import { agentOptions, temporaryDirectory } from '../../helpers/agent.ts'
+import { startCutLink } from '../../helpers/cut-link.ts'
+import { followEvents, textOf } from '../../helpers/follow.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { finished, startTask } from '../../helpers/tasks.ts'
+import { until } from '../../helpers/until.ts'
+
+/** What F11 allows, and a little for a machine that is busy with other tests. */
+const noticed = 45_000 + 5_000
+
+/** A real agent whose only way to a real server can be frozen, with a script that writes until it is told to stop. */
+async function writing(t: ExecutionContext) {
+  const server = await startTestServer(t)
+  const link = await startCutLink(t, server.url)
+  const dataDir = await temporaryDirectory(t)
+  const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+  const agent = await startAgent({ ...agentOptions(link, dataDir), enrollToken: token, hostname: 'web1' })
+  t.teardown(() => agent.stop())
+  const hostId = agent.hostId ?? 0
+  const connected = async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected as boolean
+  await until('it is linked', connected)
+  const script = `n=0; while [ ! -e ${dataDir}/stop ]; do n=$((n+1)); echo "line $n"; sleep 0.2; done; echo end; exit 4`
+  const taskId = await startTask(server, [hostId], { script: { content: script } })
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  await followEvents(url, headers, ({ data }) => String(data.data).includes('line 3\n'))
+  const exact = async () => {
+    await writeFile(join(dataDir, 'stop'), '')
+    const [result] = (await finished(server, taskId)).results
+    t.is(result?.exitCode, 4)
+    t.true(result?.outputComplete)
+    const lines = textOf(await followEvents(url, headers)).split('\n')
+    t.deepEqual(lines.splice(-2), ['end', ''])
+    t.deepEqual(
+      lines,
+      lines.map((_, at) => `line ${at + 1}`),
+    )
+    return lines.length
+  }
+  return { server, link, agent, connected, exact, hostId }
+}
+
+test('F11 a network that swallows everything is noticed within 45 s on both sides; after it output goes on exactly', async (t) => {
+  t.timeout(300_000)
+  const { link, agent, connected, exact, server, hostId } = await writing(t)
+  link.freeze()
+  const began = performance.now()
+  const since = () => Math.round(performance.now() - began)
+  const [ofServer, ofAgent] = await Promise.all([
+    until('the server notices', async () => !(await connected()), noticed).then(since),
+    until('the agent notices', () => !agent.linked(), noticed).then(since),
+  ])
+  t.log(`noticed by the server after ${ofServer} ms, by the agent after ${ofAgent} ms`)
+  t.is((await server.data('GET', `/api/hosts/${hostId}`)).status, 'ONLINE')
+  link.cut()
+  link.thaw()
+  const thawed = performance.now()
+  await until('it links again', () => agent.linked())
+  t.log(`linked again after ${Math.round(performance.now() - thawed)} ms`)
+  t.log(`${await exact()} lines`)
+})
+
+test('F11 an agent whose link went dead links anew while the server still holds the dead one', async (t) => {
+  t.timeout(300_000)
+  const { link, agent, exact, server, hostId } = await writing(t)
+  link.freeze({ standing: true })
+  const began = performance.now()
+  await until('the agent notices', () => !agent.linked(), noticed)
+  await until('it links again', () => agent.linked(), noticed)
+  t.log(`linked again ${Math.round(performance.now() - began)} ms after its link went dead`)
+  // What was held back arrives after all, on a link that is void.
+  link.thaw()
+  t.log(`${await exact()} lines`)
+  const host = await server.data('GET', `/api/hosts/${hostId}`)
+  t.is(host.statusReason, null)
+})

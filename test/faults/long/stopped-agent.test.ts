@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import test from 'ava'
+import { temporaryDirectory } from '../../helpers/agent.ts'
+import { loggedAgent } from '../../helpers/logged-agent.ts'
+import { startServerProcess } from '../../helpers/server-process.ts'
+import { finished, running, startTask } from '../../helpers/tasks.ts'
+import { until } from '../../helpers/until.ts'
+
+const stopped = 5 * 60_000 + 5_000
+
+test('F13 SIGSTOP of the agent for 5 minutes: true results, what was sent meanwhile runs once, ONLINE again after it', async (t) => {
+  t.timeout(540_000)
+  const server = await startServerProcess(t)
+  const root = await temporaryDirectory(t)
+  const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', {})
+  const agent = await loggedAgent(t, server, join(root, 'web1'), { enrollToken, hostname: 'web1' })
+  await until('it is linked', () => agent.count('linked to the server') === 1)
+  const host = async () => (await server.data('GET', '/api/hosts')).content[0]
+  const { id } = await host()
+  const start = (content: string, timeout: number) =>
+    startTask(server, [id], { script: { content: `echo "$0" >> ${root}/starts\n${content}` }, timeout })
+  const inTime = await start('echo one; sleep 20; echo two; exit 3', 40)
+  const tooLong = await start('echo one; sleep 3600', 60)
+  const goesOn = await start(`echo one; while [ ! -e ${root}/go ]; do sleep 1; done; echo two`, 3600)
+  for (const taskId of [inTime, tooLong, goesOn]) await running(server, taskId)
+  await until(
+    'all have begun',
+    async () => (await readFile(join(root, 'starts'), 'utf8')).split('\n').length === 4,
+  )
+  agent.child.kill('SIGSTOP')
+  // Sent over a link that looks sound: by the time it is read its signature is too old, and its link is gone.
+  const meanwhile = await start('echo late; exit 8', 60)
+  await running(server, meanwhile)
+  await delay(stopped)
+  t.is((await host()).status, 'OFFLINE', 'nothing was heard of it for five minutes')
+  agent.child.kill('SIGCONT')
+  const began = performance.now()
+  await until('it is ONLINE again', async () => (await host()).status === 'ONLINE')
+  t.log(`ONLINE ${Math.round(performance.now() - began)} ms after it went on`)
+  const [one] = (await finished(server, inTime)).results
+  t.is(one?.exitCode, 3)
+  t.true((one?.duration ?? 0) >= 19_000 && (one?.duration ?? 0) < 40_000, `${one?.duration} ms`)
+  const [two] = (await finished(server, tooLong)).results
+  t.is(two?.status, 'TIMEOUT')
+  const late = (await finished(server, meanwhile)).results[0]
+  t.is(late?.exitCode, 8, late?.error ?? '')
+  await server.data('POST', `/api/tasks/${goesOn}/cancel`)
+  t.is((await finished(server, goesOn)).status, 'CANCELLED')
+  const starts = (await readFile(join(root, 'starts'), 'utf8')).trim().split('\n')
+  t.is(new Set(starts).size, 4)
+  t.is(starts.length, 4)
+})
