@@ -34,7 +34,8 @@ export function notRun(
  */
 export function knownEnd(record: ExecutionRecord, at: string): ScriptComplete | null {
   const { taskId, started, complete, acknowledgedAt } = record
-  if (complete) return complete
+  // Its output went when it was acknowledged: a server that asks again (from a backup) must not wait for it.
+  if (complete) return { ...complete, lastSequence: -1 }
   if (!started && acknowledgedAt === undefined) return null
   const error = 'it has run before, and how it ended is not in the journal of the agent'
   const lost = notRun(taskId, at, { exitCode: 255, error })

@@ -160,6 +160,15 @@ export class Journal {
     return running
   }
 
+  /** Takes back a start that never came to be (`neverBegan`); durable when it returns. */
+  withdraw(taskId: string): void {
+    const record = this.records.get(taskId)
+    if (!record) return
+    delete record.started
+    if (!record.received) this.records.delete(taskId)
+    this.compact()
+  }
+
   /** Forgets what is past its time, and writes the rest to a new file that takes the place of the old one. */
   compact(): void {
     for (const [taskId, record] of this.records)

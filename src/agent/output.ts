@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { Stream } from '../core/protocol/http/tasks.ts'
 import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
-import { headOf, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
+import { headOf, keepOrigin, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
 import { incompleteTail } from './utf8.ts'
 
 const chunkBytes = 64 * 1024
@@ -67,7 +67,10 @@ export class Output {
       return { stream: entry.length === 0 ? 'stdout' : 'stderr', content, bytes: content.length }
     }
     const wanted = readBuffer.subarray(0, entry.length)
-    const got = readAt(this.#spool(entry.kind), wanted, entry.offset)
+    const spool = this.#spool(entry.kind)
+    // Where the script has emptied the file since, other bytes stand there now.
+    size(spool)
+    const got = readAt(spool, wanted, entry.offset)
     return { stream: entry.kind, content: wanted.subarray(0, got), bytes: entry.length }
   }
 
@@ -208,6 +211,7 @@ export class Output {
       spool.dropped += now - spool.cut
       spool.freed = spool.cut
       spool.seen = spool.cut
+      keepOrigin(spool)
     }
     child.once('error', fallBack)
     child.once('exit', (code) => {

@@ -64,9 +64,10 @@ export class ProcessTable {
       if (!/^\d+$/.test(name)) continue
       const stat = readStat(Number(name))
       if (stat === null || stat.isZombie || stat.pid === process.pid) continue
-      const tag = this.#tagOf(stat)
-      tags.set(stat.pid, tag)
-      found.push({ ...stat, ...tag })
+      const seen = this.tell(stat)
+      const { startTime, mark, uid } = seen
+      tags.set(stat.pid, { startTime, mark, uid })
+      found.push(seen)
       if (performance.now() - turn < longestRead) continue
       await breathe()
       turn = performance.now()
@@ -75,12 +76,19 @@ export class ProcessTable {
     return found
   }
 
-  #tagOf({ pid, startTime }: ProcessId): Tag {
+  /** Whose it says it is, by its environment; remembered from the last look. */
+  tell(stat: ProcessStat): Process {
+    const { pid, startTime } = stat
     const known = this.#tags.get(pid)
-    if (known?.startTime === startTime) return known
+    if (known?.startTime === startTime) return { ...stat, ...known }
     const mark = markIn.exec(startedWith(pid))?.[1] ?? null
-    return { startTime, mark, uid: mark === null ? null : realUidOf(pid) }
+    return { ...stat, mark, uid: mark === null ? null : realUidOf(pid) }
   }
+}
+
+/** Whether it says itself that it belongs to an execution, and is of a user who may say so. */
+export function isMarked({ mark, uid }: Process, origin: Origin): boolean {
+  return mark !== null && mark === origin.mark && uid !== null && origin.uids.includes(uid)
 }
 
 /**
@@ -100,9 +108,9 @@ export function membersOf(all: readonly Process[], origin: Origin, known: Iterab
     if (siblings) siblings.push(each)
     else children.set(each.parent, [each])
   }
-  const isMarked = ({ mark, uid }: Process) =>
-    mark !== null && mark === origin.mark && uid !== null && origin.uids.includes(uid)
-  const found = all.filter((each) => origins.has(each.pid) || origins.has(each.session) || isMarked(each))
+  const found = all.filter(
+    (each) => origins.has(each.pid) || origins.has(each.session) || isMarked(each, origin),
+  )
   const members = new Set(found)
   // Grows while it is walked.
   for (const member of members) for (const child of children.get(member.pid) ?? []) members.add(child)

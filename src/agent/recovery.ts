@@ -42,11 +42,15 @@ export async function whatBecameOf(
     ? 'its processes were gone when the agent came back, and left no exit code'
     : 'the host was restarted while it ran'
   const error = [gone, toldOf(remnants)].filter((told) => told !== null).join('; ')
-  const survivors = listed(remnants)
   return {
     outcome: {
-      ...{ exitCode: 255, status: 'LOST', signal: null, error, duration },
-      ...{ containment: levelOf(tree), survivors },
+      exitCode: 255,
+      status: 'LOST',
+      signal: null,
+      error,
+      duration,
+      containment: levelOf(tree),
+      survivors: listed(remnants),
     },
   }
 }
@@ -57,16 +61,16 @@ export async function whatBecameOf(
  * restarted: such a one may still have its one start.
  */
 export function neverBegan(
-  record: ExecutionRecord,
-  started: Started,
+  { started, spawned, ending, complete }: ExecutionRecord,
   directory: string,
   machine: Machine,
 ): boolean {
   const isThere = (name: string) => existsSync(join(directory, name))
   return (
-    machine.bootId() === started.bootId &&
-    !record.spawned &&
-    !record.ending &&
+    started?.bootId === machine.bootId() &&
+    !spawned &&
+    !ending &&
+    !complete &&
     isThere('script') &&
     isThere('stderr') &&
     !isThere('exit')

@@ -12,7 +12,7 @@ import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
 import type { ProcessId } from './machine.ts'
 import { place } from './placement.ts'
-import { untilGone, whatBecameOf } from './recovery.ts'
+import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
 import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
@@ -50,9 +50,10 @@ export class Runner {
 
   /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
   async recover(): Promise<void> {
-    const { journal, directory } = this.#options
+    const { journal, directory, machine } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     for (const record of journal.records.values()) {
+      if (neverBegan(record, join(directory, record.taskId), machine)) journal.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
@@ -179,11 +180,11 @@ export class Runner {
     journal.append(started)
     await journal.sync()
     execution.isDurable = true
-    dropRequest(directory)
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     const { root, exited } = await launch(request, start)
     this.#note({ e: 'spawned', taskId, ...root })
+    dropRequest(directory)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
@@ -285,6 +286,7 @@ export class Runner {
     execution.started = started
     execution.state = 'RUNNING'
     this.#running += 1
+    dropRequest(execution.directory)
     const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)

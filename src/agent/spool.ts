@@ -12,7 +12,7 @@ export interface Spool {
   readonly fd: number
   /** Bytes from the beginning that have been cut into chunks. */
   cut: number
-  /** Bytes that were taken out of the file where it could not be made sparse. */
+  /** Bytes that were taken out of the file where it could not be made sparse, or that a script threw away unread. */
   dropped: number
   /** Bytes up to which the middle was given back. */
   freed: number
@@ -25,9 +25,9 @@ export interface Spool {
 
 export function openSpool(directory: string, stream: Stream): Spool {
   const path = join(directory, stream)
-  const origin = readOrigin(path)
+  const [origin = 0, dropped = 0] = readOrigin(path)
   const fd = openSync(path, 'a+', 0o600)
-  return { stream, path, fd, cut: 0, dropped: 0, freed: 0, origin, seen: 0, mark: Buffer.alloc(0) }
+  return { stream, path, fd, cut: 0, dropped, freed: 0, origin, seen: 0, mark: Buffer.alloc(0) }
 }
 
 /**
@@ -38,9 +38,11 @@ export function size(spool: Spool): number {
   const inFile = fstatSync(spool.fd).size
   if (spool.origin + inFile === spool.seen) return spool.seen
   if (spool.origin + inFile < spool.seen || !hasMark(spool)) {
+    // What was seen and not cut is gone: it counts as written, so that the result does not pass for complete.
+    spool.dropped += Math.max(0, spool.seen - spool.cut)
     spool.origin = spool.cut
     spool.mark = Buffer.alloc(0)
-    writeFileSync(originFile(spool.path), String(spool.origin), { mode: 0o600 })
+    keepOrigin(spool)
   }
   spool.seen = spool.origin + inFile
   return spool.seen
@@ -61,8 +63,13 @@ function originFile(path: string): string {
   return `${path}.origin`
 }
 
-function readOrigin(path: string): number {
-  return existsSync(originFile(path)) ? Number(readFileSync(originFile(path), 'utf8')) : 0
+/** What the file itself does not tell has to outlive the agent. */
+export function keepOrigin({ path, origin, dropped }: Spool): void {
+  writeFileSync(originFile(path), `${origin} ${dropped}`, { mode: 0o600 })
+}
+
+function readOrigin(path: string): number[] {
+  return existsSync(originFile(path)) ? readFileSync(originFile(path), 'utf8').split(' ').map(Number) : []
 }
 
 /** Fills `bytes` from an offset of the stream; gives how many there were. */

@@ -3,7 +3,14 @@ import { join } from 'node:path'
 import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promises'
 import type { Containment as Level } from '../core/protocol/http/hosts.ts'
 import { isAlive, type ProcessId, readStat } from './machine.ts'
-import { groupsWithin, membersOf, type Origin, type Process, type ProcessTable } from './processes.ts'
+import {
+  groupsWithin,
+  isMarked,
+  membersOf,
+  type Origin,
+  type Process,
+  type ProcessTable,
+} from './processes.ts'
 
 /** One execution's processes: where they are held, and what they are known by. */
 export interface Tree extends Origin {
@@ -40,7 +47,10 @@ const firstPause = 10
 const longestPause = 40
 /** A look at all processes takes at most one part in so many of the time. */
 const lookShare = 4
+const longestRest = 500
 const signalsAtOnce = 500
+/** Milliseconds after which the rest of the agent has its turn. */
+const longestTurn = 5
 
 /** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
 function withChildren(path: string): string[] {
@@ -88,6 +98,13 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
+/** `target`: a process, or a group by its negative number. */
+function ask(target: number): void {
+  signal(target, 'SIGTERM')
+  // A stopped process gets TERM only once it goes on.
+  signal(target, 'SIGCONT')
+}
+
 /** Ends one tree of processes, in steps that leave the agent its time for others. */
 class Ending {
   readonly #tree: Tree
@@ -113,22 +130,26 @@ class Ending {
     for (const { pid, startTime } of members) this.#known.set(pid, { pid, startTime })
     this.#waiting = members
     const ended = performance.now()
-    this.#rest = ended + (ended - began) * (lookShare - 1)
+    this.#rest = ended + Math.min((ended - began) * (lookShare - 1), longestRest)
     return { all, members }
   }
 
-  /** TERM, once, to those that are there: what a script starts in order to clean up is left to do so. */
+  /**
+   * TERM, once, to those that are there: what a script starts in order to clean up is left to do so. To whole groups where
+   * that is possible, as it reaches what is just being forked.
+   */
   async ask(): Promise<void> {
     const { cgroup, isBoxed } = this.#tree
-    const { members } = await this.#look()
-    const pids = new Set(members.map(({ pid }) => pid))
+    const { all, members } = await this.#look()
+    const groups = new Set(isBoxed ? [] : groupsWithin(all, members))
+    for (const group of groups) ask(-group)
+    const pids = new Set(members.filter(({ group }) => !groups.has(group)).map(({ pid }) => pid))
     if (cgroup !== null) for (const pid of cgroupPids(cgroup)) pids.add(pid)
     let sent = 0
     for (const pid of pids) {
-      if (isBoxed && readStat(pid)?.command === 'bwrap') continue
-      signal(pid, 'SIGTERM')
-      // A stopped process gets TERM only once it goes on.
-      signal(pid, 'SIGCONT')
+      const stat = readStat(pid)
+      if (stat === null || groups.has(stat.group) || (isBoxed && stat.command === 'bwrap')) continue
+      ask(pid)
       sent += 1
       if (sent % signalsAtOnce === 0) await breathe()
     }
@@ -147,25 +168,52 @@ class Ending {
   }
 
   /**
-   * KILL. The cgroup's in one step. Of others, those that were not seen before are stopped first: what is stopped forks
-   * no more, so a tree that forks faster than it can be looked at comes to an end too.
+   * KILL. The cgroup's in one step. Others are stopped first, until no new ones are found: what is stopped forks no more,
+   * so a tree that forks faster than it can be looked at comes to an end too. True when there was nothing left to end.
    */
-  async kill(mayStop: boolean): Promise<void> {
+  async kill(mayStop: boolean): Promise<boolean> {
     const { cgroup } = this.#tree
     if (cgroup !== null && isPopulated(cgroup)) {
       write(join(cgroup, 'cgroup.kill'), '1')
       // Mostly that is all of it, and a look at thousands that are just ending is dear.
-      if (!this.#hasKilledGroup) return void (this.#hasKilledGroup = true)
+      if (!this.#hasKilledGroup) {
+        this.#hasKilledGroup = true
+        return false
+      }
     }
+    if (mayStop && (await this.#stop()) > 0) return false
     const { all, members } = await this.#look()
-    const fresh = members.filter(({ pid, startTime }) => this.#stopped.get(pid) !== startTime)
-    const name = mayStop && fresh.length > 0 ? 'SIGSTOP' : 'SIGKILL'
-    const targets = name === 'SIGSTOP' ? fresh : members
-    for (const group of groupsWithin(all, members)) signal(-group, name)
-    for (const { pid, startTime } of targets) {
-      signal(pid, name)
-      this.#stopped.set(pid, startTime)
+    for (const group of groupsWithin(all, members)) signal(-group, 'SIGKILL')
+    for (const { pid } of members) signal(pid, 'SIGKILL')
+    return members.length === 0 && !isPopulated(cgroup)
+  }
+
+  /** Stops each as it is found, the youngest first: one that lives for milliseconds is gone when all have been read. */
+  async #stop(): Promise<number> {
+    const isKnown = (pid: number) => {
+      const known = this.#known.get(pid)
+      return known !== undefined && (readStat(pid)?.startTime ?? known.startTime) === known.startTime
     }
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+    let count = 0
+    let turn = performance.now()
+    for (const pid of pids.map(Number).sort((a, b) => b - a)) {
+      const stat = readStat(pid)
+      if (stat === null || stat.isZombie || pid === process.pid) continue
+      if (this.#stopped.get(pid) === stat.startTime) continue
+      const { session, parent, startTime } = stat
+      const isOurs = [pid, session, parent].some(isKnown) || isMarked(this.#table.tell(stat), this.#tree)
+      if (isOurs) {
+        signal(pid, 'SIGSTOP')
+        this.#stopped.set(pid, startTime)
+        this.#known.set(pid, { pid, startTime })
+        count += 1
+      }
+      if (performance.now() - turn < longestTurn) continue
+      await breathe()
+      turn = performance.now()
+    }
+    return count
   }
 
   async remnants(): Promise<Remnant[]> {
@@ -199,10 +247,7 @@ export async function endTree(
   const ending = new Ending(tree, table)
   await ending.ask()
   if (await within(grace, () => ending.hasEnded())) return []
-  const isKilled = await within(patience, async (elapsed) => {
-    await ending.kill(elapsed < patience / 2)
-    return ending.hasEnded()
-  })
+  const isKilled = await within(patience, (elapsed) => ending.kill(elapsed < patience / 2))
   return isKilled ? [] : ending.remnants()
 }
 

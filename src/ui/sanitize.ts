@@ -14,7 +14,11 @@ const sequences = new RegExp(
 )
 const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
 /** All of Cc but tab and line feed; as plain ranges, for `\p{Cc}` is slower by far and every byte of output is looked at. */
-const controls = new RegExp('[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f]', 'g')
+const controls = new RegExp(`[${range(0, 0x08)}${range(0x0b, 0x1f)}${range(0x7f, 0x9f)}]`, 'g')
+
+function range(from: number, to: number): string {
+  return `${String.fromCharCode(from)}-${String.fromCharCode(to)}`
+}
 
 /** Text of a host without control sequences (contract §9): it can neither move the cursor nor forge another host's line. */
 export function sanitize(text: string): string {

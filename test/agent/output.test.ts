@@ -138,3 +138,34 @@ test('a script that empties its own output by `> /dev/stdout` loses nothing that
   t.is(server.text('emptied'), [1, 2, 3].map((i) => `kept ${i}\nnamed ${i}\n`).join(''))
   t.is(complete.stdoutBytes, 45)
 })
+
+test('bytes that a script throws away unread count as written, so that its output does not pass for complete', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const stdout = join(directory, 'stdout')
+  const first = new Output(directory, 1 << 20, false)
+  appendFileSync(stdout, 'kept')
+  t.true(first.cut())
+  appendFileSync(stdout, ' unread')
+  first.bound()
+  await writeFile(stdout, 'new')
+  t.true(first.cut())
+  t.is(all(first), 'new', 'what stood there before is not sent again as something else')
+  first.close()
+  // The next agent knows it too.
+  const second = new Output(directory, 1 << 20, false)
+  const summary = second.finish()
+  t.is(summary.stdoutBytes, 'kept unread'.length + 'new'.length)
+  t.is(second.read(1).content.toString(), 'new')
+  second.close()
+})
+
+test('10 MB without a line end, NUL bytes and an incomplete end arrive as they are', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const script = "head -c 10000000 /dev/zero | tr '\\0' x; printf 'a\\0b'; printf '\\342\\202' >&2"
+  server.execute(agent.agentId, { taskId: 'long', script })
+  const complete = await server.completed('long')
+  t.is(complete.stdoutBytes, 10_000_003)
+  t.true(server.text('long') === `${'x'.repeat(10_000_000)}a\0b`)
+  t.is(server.text('long', 'stderr'), '\uFFFD')
+  t.is(complete.stderrBytes, 2)
+})

@@ -5,6 +5,7 @@ import { startAgent } from '../../src/agent/main.ts'
 import { agentOptions, temporaryDirectory } from '../helpers/agent.ts'
 import { agentProcess, kill } from '../helpers/agent-process.ts'
 import { FakeServer } from '../helpers/fake-server.ts'
+import { crashed } from '../helpers/fault.ts'
 
 async function start(t: ExecutionContext) {
   const dataDir = await temporaryDirectory(t)
@@ -22,6 +23,8 @@ async function appears(path: string): Promise<void> {
 
 /** Counts its starts in a file, so that a second one would show. */
 const counted = (dataDir: string, rest: string) => `echo started >> ${dataDir}/starts; ${rest}`
+const readExitFile = (dataDir: string, taskId: string) =>
+  readFileSync(`${dataDir}/executions/${taskId}/exit`, 'utf8')
 const starts = (dataDir: string) => readFileSync(`${dataDir}/starts`, 'utf8')
 
 test('F08 agent killed in mid-script, back before its end: true result, whole output, one start', async (t) => {
@@ -64,6 +67,25 @@ test('F08 agent killed in mid-script, back after its end: true result and whole 
   t.is(complete.signal, 'SIGUSR1')
   const expected = ['one', ...Array.from({ length: 1000 }, (_, at) => at + 1)].join('\n')
   t.is(server.text('after'), `${expected}\n`)
+  t.is(starts(dataDir), 'started\n')
+})
+
+test('F08 what a script left behind is not taken for it when the agent was killed right after the spawn', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await agentProcess(t, server, dataDir, options, 'agent.spawned.before')
+  await server.linked()
+  const stays = `setsid sh -c 'while [ -d ${dataDir} ]; do sleep 0.2; done' >/dev/null 2>&1 &`
+  server.execute(agentId, {
+    taskId: 'left',
+    script: counted(dataDir, `${stays} echo up; exit 4`),
+    timeout: 0,
+  })
+  await crashed(first)
+  for (let look = 0; look < 400 && !/^4 /.test(readExitFile(dataDir, 'left')); look += 1) await delay(25)
+  await agentProcess(t, server, dataDir, options)
+  const complete = await server.completed('left')
+  t.is(complete.exitCode, 4)
+  t.is(server.text('left'), 'up\n')
   t.is(starts(dataDir), 'started\n')
 })
 

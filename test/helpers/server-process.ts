@@ -13,6 +13,7 @@ const program = fileURLToPath(new URL('../fixtures/server-process.js', import.me
 
 /** A server in a process of its own: `kill` is kill -9, `start` takes up the same directory and port. */
 export interface ServerProcess extends TestServer {
+  readonly pid: number | undefined
   kill(): Promise<void>
   start(): Promise<void>
   /** Settles when it has ended itself, at the fault that it was started with. */
@@ -40,6 +41,9 @@ export async function startServerProcess(
     dataDir,
     token: '',
     ...restCaller(() => server),
+    get pid() {
+      return child?.pid
+    },
     async start() {
       const port = server.url ? new URL(server.url).port : '0'
       const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)

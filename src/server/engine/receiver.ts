@@ -1,6 +1,7 @@
 import { constants } from 'node:os'
 import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
+import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
@@ -31,6 +32,7 @@ export interface Receiver {
 
 export function createReceiver(state: EngineState): Receiver {
   const foreign = new LineBudget()
+  let amending: Promise<void> = Promise.resolve()
   const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
     link.send('ERROR', { code, message, refId })
 
@@ -161,6 +163,8 @@ export function createReceiver(state: EngineState): Receiver {
 
   /** What is learnt after a final state goes to `lateResult` (contract §4). */
   async function late(link: AgentLink, complete: ScriptComplete, run: TaskRun | undefined): Promise<void> {
+    // That its end can't be known is nothing that is learnt.
+    if (complete.status === 'LOST') return
     const lateResult = {
       status:
         complete.status ??
@@ -169,9 +173,11 @@ export function createReceiver(state: EngineState): Receiver {
       signal: signalOf(complete),
       completedAt: isoTime(state.clock.now()),
     } as const
-    if (run && run.counts.PENDING + run.counts.RUNNING > 0) {
+    const isOpen = () => run !== undefined && run.counts.PENDING + run.counts.RUNNING > 0
+    if (run && isOpen()) {
       const execution = run.ofHost(link.hostId)
       if (!execution || execution.lateResult || execution.exitCode !== null) return
+      faultPoint('server.late.before')
       const kept = await state.store.transact(async (tx) => {
         // The task may have ended meanwhile, and its executions with it.
         const current = await tx.get('executions', execution.id)
@@ -180,15 +186,30 @@ export function createReceiver(state: EngineState): Receiver {
         tx.put('executions', next)
         return next
       })
-      if (kept) return run.apply(kept)
+      faultPoint('server.late.after')
+      if (kept) run.apply(kept)
+      // Where the task has ended in this very moment, its results may have been written down without this one.
+      if (kept && isOpen()) return
     }
     await run?.finished
-    const archived = await state.archive.read(complete.taskId)
-    const result = archived?.results.find(({ hostId }) => hostId === link.hostId)
-    const known = result?.exitCode !== null || result.lateResult !== null
-    if (!archived || !result || known) return
-    const results = archived.results.map((other) => (other === result ? { ...other, lateResult } : other))
-    await state.archive.write(complete.taskId, { ...archived, results })
+    await amend(complete.taskId, link.hostId, lateResult)
+  }
+
+  /** One after the other: each reads what the one before has written. */
+  function amend(taskId: string, hostId: number, lateResult: TaskResult['lateResult']): Promise<void> {
+    amending = amending
+      .catch(() => undefined)
+      .then(async () => {
+        const archived = await state.archive.read(taskId)
+        const result = archived?.results.find((one) => one.hostId === hostId)
+        const known = result?.exitCode !== null || result.lateResult !== null
+        if (!archived || !result || known) return
+        const results = archived.results.map((other) => (other === result ? { ...other, lateResult } : other))
+        faultPoint('server.late.before')
+        await state.archive.write(taskId, { ...archived, results })
+        faultPoint('server.late.after')
+      })
+    return amending
   }
 
   return {

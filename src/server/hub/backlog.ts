@@ -8,8 +8,8 @@ const nextToNothing = 64 * 1024
 
 /** How a link ceases to read and goes on. */
 export interface Holding {
-  hold(): void
-  release(): void
+  hold: () => void
+  release: () => void
 }
 
 /** One link's part of the backlog. */
@@ -27,7 +27,7 @@ export interface Backlog {
 
 export function createBacklog(): Backlog {
   let total = 0
-  const held = new Set<{ bytes: number; release(): void }>()
+  const held = new Set<{ bytes: number; release: () => void }>()
 
   return {
     share({ hold, release }) {

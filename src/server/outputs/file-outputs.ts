@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Bus } from '../bus.ts'
+import { logFiles } from './log-files.ts'
 import type { Outputs } from './outputs.ts'
 import { createSyncTurns } from './sync-turns.ts'
-import { logFiles, TaskLog, type TaskLogEvents } from './task-log.ts'
+import { TaskLog, type TaskLogEvents } from './task-log.ts'
 
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
 const openReaders = 64

@@ -1,6 +1,5 @@
-import { constants } from 'node:fs'
-import { type FileHandle, mkdir, open } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { type FileHandle, mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { syncDirectory } from '../../disk/durable.ts'
 import {
@@ -12,6 +11,7 @@ import {
   startOf,
 } from './index-file.ts'
 import { lineOf } from './line.ts'
+import { openBoth } from './log-files.ts'
 import type { NewEntry, Progress, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
@@ -40,21 +40,6 @@ export interface TaskLogEvents {
   synced(seconds: number, bytes: number): void
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
-}
-
-/** Of one task, in its folder. */
-export const logFiles = ['output.log', 'output.idx'] as const
-
-/** Opens without creating, unless told to. */
-async function openBoth(directory: string, create: boolean): Promise<[FileHandle, FileHandle]> {
-  const flags = constants.O_RDWR | (create ? constants.O_CREAT : 0)
-  const log = await open(join(directory, logFiles[0]), flags, 0o600)
-  try {
-    return [log, await open(join(directory, logFiles[1]), constants.O_RDWR | constants.O_CREAT, 0o600)]
-  } catch (error) {
-    await log.close()
-    throw error
-  }
 }
 
 /**

@@ -13,9 +13,16 @@ export async function writeAll(
   for (let first = 0; first < pieces.length; first += mostPieces) {
     const some = pieces.slice(first, first + mostPieces)
     const size = some.reduce((sum, piece) => sum + piece.length, 0)
-    let { bytesWritten: done } = await file.writev(some, at)
-    const whole = done < size ? Buffer.concat(some) : null
-    while (whole && done < size) done += (await file.write(whole, done, size - done, at + done)).bytesWritten
+    const { bytesWritten } = await file.writev(some, at)
+    if (bytesWritten < size)
+      await writeRest(file, Buffer.concat(some).subarray(bytesWritten), at + bytesWritten)
     at += size
+  }
+}
+
+async function writeRest(file: FileHandle, rest: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < rest.length; ) {
+    const { bytesWritten } = await file.write(rest, done, rest.length - done, position + done)
+    done += bytesWritten
   }
 }

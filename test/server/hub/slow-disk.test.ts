@@ -16,7 +16,7 @@ async function stuckDisk(t: ExecutionContext): Promise<{ asked: Promise<void>; g
   const directory = await mkdtemp(join(tmpdir(), 'rsm-stuck-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const file = await open(join(directory, 'any'), 'w')
-  const prototype = Object.getPrototypeOf(file) as FileHandle
+  const prototype = Object.getPrototypeOf(file) as { datasync: (this: FileHandle) => Promise<void> }
   await file.close()
   const { datasync } = prototype
   let goOn = () => {}
@@ -27,7 +27,7 @@ async function stuckDisk(t: ExecutionContext): Promise<{ asked: Promise<void>; g
   const asked = new Promise<void>((resolve) => {
     ask = resolve
   })
-  prototype.datasync = async function (this: FileHandle) {
+  prototype.datasync = async function () {
     ask()
     await opened
     return datasync.call(this)

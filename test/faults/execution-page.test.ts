@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import test from 'ava'
+
+const pointsOf = (path: string) =>
+  [...readFileSync(path, 'utf8').matchAll(/'((?:server|agent)\.[a-z]+\.[a-z]+)'/g)].map(([, name]) => name)
+
+// The tables of the tests are typed to have every fault point that the code names, each once.
+const tested = ['agent', 'server'].flatMap((half) => pointsOf(`test/faults/long/${half}-windows.test.ts`))
+
+test('docs/execution.md has a row for every fault point that a test crashes at, and no other', (t) => {
+  t.true(tested.length > 50)
+  const page = readFileSync('docs/execution.md', 'utf8')
+  const told = [...page.matchAll(/`((?:server|agent)\.[a-z]+\.[a-z]+)`/g)].map(([, name]) => name)
+  t.deepEqual([...new Set(told)].sort(), [...new Set(tested)].sort())
+})
+
+test('the product reaches no fault point: without the condition of the tests it is an empty function', async (t) => {
+  const { imports, files } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    imports: Record<string, Record<string, string>>
+    files: string[]
+  }
+  t.is(imports['#fault-point']?.['default'], './dist/src/core/fault-point.js')
+  t.false(files.some((file) => file === 'dist' || file.startsWith('dist/test')))
+  const source = readFileSync('dist/src/core/fault-point.js', 'utf8').replaceAll(
+    /\/\*[\s\S]*?\*\/|\/\/.*$/gm,
+    '',
+  )
+  t.regex(source, /^\s*export function faultPoint\(_name\) \{\s*\}\s*$/)
+})
