@@ -81,7 +81,7 @@ test('F08 what a script left behind is not taken for it when the agent was kille
     timeout: 0,
   })
   await crashed(first)
-  for (let look = 0; look < 400 && !/^4 /.test(readExitFile(dataDir, 'left')); look += 1) await delay(25)
+  for (let look = 0; look < 400 && !readExitFile(dataDir, 'left').startsWith('4 '); look += 1) await delay(25)
   await agentProcess(t, server, dataDir, options)
   const complete = await server.completed('left')
   t.is(complete.exitCode, 4)

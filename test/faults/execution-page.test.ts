@@ -4,6 +4,8 @@ import test from 'ava'
 const pointsOf = (path: string) =>
   [...readFileSync(path, 'utf8').matchAll(/'((?:server|agent)\.[a-z]+\.[a-z]+)'/g)].map(([, name]) => name)
 
+const ascending = (a = '', b = '') => (a < b ? -1 : 1)
+
 // The tables of the tests are typed to have every fault point that the code names, each once.
 const tested = ['agent', 'server'].flatMap((half) => pointsOf(`test/faults/long/${half}-windows.test.ts`))
 
@@ -11,7 +13,7 @@ test('docs/execution.md has a row for every fault point that a test crashes at, 
   t.true(tested.length > 50)
   const page = readFileSync('docs/execution.md', 'utf8')
   const told = [...page.matchAll(/`((?:server|agent)\.[a-z]+\.[a-z]+)`/g)].map(([, name]) => name)
-  t.deepEqual([...new Set(told)].sort(), [...new Set(tested)].sort())
+  t.deepEqual([...new Set(told)].toSorted(ascending), [...new Set(tested)].toSorted(ascending))
 })
 
 test('the product reaches no fault point: without the condition of the tests it is an empty function', async (t) => {
