@@ -4,6 +4,7 @@
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { benchCancel } from './cancel.ts'
 import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
 import { benchHistory } from './history/history.ts'
@@ -11,6 +12,7 @@ import { benchMemory } from './memory.ts'
 import { benchOutput } from './output.ts'
 import { benchRest } from './rest/rest.ts'
 import type { Row } from './row.ts'
+import { benchScale } from './scale.ts'
 import { benchStartup } from './startup.ts'
 import { benchStore } from './store.ts'
 
@@ -20,11 +22,13 @@ const groups: Record<string, () => Promise<Row[]>> = {
   history: benchHistory,
   rest: benchRest,
   output: benchOutput,
+  scale: benchScale,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,
   startup: benchStartup,
   execution: benchExecution,
+  cancel: benchCancel,
 }
 
 const { values, positionals } = parseArgs({

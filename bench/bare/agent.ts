@@ -1,11 +1,17 @@
-/** The least that an agent can be: a WebSocket that spawns what it is told and answers the exit code. */
+/**
+ * The least that an agent can be: a WebSocket that spawns what it is told and answers the exit code. A second argument
+ * says how many of them share this process.
+ */
 import { spawn } from 'node:child_process'
 import { WebSocket } from 'ws'
 
-const socket = new WebSocket(process.argv[2] ?? '')
-socket.on('message', (data: Buffer) => {
-  const { script } = JSON.parse(data.toString()) as { script: string }
-  const child = spawn('bash', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] })
-  child.on('close', (code) => socket.send(JSON.stringify({ code })))
-})
-socket.on('close', () => process.exit(0))
+const [url = '', sockets = '1'] = process.argv.slice(2)
+for (let left = Number(sockets); left > 0; left--) {
+  const socket = new WebSocket(url)
+  socket.on('message', (data: Buffer) => {
+    const { script } = JSON.parse(data.toString()) as { script: string }
+    const child = spawn('bash', ['-c', script], { stdio: ['ignore', 'pipe', 'pipe'] })
+    child.on('close', (code) => socket.send(JSON.stringify({ code })))
+  })
+  socket.on('close', () => process.exit(0))
+}

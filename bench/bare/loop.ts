@@ -4,14 +4,15 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { type WebSocket, WebSocketServer } from 'ws'
 
-/** A bare `ws` server and so many bare agents, each a process: `run` sends a script to all and waits for every answer. */
+/** A bare `ws` server and bare agents: `run` sends a script to all and waits for every answer. */
 export interface BareLoop {
   /** Milliseconds from the first frame to the last answer. */
   run(script: string): Promise<number>
   stop(): Promise<void>
 }
 
-export async function startBareLoop(agents: number): Promise<BareLoop> {
+/** Each agent is a process, unless `perProcess` of them share one. */
+export async function startBareLoop(agents: number, perProcess = 1): Promise<BareLoop> {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -24,8 +25,10 @@ export async function startBareLoop(agents: number): Promise<BareLoop> {
   })
   const program = fileURLToPath(new URL('agent.js', import.meta.url))
   const children: ChildProcess[] = []
-  for (let agent = 0; agent < agents; agent++)
-    children.push(spawn(process.execPath, [program, `ws://127.0.0.1:${port}`], { stdio: 'ignore' }))
+  for (let agent = 0; agent < agents; agent += perProcess)
+    children.push(
+      spawn(process.execPath, [program, `ws://127.0.0.1:${port}`, String(perProcess)], { stdio: 'ignore' }),
+    )
   await all
   return {
     async run(script) {
