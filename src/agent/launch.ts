@@ -67,15 +67,27 @@ exit $?`
 
 const exitLineBytes = 48
 
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where programs were found: looked at first, as most directories of the path hold none of them. */
+const places = new Map<string, string>()
+
 function findInPath(name: string): boolean {
-  return searchPath.split(':').some((directory) => {
-    try {
-      accessSync(join(directory, name), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
+  const place = places.get(name)
+  if (place !== undefined && isExecutable(place)) return true
+  const found = searchPath
+    .split(':')
+    .map((directory) => join(directory, name))
+    .find(isExecutable)
+  if (found !== undefined) places.set(name, found)
+  return found !== undefined
 }
 
 export function installedTypes(): ScriptType[] {
@@ -164,27 +176,30 @@ function existing(directory: string): string {
   }
 }
 
-/** Writes the script and the empty spools; none of it is fsynced, as after a loss of power it is LOST anyway. */
+/**
+ * Writes the script, and for another user the empty spools, which otherwise come with the start. None of it is fsynced,
+ * as after a loss of power it is LOST anyway.
+ */
 export function prepare(request: ExecuteScript, directory: string, account: Account): void {
   faultPoint('agent.prepared.before')
-  const isOther = account.uid !== process.getuid?.()
-  for (const [name, mode] of [
-    ['script', 0o700],
-    ['stdout', 0o600],
-    ['stderr', 0o600],
-  ] as const) {
-    const path = join(directory, name)
-    const fd = openSync(path, 'w', mode)
-    try {
-      const text = Buffer.from(name === 'script' ? request.script : '')
-      for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
-    } finally {
-      closeSync(fd)
-    }
+  write(join(directory, 'script'), request.script, 0o700)
+  if (account.uid !== process.getuid?.()) {
+    for (const name of ['stdout', 'stderr']) write(join(directory, name), '', 0o600)
     // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
-    if (isOther) chownSync(path, account.uid, account.gid)
+    for (const name of ['script', 'stdout', 'stderr'])
+      chownSync(join(directory, name), account.uid, account.gid)
   }
   faultPoint('agent.prepared.after')
+}
+
+function write(path: string, content: string, mode: number): void {
+  const fd = openSync(path, 'w', mode)
+  try {
+    const text = Buffer.from(content)
+    for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 /** Where and how a script starts. */
