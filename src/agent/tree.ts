@@ -253,6 +253,12 @@ export async function endTree(
 
 /** Removes an empty cgroup; false while something that the script left behind still lives in it. */
 export function removeCgroup(path: string): boolean {
+  try {
+    rmdirSync(path)
+    return true
+  } catch {
+    // It has groups of its own, or processes, or is gone.
+  }
   if (!existsSync(path)) return true
   try {
     for (const group of withChildren(path)) rmdirSync(group)
