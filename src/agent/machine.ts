@@ -13,8 +13,14 @@ export interface Machine {
   uptime(): number
 }
 
+let bootId: string | undefined
+
 export const thisMachine: Machine = {
-  bootId: () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+  /** Read once: no process outlives its boot. */
+  bootId() {
+    bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+    return bootId
+  },
   uptime: () => Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]),
 }
 
