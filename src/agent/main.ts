@@ -18,7 +18,7 @@ import { MetricsBuffer } from './metrics-buffer.ts'
 import { Pulse } from './pulse.ts'
 import { enrolled, register } from './registration.ts'
 import { Runner } from './runner.ts'
-import { capabilities, checkBounds, checkScripts, type ScriptOptions } from './script-setting.ts'
+import { capabilities, checkBounds, checkScripts, type ScriptOptions, warnOfRoot } from './script-setting.ts'
 import { serverApi } from './server-api.ts'
 import { StatusFile } from './status.ts'
 import { Uplink } from './uplink.ts'
@@ -99,7 +99,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
   async function run(): Promise<RunningAgent> {
     // First of all: a host that can't run scripts as it was told to has nothing to register for.
-    const script = await checkScripts(options, directory.path, log)
+    const script = await checkScripts(options, directory.path)
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
@@ -143,6 +143,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (!known) await writeIdentity(directory.path, identity)
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
+    warnOfRoot(script, log)
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())

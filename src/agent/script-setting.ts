@@ -35,21 +35,20 @@ export interface ScriptSetting {
  * Finds out before anything else whether this host can run scripts as it was told to. @throws RsmError `usage` or
  * `unavailable` with what it can't do.
  */
-export async function checkScripts(
-  options: ScriptOptions,
-  dataDir: string,
-  log: Log,
-): Promise<ScriptSetting> {
+export async function checkScripts(options: ScriptOptions, dataDir: string): Promise<ScriptSetting> {
   const { runAs, allowRunAs, sandbox: mode = 'none', sandboxNetwork: network = false } = options
   const own = ownAccount()
   const account = runAs === undefined ? own : await namedAccount(runAs, own)
   if (own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)) await checkDrop(account)
   const sandbox = await openSandbox({ mode, network, dataDir, own }, account)
-  if (account.uid === 0 && mode === 'none')
+  return { own, account, sandbox }
+}
+
+export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void {
+  if (account.uid === 0 && sandbox.mode === 'none')
     log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
       hint: '--run-as USER, or --sandbox strict',
     })
-  return { own, account, sandbox }
 }
 
 export interface Bounds {
