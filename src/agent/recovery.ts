@@ -72,7 +72,6 @@ export function neverBegan(
     !ending &&
     !complete &&
     isThere('script') &&
-    isThere('stderr') &&
     !isThere('exit')
   )
 }
