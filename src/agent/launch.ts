@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import {
   accessSync,
   chownSync,
@@ -31,6 +31,10 @@ const interpreters: Record<ScriptType, readonly string[]> = {
 
 /** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each, below 9. */
 const firstLimit = 6
+/** A name that no param has, as those are kept for rsm itself. */
+const goAhead = 'RSM_GO_AHEAD'
+/** What the wrapper leaves in the place of an exit code. */
+const neverBegun = 'never'
 /** What runs instead of a script whose limits vanished before it could be put under them. */
 const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
 
@@ -40,16 +44,21 @@ const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
  * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
  * shell itself says of a death ("Killed") is no output of the script: the subshell is there for that, as dash says it
  * with the redirections of what died.
+ *
+ * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
+ * without an agent, it ends without having begun.
  */
 function wrapper(limits: number, takesScript: boolean): string {
   const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
   const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
   return `trap : HUP INT QUIT TERM
+read -r ${goAhead} || { echo ${neverBegun} >&3; exit; }
+unset ${goAhead}
 umask 022
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
-(exec "$@" 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')})
+(exec "$@" </dev/null 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')})
 c=$?
 read -r u r </proc/uptime
 printf '%s %s\\n' "$c" "$u" >&3`
@@ -216,13 +225,17 @@ export interface Start {
 }
 
 interface Launched {
-  /** The wrapper. */
+  /** The wrapper, which waits. */
   readonly root: ProcessId
+  /** Lets it begin. */
+  begin(): void
+  /** Lets it end without having begun, as it also does when the agent dies. */
+  abandon(): void
   /** Settles when the wrapper has ended. */
   readonly exited: Promise<void>
 }
 
-/** Starts a prepared script in a session of its own. Throws when the system refuses (E2BIG, EAGAIN). */
+/** Hands a prepared script to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
 export async function launch(request: ExecuteScript, start: Start): Promise<Launched> {
   const { directory, account, sandbox, cgroup, limitGroups } = start
   const workDir = request.workDir ?? existing(account.home)
@@ -244,11 +257,11 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
     const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
     faultPoint('agent.launch.before')
-    const child = spawn('/bin/sh', words, {
+    const child: ChildProcess = spawn('/bin/sh', words, {
       cwd: takesScript ? '/' : workDir,
       env: environment(request, start),
       detached: true,
-      stdio: ['ignore', stdout, stderr, exit, processes, script, ...limits],
+      stdio: ['pipe', stdout, stderr, exit, processes, script, ...limits],
     })
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
     await new Promise<void>((resolve, reject) => {
@@ -257,7 +270,15 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
     })
     child.unref()
     const pid = child.pid ?? 0
-    return { root: { pid, startTime: startTimeOf(pid) ?? 0 }, exited }
+    const word = child.stdin
+    // A wrapper that was killed meanwhile reads nothing; its end says so.
+    word?.on('error', () => {})
+    return {
+      root: { pid, startTime: startTimeOf(pid) ?? 0 },
+      exited,
+      begin: () => void word?.end('go\n'),
+      abandon: () => void word?.destroy(),
+    }
   } finally {
     for (const fd of open) closeSync(fd)
   }
@@ -267,6 +288,8 @@ export async function launch(request: ExecuteScript, start: Start): Promise<Laun
 export interface Exit {
   readonly code: number
   readonly uptime: number
+  /** The wrapper ended before the agent let it begin. */
+  readonly isNever?: true
 }
 
 /** What the wrapper wrote, null while it has not. */
@@ -277,6 +300,7 @@ export function readExit(directory: string): Exit | null {
   } catch {
     return null
   }
+  if (text.startsWith(neverBegun)) return { code: 126, uptime: 0, isNever: true }
   const [, code, uptime] = /^(\d{1,3}) ([\d.]+)\n/.exec(text) ?? []
   return code === undefined ? null : { code: Number(code), uptime: Number(uptime) }
 }

@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs'
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { Started } from './execution-record.ts'
 import {
   markVariable,
   type ProcessId,
@@ -123,11 +122,4 @@ export function groupsWithin(all: readonly Process[], members: readonly Process[
   const groups = new Set(members.map(({ group }) => group))
   for (const { pid, group } of all) if (!ours.has(pid)) groups.delete(group)
   return [...groups].filter((group) => group > 1)
-}
-
-/** The wrapper of an execution whose pid was not written down before the agent died: the leader of its session. */
-export async function wrapperOf({ mark }: Pick<Started, 'mark'>): Promise<ProcessId | null> {
-  const own = process.getuid?.() ?? null
-  const all = await new ProcessTable().look()
-  return all.find((each) => each.session === each.pid && each.mark === mark && each.uid === own) ?? null
 }

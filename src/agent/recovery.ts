@@ -1,11 +1,8 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Clock } from './clock.ts'
 import type { Containment } from './containment.ts'
 import type { ExecutionRecord, Started } from './execution-record.ts'
 import { readExit } from './launch.ts'
 import { isAlive, type Machine, type ProcessId } from './machine.ts'
-import { wrapperOf } from './processes.ts'
 import { type Outcome, outcome } from './run.ts'
 import { listed, toldOf, treeOf } from './survivors.ts'
 import { levelOf } from './tree.ts'
@@ -25,9 +22,7 @@ export async function whatBecameOf(
 ): Promise<Found> {
   const isSameBoot = machine.bootId() === started.bootId
   const left = readExit(directory)
-  // Without a pid the agent died in the instant after the spawn. Where the wrapper has left its word, none is looked for:
-  // what carries the execution's name then is something that the script left behind.
-  const root = isSameBoot ? (record.spawned ?? (left === null ? await wrapperOf(started) : null)) : null
+  const root = (isSameBoot && record.spawned) || null
   if (root && isAlive(root) && !(left !== null && record.ending)) return { root }
   const tree = treeOf(started, root)
   // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
@@ -56,24 +51,17 @@ export async function whatBecameOf(
 }
 
 /**
- * Whether an execution that the journal calls started was never handed to the system: the agent died in between. Its exit
- * file is opened before the spawn, so a prepared directory without one proves it, as long as the machine has not been
- * restarted: such a one may still have its one start.
+ * Whether an execution that the journal calls started has certainly not begun, as its agent died before it let it begin:
+ * its process was not named yet, or has left word that nobody told it to. Such a one may still have its one start, unless
+ * the machine was restarted: then the journal may have lost a line.
  */
 export function neverBegan(
   { started, spawned, ending, complete }: ExecutionRecord,
   directory: string,
   machine: Machine,
 ): boolean {
-  const isThere = (name: string) => existsSync(join(directory, name))
-  return (
-    started?.bootId === machine.bootId() &&
-    !spawned &&
-    !ending &&
-    !complete &&
-    isThere('script') &&
-    !isThere('exit')
-  )
+  if (started?.bootId !== machine.bootId() || ending || complete) return false
+  return spawned === undefined || readExit(directory)?.isNever === true
 }
 
 /** Settles when the process has ended; never, once `isStopped` says so. It is no child of ours: it has to be watched. */

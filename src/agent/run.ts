@@ -64,6 +64,10 @@ export function outcome(exit: Exit | null, { tree, reason, duration, remnants }:
     const told = error === null ? killed : `${killed}; ${error}`
     return { ...common, exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error: told }
   }
+  if (exit.isNever) {
+    const never = 'it was never begun: the agent ended when it was about to'
+    return { ...common, exitCode: exit.code, status: 'FAILED', signal: null, error: never }
+  }
   const status = exit.code === 0 ? 'SUCCESS' : 'FAILED'
   return { ...common, exitCode: exit.code, status, signal: signalOf(exit.code), error }
 }

@@ -185,8 +185,14 @@ export class Runner {
     execution.isDurable = true
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { root, exited } = await launch(request, start)
-    this.#note({ e: 'spawned', taskId, ...root })
+    const { root, exited, begin, abandon } = await launch(request, start)
+    try {
+      journal.append({ e: 'spawned', taskId, ...root })
+    } catch (error) {
+      abandon()
+      throw error
+    }
+    begin()
     // One that never waited kept no copy.
     if (journal.records.get(taskId)?.received) dropRequest(directory)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())

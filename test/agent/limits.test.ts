@@ -144,7 +144,9 @@ test('a script whose cgroup vanished before it could enter does not run without 
     account,
   )
   const start = { directory, account, mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
-  await (await launch(execution, start)).exited
+  const { begin, exited } = await launch(execution, start)
+  begin()
+  await exited
   t.is(readExit(directory)?.code, 126)
   t.is(readFileSync(join(directory, 'stdout'), 'utf8'), '')
   t.regex(readFileSync(join(directory, 'stderr'), 'utf8'), /cgroup of its limits is gone/)

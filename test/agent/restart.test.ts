@@ -23,8 +23,6 @@ async function appears(path: string): Promise<void> {
 
 /** Counts its starts in a file, so that a second one would show. */
 const counted = (dataDir: string, rest: string) => `echo started >> ${dataDir}/starts; ${rest}`
-const readExitFile = (dataDir: string, taskId: string) =>
-  readFileSync(`${dataDir}/executions/${taskId}/exit`, 'utf8')
 const starts = (dataDir: string) => readFileSync(`${dataDir}/starts`, 'utf8')
 
 test('F08 agent killed in mid-script, back before its end: true result, whole output, one start', async (t) => {
@@ -70,24 +68,24 @@ test('F08 agent killed in mid-script, back after its end: true result and whole 
   t.is(starts(dataDir), 'started\n')
 })
 
-test('F08 what a script left behind is not taken for it when the agent was killed right after the spawn', async (t) => {
-  const { server, dataDir, agentId, options } = await start(t)
-  const first = await agentProcess(t, server, dataDir, options, 'agent.spawned.before')
-  await server.linked()
-  const stays = `setsid sh -c 'while [ -d ${dataDir} ]; do sleep 0.2; done' >/dev/null 2>&1 &`
-  server.execute(agentId, {
-    taskId: 'left',
-    script: counted(dataDir, `${stays} echo up; exit 4`),
-    timeout: 0,
+for (const fault of ['agent.launch.before', 'agent.spawned.before', 'agent.spawned.after'] as const)
+  test(`F08 an agent that is killed at ${fault} has begun nothing: sent again, it has its one start`, async (t) => {
+    const { server, dataDir, agentId, options } = await start(t)
+    const first = await agentProcess(t, server, dataDir, options, fault)
+    await server.linked()
+    const request = { taskId: 'once', script: counted(dataDir, 'echo up; exit 4'), timeout: 0 }
+    server.execute(agentId, request)
+    await crashed(first)
+    await agentProcess(t, server, dataDir, options)
+    await server.linked()
+    t.false(existsSync(`${dataDir}/starts`))
+    t.deepEqual(server.hellos.at(-1)?.tasks, [])
+    server.execute(agentId, request)
+    const complete = await server.completed('once')
+    t.is(complete.exitCode, 4)
+    t.is(server.text('once'), 'up\n')
+    t.is(starts(dataDir), 'started\n')
   })
-  await crashed(first)
-  for (let look = 0; look < 400 && !readExitFile(dataDir, 'left').startsWith('4 '); look += 1) await delay(25)
-  await agentProcess(t, server, dataDir, options)
-  const complete = await server.completed('left')
-  t.is(complete.exitCode, 4)
-  t.is(server.text('left'), 'up\n')
-  t.is(starts(dataDir), 'started\n')
-})
 
 test('F08 a script that was killed together with its agent is LOST', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)

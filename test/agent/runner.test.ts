@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { ownAccount } from '../../src/agent/account.ts'
 import { systemClock } from '../../src/agent/clock.ts'
@@ -129,12 +130,24 @@ for (const [title, place] of [
     t.is(complete.error, null)
   })
 
+test('a script whose process the disk keeps out of the journal does not begin', async (t) => {
+  const base = await temporaryDirectory(t)
+  const journal = new FullJournal(join(base, 'journal'), ['spawned'])
+  const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
+  await runner.execute(request('once', `echo started >> ${base}/starts`))
+  const complete = await ended('once')
+  t.is(complete.status, 'FAILED')
+  t.regex(complete.error ?? '', /could not be started: ENOSPC/)
+  const exit = join(base, 'executions', 'once', 'exit')
+  while (!readFileSync(exit, 'latin1').startsWith('never')) await delay(10)
+  t.false(existsSync(`${base}/starts`))
+})
+
 const refusals: [Entry['e'][], string, number][] = [
   [[], 'SUCCESS', 0],
   [['acknowledged'], 'SUCCESS', 0],
   [['ended'], 'LOST', 255],
   [['ended', 'acknowledged'], 'LOST', 255],
-  [['spawned', 'ended', 'acknowledged'], 'LOST', 255],
 ]
 for (const [refused, status, exitCode] of refusals)
   test(`what has run never starts again, though the disk refused [${refused.join(', ')}]: ${status}`, async (t) => {

@@ -159,7 +159,7 @@ const windows: Record<AgentPoint, Window> = {
   'agent.prepared.after': { life: plain },
   'agent.started.before': { life: plain },
   'agent.started.after': { life: plain },
-  'agent.launch.before': { life: plain, ...never, status: 'LOST', exitCode: null, error: /no exit code/ },
+  'agent.launch.before': { life: plain },
   'agent.spawned.before': { life: plain },
   'agent.spawned.after': { life: plain },
   'agent.chunk.before': { life: plain, nth: 2 },
