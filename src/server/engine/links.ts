@@ -69,7 +69,8 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
       goOn(link, lane, run, execution)
     } else if (execution.agentStoreId !== hello.storeId) {
       await lose(run, execution, 'the agent lost its journal, so whether the script ran can not be known')
-    } else if (execution.named) {
+    } else if (execution.named || run.live(execution.position, state.clock.monotonic()).storedSequence >= 0) {
+      // Whoever has sent output has it: this may be another agent, with a copy of the same journal.
       await lose(run, execution, 'the agent no longer knows of it')
     } else if (execution.cancelRequested) {
       link.send('CANCEL_SCRIPT', { taskId: run.task.id })

@@ -67,6 +67,17 @@ test('P17 an agent that no longer names what it had named: LOST', async (t) => {
   t.regex(result?.error ?? '', /no longer knows/)
 })
 
+test('F12 an agent that does not name what it has sent output of: LOST, and not sent to the copy of its journal', async (t) => {
+  const { server, identity, agent, taskId } = await sent(t)
+  agent.output(taskId, 0, 'one')
+  await agent.next('SCRIPT_ACK')
+  const copy = await ScriptedAgent.link(server, identity)
+  const [result] = (await finished(server, taskId)).results
+  t.is(result?.status, 'LOST')
+  t.regex(result?.error ?? '', /no longer knows/)
+  t.false(copy.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
+})
+
 test('P17 a seed-only agent is sent an execution once; its word over a second link still counts', async (t) => {
   const { server, identity, agent, taskId } = await sent(t, { storeId: null })
   await agent.cut()
