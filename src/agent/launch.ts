@@ -67,12 +67,14 @@ printf '%s %s\\n' "$c" "$u" >&3`
 /**
  * Enters the working directory as the user who has the right to, or not. It stays beside the script, so that this user
  * can open by a path of /proc what lies in the agent's closed directory, and the script itself inherits no descriptor.
- * In a subshell, as dash closes a descriptor for the whole shell while a command of it runs.
+ * In a subshell, as dash closes a descriptor for the whole shell while a command of it runs; and without the shell's own
+ * words about its death.
  */
 const enter = `trap : HUP INT QUIT TERM
 cd -- "$1" || exit 126
 shift
-( exec "$@" "/proc/$$/fd/5" 5<&- )
+exec 9>&2 2>/dev/null
+( exec "$@" "/proc/$$/fd/5" 2>&9 5<&- 9>&- )
 exit $?`
 
 const exitLineBytes = 48

@@ -47,8 +47,8 @@ const cases: Case[] = [
   },
   { name: 'exit', request: { script: 'exit 7' }, exitCode: 7 },
   { name: 'unknown command', request: { script: 'no-such-command' }, exitCode: 127 },
-  { name: 'killed', request: { script: 'kill -9 $$' }, exitCode: 137, signal: 'SIGKILL' },
-  { name: 'segv', request: { script: 'kill -SEGV $$' }, exitCode: 139, signal: 'SIGSEGV' },
+  { name: 'killed', request: { script: 'kill -9 $$' }, exitCode: 137, signal: 'SIGKILL', out: '' },
+  { name: 'segv', request: { script: 'kill -SEGV $$' }, exitCode: 139, signal: 'SIGSEGV', out: '' },
   {
     name: 'python',
     request: { scriptType: 'PYTHON', script: 'import sys; print(6*7); sys.exit(3)' },
@@ -87,6 +87,8 @@ for (const [mode, options, on] of modes) {
         t.is(complete.exitCode, exitCode, `${name}: ${complete.error} ${server.text(taskId, 'stderr')}`)
         t.is(complete.signal, signal ?? null, name)
         if (out !== undefined) t.is(server.text(taskId), out, name)
+        // What a shell around the script says of its death is no output of the script.
+        if (signal) t.is(server.text(taskId, 'stderr'), '', name)
       }
     },
   )
