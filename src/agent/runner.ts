@@ -153,6 +153,7 @@ export class Runner {
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
+    this.#cgroups.sweep()
     for (const execution of this.executions.values()) {
       execution.run?.leave()
       execution.close()

@@ -61,15 +61,25 @@ export function parsePairs(
 
 function countOrPercent(option: string, text: string): number | string {
   if (/^\d{1,6}$/.test(text)) return Number(text)
-  if (/^\d{1,3}%$/.test(text)) return text
-  throw new RsmError('usage', `${option} takes a number or a percentage, not ${text}`, {
-    hint: `for example: ${option} 2, ${option} 25%`,
-  })
+  if (/^(100|\d{1,2})%$/.test(text)) return text
+  throw new RsmError(
+    'usage',
+    `${option} takes a number or a percentage up to 100%, not ${text || 'nothing'}`,
+    {
+      hint: `for example: ${option} 2, ${option} 25%`,
+    },
+  )
 }
 
 /** `5`, `25%`, or `1,10%,50%`, whose last step repeats (contract §4). */
 export function parseBatchSize(text: string): BatchSize {
-  const steps = text.split(',').map((step) => countOrPercent('--batch-size', step.trim()))
+  const steps = text.split(',').map((word) => {
+    const step = countOrPercent('--batch-size', word.trim())
+    if (/[1-9]/.test(String(step))) return step
+    throw new RsmError('usage', `--batch-size takes a number from 1 or a percentage from 1%, not ${step}`, {
+      hint: 'for example: --batch-size 2, --batch-size 25%, or canaries: --batch-size 1,10%,50%',
+    })
+  })
   return steps.length === 1 && steps[0] !== undefined ? steps[0] : steps
 }
 

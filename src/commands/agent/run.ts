@@ -98,6 +98,8 @@ export default class AgentRun extends BaseCommand {
     this.globals = flags
     // Arguments are seen by all users of a machine: a token among them goes from the list of processes.
     process.title = 'rsm agent run'
+    const { closeInherited } = await import('../../agent/inherited.ts')
+    closeInherited()
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']

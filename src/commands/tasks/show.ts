@@ -21,8 +21,9 @@ function headOf(content: string): string {
   return [...lines.slice(0, shownLines), ...cut].map((line) => `  ${line}`).join('\n')
 }
 
-function paramsOf(params: TaskScript['params']): string | null {
+function paramsOf({ params, secretParams }: TaskScript): string | null {
   const pairs = Object.entries(params).map(([name, value]) => `${name}=${value}`)
+  pairs.push(...secretParams.map((name) => `${name} (secret)`))
   return pairs.length === 0 ? null : pairs.join(', ')
 }
 
@@ -46,9 +47,10 @@ export default class TasksShow extends BaseCommand {
         task: task.taskId,
         status: task.status,
         script: nameOf(script),
-        params: paramsOf(script.params),
+        params: paramsOf(script),
         ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
         strategy: task.strategy,
+        timeout: task.timeout === 0 ? 'none' : `${task.timeout} s`,
         ...(task.runAs === null ? {} : { 'run as': task.runAs }),
         ...(task.limits === null ? {} : { limits: showLimits(task.limits) }),
         by: task.createdBy,

@@ -185,6 +185,11 @@ export function createDispatcher(state: EngineState): Dispatcher {
     return host?.agent != null && host.agent.tokenHash !== null
   }
 
+  function lastHeard(at: string | null | undefined): string {
+    if (at == null) return 'has never been heard'
+    return `was last heard ${Math.max(0, Math.round((state.clock.now() - Date.parse(at)) / 1000))} s ago`
+  }
+
   /** Marks as UNREACHABLE what has waited for this host longer than it may. */
   async function giveUp(hostId: number, lane: HostLane): Promise<void> {
     const now = state.clock.monotonic()
@@ -202,7 +207,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
       faultPoint('server.unreachable.before')
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
-        const why = view?.statusReason ?? 'it heartbeats, but its agent did not connect in time'
+        const why = view?.statusReason ?? `its agent has no link, and ${lastHeard(view?.lastHeartbeatAt)}`
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })

@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
+import type { ExecutionOptions, Strategy } from '../../core/protocol/http/tasks.ts'
 import {
   parseBatchSize,
   parseDuration,
@@ -62,7 +62,7 @@ export const runFlags = {
     ...run,
     char: 'u',
     helpValue: 'TIME',
-    description: 'run time on a host, like 90, 90s, 5m; 0 = none',
+    description: "run time on a host, like 90, 90s, 5m; 0 = none; if not said, the script's own, else 300",
   }),
   queue: string({ ...run, helpValue: 'TIME', description: 'how long a host may take to be reachable' }),
   'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user on the host' }),
@@ -106,6 +106,16 @@ function count(option: string, text: string): number {
   throw new RsmError('usage', `${option} takes a number from 1, not ${text}`)
 }
 
+/** What would be without effect: somebody relies on it. */
+function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
+  if (flags['batch-size'] !== undefined && strategy !== 'ROLLING')
+    throw new RsmError('usage', `--batch-size is for --strategy rolling, not ${strategy.toLowerCase()}`)
+  if (flags.pause !== undefined && strategy === 'PARALLEL')
+    throw new RsmError('usage', '--pause is between batches, and there is only one', {
+      hint: 'add --batch-size 25%, or --strategy sequential',
+    })
+}
+
 /** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
 export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions> {
   const options: ExecutionOptions = {}
@@ -114,6 +124,7 @@ export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions>
   if (flags.strategy !== undefined) options.strategy = parseStrategy(flags.strategy)
   else if (flags['batch-size'] !== undefined) options.strategy = 'ROLLING'
   if (flags['batch-size'] !== undefined) options.batchSize = parseBatchSize(flags['batch-size'])
+  refuseWithoutBatches(flags, options.strategy ?? 'PARALLEL')
   if (flags.concurrency !== undefined) options.concurrency = count('--concurrency', flags.concurrency)
   if (flags['max-failures'] !== undefined) options.maxFailures = parseMaxFailures(flags['max-failures'])
   if (flags.pause !== undefined) options.pauseSeconds = parseDuration(flags.pause)

@@ -104,11 +104,12 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     // By a signal that came while the task was being started.
     if (halted.by?.cancel === true) void carryOut(taskId)
     let end: Partial<Task> | undefined
+    const said = new Map<number, string>()
     try {
       for await (const event of follow(client, taskId, options, halt.signal)) {
         for (const format of formats) await format.event(event)
         // A host that has not ended and says why it is silent: nobody should wait without knowing for what.
-        if (event.type === 'host' && isSilent(event.result))
+        if (event.type === 'host' && isSilent(event.result) && isNews(said, event.result))
           options.notice(`${event.result.hostname}: ${event.result.error}`)
         if (event.type === 'end') end = event.task
       }
@@ -134,6 +135,14 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     clearTimeout(deadline)
     interruption.stop()
   }
+}
+
+/** Not what was the last thing said of this host: an event comes again after a lost connection. */
+function isNews(said: Map<number, string>, { hostId, error }: TaskResult): boolean {
+  const text = error ?? ''
+  if (said.get(hostId) === text) return false
+  said.set(hostId, text)
+  return true
 }
 
 function isSilent({ status, error }: TaskResult): boolean {
