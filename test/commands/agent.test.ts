@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -117,4 +117,35 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.regex(stopped.stderr, /no agent runs on /)
   writeFileSync(path, dead)
   t.regex((await status()).stderr, new RegExp(`is gone: pid ${process.pid} has ended`))
+})
+
+test('descriptors that the agent was started with are closed to its scripts', async (t) => {
+  const server = await startTestServer(t)
+  const dataDir = await temporaryDirectory(t)
+  const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+  const secret = join(dataDir, 'secret')
+  writeFileSync(secret, 'top secret', { mode: 0o600 })
+  const bin = join(import.meta.dirname, '../../../bin/run.js')
+  const agentDir = join(dataDir, 'agent')
+  const words = ['agent', 'run', '--url', server.url, '--data-dir', agentDir, '--hostname', 'web1']
+  const child = spawn(
+    'bash',
+    ['-c', 'exec 7<"$0" 200<"$0"; exec "$@"', secret, process.execPath, bin, ...words],
+    {
+      env: { ...process.env, RSM_AGENT_ENROLL_TOKEN: token },
+      stdio: 'ignore',
+    },
+  )
+  t.teardown(() => child.kill('SIGKILL'))
+  let hosts: Host[] = []
+  while (hosts[0]?.agent?.connected !== true) {
+    await delay(100)
+    hosts = (await server.data('GET', '/api/hosts')).content
+  }
+  const ran = await commandLine(t, server)(['exec', '-N', '-w', 'web1', '--', 'ls /proc/self/fd; cat <&200'])
+  t.false(
+    ran.stdout.split('\n').some((fd) => fd === '7' || fd === '200'),
+    ran.stdout,
+  )
+  t.regex(ran.stderr, /200: Bad file descriptor/)
 })

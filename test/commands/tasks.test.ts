@@ -20,6 +20,7 @@ const ranAs = (content: string, more: object = {}) => ({
     type: 'BASH',
     content,
     sha256: '',
+    secretParams: [],
     params: {},
     ...more,
   }),

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { RsmError } from '../../src/core/errors.ts'
 import { utf8Text } from '../../src/ui/utf8-text.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/command-line.ts'
@@ -21,6 +22,12 @@ for (const [bytes, line] of [
     const error = t.throws(() => utf8Text(Buffer.from(bytes), 'deploy.sh'))
     t.regex(error.message, new RegExp(`^deploy.sh is no UTF-8: see line ${line}$`))
   })
+
+test('what is UTF-16 by its mark is said to be', (t) => {
+  const bytes = Buffer.concat([Buffer.from('fffe', 'hex'), Buffer.from('é', 'utf16le')])
+  const error = t.throws(() => utf8Text(bytes, 'it'), { instanceOf: RsmError })
+  t.regex(error.hint ?? '', /-f UTF-16 /)
+})
 
 test('a script that is not UTF-8 is not sent: exit 2, and the line is named', async (t) => {
   const server = await startTestServer(t)

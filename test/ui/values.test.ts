@@ -37,7 +37,8 @@ test('a batch size is a number, a percentage, or a list for canaries', (t) => {
   t.is(parseBatchSize('5'), 5)
   t.is(parseBatchSize('25%'), '25%')
   t.deepEqual(parseBatchSize('1,10%,50%'), [1, '10%', '50%'])
-  t.throws(() => parseBatchSize('half'), { instanceOf: RsmError })
+  for (const bad of ['half', '0', '0%', '1,0%', '150%', '1,', ''])
+    t.throws(() => parseBatchSize(bad), { instanceOf: RsmError, message: /--batch-size takes/ }, bad)
 })
 
 test('the value of a parameter may be empty and may hold an equals sign', (t) => {
