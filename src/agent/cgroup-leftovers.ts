@@ -1,5 +1,5 @@
+import { removeCgroup } from './cgroup-files.ts'
 import type { Started } from './execution-record.ts'
-import { removeCgroup } from './tree.ts'
 
 /** Cgroups of ended executions in which something lives on that a script left behind. */
 export class CgroupLeftovers {

@@ -2,8 +2,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'nod
 import { join } from 'node:path'
 import type { AgentHello } from '../core/protocol/messages.ts'
 import { cgroupHome } from './cgroup.ts'
+import { removeCgroup } from './cgroup-files.ts'
 import { ProcessTable } from './processes.ts'
-import { type EndingTimes, endTree, levelOf, type Remnant, removeCgroup, type Tree } from './tree.ts'
+import { type EndingTimes, endTree, levelOf, type Remnant, type Tree } from './tree.ts'
 
 /** How trees of processes are held together on this machine. */
 export interface Containment {

@@ -4,8 +4,8 @@ import { RsmError } from '../core/errors.ts'
 import { type LimitName, limitNames, limitSize, limitWords } from '../core/limits.ts'
 import type { Limits } from '../core/protocol/http/tasks.ts'
 import { cgroupHome } from './cgroup.ts'
+import { removeCgroup } from './cgroup-files.ts'
 import type { Outcome } from './run.ts'
-import { removeCgroup } from './tree.ts'
 
 /** Microseconds in which a quota of CPU time is given out. */
 const period = 100_000

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 
 /** What a process is told apart by (proc(5)): its start in ticks since boot makes a reused pid another process. */
 export interface ProcessId {
@@ -12,6 +12,9 @@ export interface Machine {
   /** Seconds since boot. */
   uptime(): number
 }
+
+/** In which the kernel tells times to programs, on every Linux there is (USER_HZ, times(7)). */
+export const ticksPerSecond = 100
 
 let bootId: string | undefined
 
@@ -38,11 +41,24 @@ export interface ProcessStat extends ProcessId {
 /** What reading about a process says when it has ended, or is hidden from this user. */
 const absences = new Set<unknown>(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'])
 
+/** A line of /proc/PID/stat is at most 52 numbers and a name. */
+const line = Buffer.allocUnsafeSlow(2048)
+
+/** Without what `readFileSync` does beside: a machine has thousands of processes. */
+function readLine(path: string): string {
+  const fd = openSync(path, 'r')
+  try {
+    return line.toString('utf8', 0, readSync(fd, line, 0, line.length, null))
+  } finally {
+    closeSync(fd)
+  }
+}
+
 /** Null when there is no such process any more. Throws when that can't be told (EMFILE). */
 export function readStat(pid: number): ProcessStat | null {
   let text: string
   try {
-    text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    text = readLine(`/proc/${pid}/stat`)
   } catch (error) {
     if (error instanceof Error && 'code' in error && absences.has(error.code)) return null
     throw error

@@ -22,6 +22,8 @@ export interface Process extends ProcessStat {
 
 const markIn = new RegExp(`\\0${markVariable}=([^\\0]+)\\0`)
 
+const silent = { mark: null, uid: null }
+
 type Tag = Pick<Process, 'startTime' | 'mark' | 'uid'>
 
 /** What the processes of an execution are known by. */
@@ -40,22 +42,27 @@ export class ProcessTable {
   #tags = new Map<number, Tag>()
   #current: Promise<unknown> = Promise.resolve()
   #next: Promise<Process[]> | undefined
+  #since = 0
 
-  /** As they are at some moment after the call. */
-  look(): Promise<Process[]> {
+  /**
+   * As they are at some moment after the call. What started before `since`, in ticks since boot, need not say whose it is:
+   * the wrapper is the first to carry the mark of its execution.
+   */
+  look(since = 0): Promise<Process[]> {
+    this.#since = this.#next ? Math.min(this.#since, since) : since
     this.#next ??= this.#after(this.#current)
     return this.#next
   }
 
   async #after(earlier: Promise<unknown>): Promise<Process[]> {
     await earlier
-    const reading = this.#read()
+    const reading = this.#read(this.#since)
     this.#next = undefined
     this.#current = reading.catch(() => {})
     return reading
   }
 
-  async #read(): Promise<Process[]> {
+  async #read(since: number): Promise<Process[]> {
     const found: Process[] = []
     const tags = new Map<number, Tag>()
     let turn = performance.now()
@@ -63,10 +70,13 @@ export class ProcessTable {
       if (!/^\d+$/.test(name)) continue
       const stat = readStat(Number(name))
       if (stat === null || stat.isZombie || stat.pid === process.pid) continue
-      const seen = this.tell(stat)
-      const { startTime, mark, uid } = seen
-      tags.set(stat.pid, { startTime, mark, uid })
-      found.push(seen)
+      if (stat.startTime < since) found.push({ ...stat, ...silent })
+      else {
+        const seen = this.tell(stat)
+        const { startTime, mark, uid } = seen
+        tags.set(stat.pid, { startTime, mark, uid })
+        found.push(seen)
+      }
       if (performance.now() - turn < longestRead) continue
       await breathe()
       turn = performance.now()

@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promises'
 import type { Containment as Level } from '../core/protocol/http/hosts.ts'
-import { isAlive, type ProcessId, readStat } from './machine.ts'
+import { cgroupPids, isPopulated, killCgroup } from './cgroup-files.ts'
+import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'
 import {
   groupsWithin,
   isMarked,
@@ -49,46 +49,12 @@ const longestPause = 40
 const lookShare = 4
 const longestRest = 500
 const signalsAtOnce = 500
+/** Processes of a cgroup that are read in one go; where there are more, a look is not what costs. */
+const fewProcesses = 100
+/** Milliseconds after which those that left the cgroup are looked for, though it is not empty yet. */
+const lookAfter = 500
 /** Milliseconds after which the rest of the agent has its turn. */
 const longestTurn = 5
-
-/** A cgroup and those that scripts made inside it, deepest first; any may vanish at any time. */
-function withChildren(path: string): string[] {
-  try {
-    const below = readdirSync(path, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .flatMap((entry) => withChildren(join(path, entry.name)))
-    return [...below, path]
-  } catch {
-    return [path]
-  }
-}
-
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-function write(path: string, text: string): void {
-  try {
-    writeFileSync(path, text)
-  } catch {
-    // Gone in this very moment.
-  }
-}
-
-function cgroupPids(path: string): number[] {
-  const pids = withChildren(path).flatMap((group) => read(join(group, 'cgroup.procs')).split('\n'))
-  // A process of another PID namespace is 0, which to kill(2) is the agent's own group.
-  return pids.map(Number).filter((pid) => pid > 1 && pid !== process.pid)
-}
-
-function isPopulated(path: string | null): boolean {
-  return path !== null && /^populated 1$/m.test(read(join(path, 'cgroup.events')))
-}
 
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
@@ -105,6 +71,16 @@ function ask(target: number): void {
   signal(target, 'SIGCONT')
 }
 
+/** A session that was asked to end, while nobody has looked yet for what has left the cgroup. */
+interface Unlooked {
+  /** The groups that were asked. */
+  readonly groups: ReadonlySet<number>
+  /** In ticks since boot. */
+  readonly askedAt: number
+  /** When to look at the latest, on the monotonic clock. */
+  readonly until: number
+}
+
 /** Ends one tree of processes, in steps that leave the agent its time for others. */
 class Ending {
   readonly #tree: Tree
@@ -117,6 +93,7 @@ class Ending {
   /** No look at all processes before this moment, while nothing is urgent. */
   #rest = 0
   #hasKilledGroup = false
+  #unlooked: Unlooked | null = null
 
   constructor(tree: Tree, table: ProcessTable) {
     this.#tree = tree
@@ -125,7 +102,7 @@ class Ending {
 
   async #look(): Promise<{ all: Process[]; members: Process[] }> {
     const began = performance.now()
-    const all = await this.#table.look()
+    const all = await this.#table.look(this.#tree.root?.startTime)
     const members = membersOf(all, this.#tree, this.#known.values())
     for (const { pid, startTime } of members) this.#known.set(pid, { pid, startTime })
     this.#waiting = members
@@ -139,12 +116,50 @@ class Ending {
    * that is possible, as it reaches what is just being forked.
    */
   async ask(): Promise<void> {
-    const { cgroup, isBoxed } = this.#tree
+    if (this.#askSession()) return
+    const { cgroup } = this.#tree
     const { all, members } = await this.#look()
+    await this.#askThese(all, members, cgroup === null ? [] : cgroupPids(cgroup))
+  }
+
+  /** Where the cgroup holds the wrapper's session only, which is nearly always, all in it are known without a look. */
+  #askSession(): boolean {
+    const { cgroup, isBoxed, root } = this.#tree
+    if (cgroup === null || isBoxed || root === null) return false
+    const uptime = thisMachine.uptime()
+    const pids = cgroupPids(cgroup)
+    if (pids.length === 0 || pids.length > fewProcesses) return false
+    const found = pids.flatMap((pid) => readStat(pid) ?? [])
+    if (
+      found.some(
+        ({ pid, startTime, session }) =>
+          session !== root.pid || (pid === root.pid && startTime !== root.startTime),
+      )
+    )
+      return false
+    const groups = new Set(found.map(({ group }) => group))
+    for (const group of groups) ask(-group)
+    this.#unlooked = { groups, askedAt: uptime * ticksPerSecond, until: performance.now() + lookAfter }
+    return true
+  }
+
+  /** TERM to those that had left the cgroup when it was asked; not to what was begun since, in order to clean up. */
+  async #askRest({ groups, askedAt }: Unlooked): Promise<void> {
+    const { all, members } = await this.#look()
+    const { cgroup } = this.#tree
+    const inside = new Set(cgroup === null ? [] : cgroupPids(cgroup))
+    const rest = members.filter(
+      ({ pid, group, startTime }) => !inside.has(pid) && !groups.has(group) && startTime <= askedAt,
+    )
+    await this.#askThese(all, rest, [])
+  }
+
+  async #askThese(all: readonly Process[], members: readonly Process[], more: readonly number[]) {
+    const { isBoxed } = this.#tree
     const groups = new Set(isBoxed ? [] : groupsWithin(all, members))
     for (const group of groups) ask(-group)
     const pids = new Set(members.filter(({ group }) => !groups.has(group)).map(({ pid }) => pid))
-    if (cgroup !== null) for (const pid of cgroupPids(cgroup)) pids.add(pid)
+    for (const pid of more) pids.add(pid)
     let sent = 0
     for (const pid of pids) {
       const stat = readStat(pid)
@@ -157,7 +172,14 @@ class Ending {
 
   /** Whether all have ended; looked at closely only when nothing that is known lives, as that costs. */
   async hasEnded(): Promise<boolean> {
-    if (isPopulated(this.#tree.cgroup)) return false
+    const isInhabited = isPopulated(this.#tree.cgroup)
+    const unlooked = this.#unlooked
+    if (unlooked && (!isInhabited || performance.now() > unlooked.until)) {
+      this.#unlooked = null
+      await this.#askRest(unlooked)
+      return this.#waiting.length === 0 && !isPopulated(this.#tree.cgroup)
+    }
+    if (isInhabited) return false
     for (let last = this.#waiting.at(-1); last !== undefined; last = this.#waiting.at(-1)) {
       if (isAlive(last)) return false
       this.#waiting.pop()
@@ -174,7 +196,7 @@ class Ending {
   async kill(mayStop: boolean): Promise<boolean> {
     const { cgroup } = this.#tree
     if (cgroup !== null && isPopulated(cgroup)) {
-      write(join(cgroup, 'cgroup.kill'), '1')
+      killCgroup(cgroup)
       // Mostly that is all of it, and a look at thousands that are just ending is dear.
       if (!this.#hasKilledGroup) {
         this.#hasKilledGroup = true
@@ -249,21 +271,4 @@ export async function endTree(
   if (await within(grace, () => ending.hasEnded())) return []
   const isKilled = await within(patience, (elapsed) => ending.kill(elapsed < patience / 2))
   return isKilled ? [] : ending.remnants()
-}
-
-/** Removes an empty cgroup; false while something that the script left behind still lives in it. */
-export function removeCgroup(path: string): boolean {
-  try {
-    rmdirSync(path)
-    return true
-  } catch {
-    // It has groups of its own, or processes, or is gone.
-  }
-  if (!existsSync(path)) return true
-  try {
-    for (const group of withChildren(path)) rmdirSync(group)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
+import { findContainment } from '../../src/agent/containment.ts'
 import { startTimeOf } from '../../src/agent/machine.ts'
 import { groupsWithin, membersOf, type Process, ProcessTable } from '../../src/agent/processes.ts'
 import { listed, toldOf } from '../../src/agent/survivors.ts'
@@ -152,6 +154,59 @@ console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 1
   t.true(alive(child))
 })
 
+/** A cgroup of an execution; null where this machine lets us make none. */
+function cgroupFor(t: ExecutionContext, mark: string): string | null {
+  const containment = findContainment(mark)
+  t.teardown(() => containment.sweep(new Set()))
+  return containment.create('task')
+}
+
+const inGroups = findContainment(newMark()).level === 'cgroup' ? test : test.skip // Only where cgroups can be made.
+
+inGroups(
+  'F14 what has left its cgroup and its session is found all the same, and asked before it is killed',
+  async (t) => {
+    const mark = newMark()
+    const cgroup = cgroupFor(t, mark)
+    const script = `echo $$ > ${cgroup}/cgroup.procs
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "" TERM; echo out; while :; do sleep 0.1; done' &
+sleep 600`
+    const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+    let said = ''
+    child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
+    while (!said.includes('out\nout\n')) await delay(10)
+    const closed = once(child, 'close')
+    const tree = { ...treeOf(mark, child), cgroup }
+    t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+    t.is(await running(mark), 0)
+    await closed
+    t.is(said, 'out\nout\nasked\n')
+  },
+)
+
+inGroups('F14 what stays in its cgroup does not keep from being asked what has left it', async (t) => {
+  const mark = newMark()
+  const cgroup = cgroupFor(t, mark)
+  const script = `echo $$ > ${cgroup}/cgroup.procs
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
+trap "" TERM
+while :; do sleep 0.1; done`
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+  let said = ''
+  child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
+  while (!said.includes('out')) await delay(10)
+  const closed = once(child, 'close')
+  const tree = { ...treeOf(mark, child), cgroup }
+  t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+  t.is(await running(mark), 0)
+  await closed
+  t.is(said, 'out\nasked\n')
+})
+
 /** A process that says nothing of an execution. */
 function process_(pid: number, more: Partial<Process> = {}): Process {
   const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
@@ -160,6 +215,20 @@ function process_(pid: number, more: Partial<Process> = {}): Process {
 
 const origin = { mark: 'a', root: { pid: 100, startTime: 1000 }, uids: [7] }
 const ids = (members: Process[]) => members.map(({ pid }) => pid).sort((a, b) => a - b)
+
+test('what started before the wrapper is not asked whose it is', async (t) => {
+  const mark = newMark()
+  const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'], { RSM_EXECUTION: mark })
+  await once(child.stdout ?? child, 'data')
+  const startTime = startTimeOf(child.pid ?? 0) ?? 0
+  const table = new ProcessTable()
+  const markOf = (all: Process[]) => all.find(({ pid }) => pid === child.pid)?.mark
+  t.is(markOf(await table.look(startTime + 1)), null)
+  t.is(markOf(await table.look(startTime)), mark)
+  const [late, early] = await Promise.all([table.look(startTime + 1), table.look()])
+  t.is(markOf(late), mark)
+  t.is(markOf(early), mark)
+})
 
 test('the members of a tree: its session, all descendants, what is marked, and what known ones made', (t) => {
   const all = [
