@@ -41,6 +41,9 @@ export interface ProcessStat extends ProcessId {
 /** What reading about a process says when it has ended, or is hidden from this user. */
 const absences = new Set<unknown>(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'])
 
+/** Behind the name: the last is the start time. */
+const wantedFields = 20
+
 /** A line of /proc/PID/stat is at most 52 numbers and a name. */
 const line = Buffer.allocUnsafeSlow(2048)
 
@@ -65,7 +68,7 @@ export function readStat(pid: number): ProcessStat | null {
   }
   // The name stands in parentheses and may itself hold spaces and parentheses.
   const end = text.lastIndexOf(')')
-  const fields = text.slice(end + 2).split(' ')
+  const fields = text.slice(end + 2).split(' ', wantedFields)
   const [state, parent, group, session] = fields
   return {
     pid,

@@ -52,7 +52,7 @@ const signalsAtOnce = 500
 /** Processes of a cgroup that are read in one go; where there are more, a look is not what costs. */
 const fewProcesses = 100
 /** Milliseconds after which those that left the cgroup are looked for, though it is not empty yet. */
-const lookAfter = 500
+const lookAfter = 1_000
 /** Milliseconds after which the rest of the agent has its turn. */
 const longestTurn = 5
 
