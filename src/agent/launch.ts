@@ -230,9 +230,9 @@ interface Launched {
   /** The wrapper, which waits. */
   readonly root: ProcessId
   /** Lets it begin. */
-  begin(): void
+  readonly begin: () => void
   /** Lets it end without having begun, as it also does when the agent dies. */
-  abandon(): void
+  readonly abandon: () => void
   /** Settles when the wrapper has ended. */
   readonly exited: Promise<void>
 }
