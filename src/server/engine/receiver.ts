@@ -7,6 +7,7 @@ import { isFinal } from '../../core/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
+import { type PendingOutput, refused, stored, take } from './pending-output.ts'
 import type { EngineState } from './state.ts'
 import type { Live, TaskRun } from './task-run.ts'
 
@@ -36,13 +37,17 @@ export function createReceiver(state: EngineState): Receiver {
   const refuse = (link: AgentLink, code: number, message: string, refId: string) =>
     link.send('ERROR', { code, message, refId })
 
+  /** The link over which the agent listens now: the one on which a frame came may have been replaced since. */
+  const present = (link: AgentLink) => state.lane(link.hostId).link ?? link
+
   /** One acknowledgement for all that became durable at once. */
   function acknowledge(link: AgentLink, taskId: string, live: Live): void {
     if (!link.hello || live.acknowledging) return
     live.acknowledging = true
     setImmediate(() => {
       live.acknowledging = false
-      link.send('SCRIPT_ACK', { taskId, sequence: live.storedSequence })
+      const now = present(link)
+      if (now.hello) now.send('SCRIPT_ACK', { taskId, sequence: live.storedSequence })
     })
   }
 
@@ -70,14 +75,13 @@ export function createReceiver(state: EngineState): Receiver {
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }
 
-  /** `bytes` have been counted already. */
   async function store(
     link: AgentLink,
     run: TaskRun,
     live: Live,
     output: ScriptOutput,
     json: Uint8Array | undefined,
-    bytes: number,
+    pending: PendingOutput,
   ): Promise<void> {
     try {
       faultPoint('server.output.before')
@@ -90,17 +94,16 @@ export function createReceiver(state: EngineState): Receiver {
         json,
       })
       faultPoint('server.output.after')
-      live.storedSequence = Math.max(live.storedSequence, output.sequence)
+      stored(live, pending)
       acknowledge(link, run.task.id, live)
       live.early?.()
     } catch (error) {
-      // Not stored, so not acknowledged: the agent keeps it and sends it again over its next link.
-      live.lastSequence = live.storedSequence
-      live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] -= bytes
       // A seed-only agent sends nothing twice: what could not be stored is gone.
       if (!link.hello) live.incomplete = true
+      if (!refused(live, pending)) return
       state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
-      link.close(1013, 'the server can not store output just now')
+      // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
+      present(link).close(1013, 'the server can not store output just now')
     }
   }
 
@@ -235,12 +238,11 @@ export function createReceiver(state: EngineState): Receiver {
       const bytes = Buffer.byteLength(output.data)
       const bound = run.task.maxOutputBytes * (link.hello ? replacementBytes : 1) + capSlack
       if (live.stdoutBytes + live.stderrBytes + bytes > bound) live.truncated = true
-      live.lastSequence = output.sequence
-      live[output.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += bytes
+      const pending = take(live, output, bytes)
       // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
       live.appended = live.truncated
-        ? store(link, run, live, { ...output, data: '' }, undefined, bytes)
-        : store(link, run, live, output, json, bytes)
+        ? store(link, run, live, { ...output, data: '' }, undefined, pending)
+        : store(link, run, live, output, json, pending)
       return live.appended
     },
 
@@ -265,9 +267,11 @@ export function createReceiver(state: EngineState): Receiver {
         live.early = () => {
           if (live.storedSequence < lastSequence) return
           live.early = null
-          this.complete(link, frameId, complete).catch((error: unknown) =>
-            state.log.error({ err: error, taskId }, 'an end could not be settled'),
-          )
+          this.complete(link, frameId, complete).catch((error: unknown) => {
+            state.log.error({ err: error, taskId }, 'an end could not be settled')
+            // The agent tells it again over its next link only.
+            present(link).close(1013, 'the server can not take this just now')
+          })
         }
         return acknowledge(link, taskId, live)
       }

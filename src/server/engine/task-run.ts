@@ -2,12 +2,15 @@ import { Plan } from '../../core/plan.ts'
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { emptyCounts, isFinal } from '../../core/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+import type { PendingOutput } from './pending-output.ts'
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */
 export interface Live {
   /** The last sequence taken in; what is durable of it is `storedSequence`. */
   lastSequence: number
   storedSequence: number
+  /** What lies between the two, in the order in which it was taken in. */
+  readonly pending: Set<PendingOutput>
   stdoutBytes: number
   stderrBytes: number
   truncated: boolean
@@ -94,6 +97,7 @@ export class TaskRun {
       live = {
         lastSequence: -1,
         storedSequence: -1,
+        pending: new Set(),
         stdoutBytes: 0,
         stderrBytes: 0,
         truncated: false,

@@ -1,42 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import test from 'ava'
 import type { Task } from '../../../src/core/protocol/http/tasks.ts'
-import type { ExecuteScript, ScriptAck } from '../../../src/core/protocol/messages.ts'
-import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+import { end, noted } from '../../helpers/noted-link.ts'
 import { type Insides, startInsides } from '../../helpers/services.ts'
-
-/** A link whose frames are only noted. */
-function noted(hostId: number) {
-  const executions: ExecuteScript[] = []
-  const released: string[] = []
-  const link: AgentLink = {
-    hostId,
-    agentId: `agent-${hostId}`,
-    hello: {
-      agentVersion: 'test',
-      storeId: `journal-${hostId}`,
-      capabilities: { maxExecutions: 16, scriptTypes: ['BASH'], containment: 'cgroup', terminal: false },
-      tasks: [],
-    },
-    send(type, payload) {
-      if (type === 'EXECUTE_SCRIPT') executions.push(payload as ExecuteScript)
-      if (type === 'SCRIPT_ACK' && (payload as ScriptAck).complete)
-        released.push((payload as ScriptAck).taskId)
-      return true
-    },
-    close: () => undefined,
-  }
-  return { link, executions, released }
-}
-
-const end = (taskId: string, exitCode: number) => ({
-  taskId,
-  exitCode,
-  duration: 1,
-  startedAt: new Date().toISOString(),
-  completedAt: new Date().toISOString(),
-  lastSequence: -1,
-})
+import { until } from '../../helpers/until.ts'
 
 async function fleet(insides: Insides, size: number): Promise<number[]> {
   const ids: number[] = []
@@ -45,16 +12,8 @@ async function fleet(insides: Insides, size: number): Promise<number[]> {
   return ids
 }
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    if (await condition()) return
-    await setTimeout(25)
-  }
-  throw new Error('waited in vain')
-}
-
 async function ended({ services }: Insides, taskId: string): Promise<Task> {
-  await until(async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
+  await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
   return services.tasks.get(taskId)
 }
 
@@ -68,7 +27,7 @@ test('a cancel that the disk refuses changes nothing; repeated, it ends everythi
     target: { hostIds: [first, second] },
     strategy: 'SEQUENTIAL',
   })
-  await until(() => agent.executions.length === 1)
+  await until('the execution is sent', () => agent.executions.length === 1)
   insides.refuse(true)
   await t.throwsAsync(insides.services.tasks.cancel(taskId), { message: /disk is full/ })
   insides.refuse(false)
@@ -91,10 +50,10 @@ test('hosts that a full disk kept from being skipped are skipped when there is r
   })
   const [agent] = agents
   if (!agent) return t.fail()
-  await until(() => agent.executions.length === 1)
+  await until('the execution is sent', () => agent.executions.length === 1)
   // The end is on disk; the step that follows from it is refused.
   const settled = insides.engine.complete(agent.link, 'f1', end(taskId, 1))
-  await until(async () => (await insides.services.tasks.get(taskId)).counts.FAILED === 1)
+  await until('the end is stored', async () => (await insides.services.tasks.get(taskId)).counts.FAILED === 1)
   insides.refuse(true)
   await settled
   await setTimeout(100)
@@ -112,13 +71,33 @@ test('an end that the disk refuses is not acknowledged, and counts when it comes
     script: { content: 'exit 3' },
     target: { hostIds: [id] },
   })
-  await until(() => agent.executions.length === 1)
+  await until('the execution is sent', () => agent.executions.length === 1)
   insides.refuse(true)
   await t.throwsAsync(insides.engine.complete(agent.link, 'f1', end(taskId, 3)), { message: /disk is full/ })
   t.deepEqual(agent.released, [])
   insides.refuse(false)
   await insides.engine.complete(agent.link, 'f2', end(taskId, 3))
   t.deepEqual(agent.released, [taskId])
+  t.like(await ended(insides, taskId), { status: 'FAILED', counts: { FAILED: 1 } })
+})
+
+test('an end that came before its output, and that the disk then refuses, closes the link to come again', async (t) => {
+  const insides = await startInsides(t)
+  const [id = 0] = await fleet(insides, 1)
+  const agent = noted(id)
+  await insides.engine.linked(agent.link)
+  const { taskId } = await insides.services.tasks.create({
+    script: { content: 'exit 3' },
+    target: { hostIds: [id] },
+  })
+  await until('the execution is sent', () => agent.executions.length === 1)
+  await insides.engine.complete(agent.link, 'f1', end(taskId, 3, 0))
+  insides.refuse(true)
+  await insides.engine.output(agent.link, 'f2', { taskId, stream: 'stdout', sequence: 0, data: 'x' })
+  await until('the link is closed', () => agent.closed.length === 1)
+  t.deepEqual([agent.closed, agent.released], [[1013], []])
+  insides.refuse(false)
+  await insides.engine.complete(agent.link, 'f3', end(taskId, 3, 0))
   t.like(await ended(insides, taskId), { status: 'FAILED', counts: { FAILED: 1 } })
 })
 

@@ -1,0 +1,45 @@
+import type { Stream } from '../../core/protocol/http/tasks.ts'
+import type { ScriptOutput } from '../../core/protocol/messages.ts'
+import type { Live } from './task-run.ts'
+
+/** A piece of output that is taken in and not yet durable. */
+export interface PendingOutput {
+  readonly sequence: number
+  /** What was the last one taken in before it. */
+  readonly before: number
+  readonly stream: Stream
+  readonly bytes: number
+}
+
+const counter = { stdout: 'stdoutBytes', stderr: 'stderrBytes' } as const
+
+/** Takes in a piece of `bytes` bytes: from here on it counts, and is not taken again. */
+export function take(live: Live, { sequence, stream }: ScriptOutput, bytes: number): PendingOutput {
+  const pending = { sequence, before: live.lastSequence, stream, bytes }
+  live.pending.add(pending)
+  live.lastSequence = sequence
+  live[counter[stream]] += bytes
+  return pending
+}
+
+/** The piece is durable. */
+export function stored(live: Live, pending: PendingOutput): void {
+  if (live.pending.delete(pending)) live.storedSequence = Math.max(live.storedSequence, pending.sequence)
+}
+
+/**
+ * The piece could not be stored, and so none that was taken in after it (Outputs.append): they may come again. What
+ * was taken in before it may still be written, and is not taken again. False when that is known already.
+ */
+export function refused(live: Live, pending: PendingOutput): boolean {
+  if (!live.pending.has(pending)) return false
+  let isRefused = false
+  for (const one of live.pending) {
+    isRefused ||= one === pending
+    if (!isRefused) continue
+    live.pending.delete(one)
+    live[counter[one.stream]] -= one.bytes
+  }
+  live.lastSequence = pending.before
+  return true
+}
