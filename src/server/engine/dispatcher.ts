@@ -47,6 +47,8 @@ function unfit({ task }: TaskRun, { hello }: AgentLink): string | null {
 
 export function createDispatcher(state: EngineState): Dispatcher {
   const takingBack = new Set<string>()
+  /** What a full disk kept from being taken back: no agent has it, and none is sent it before that is noted. */
+  let notTakenBack: { run: TaskRun; positions: number[] }[] = []
 
   function payload(run: TaskRun): Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'> {
     const { task } = run
@@ -74,8 +76,10 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const linkId = link.hello?.linkId
     const bound = { ...payload(run), ...(linkId === undefined ? {} : { linkId }) }
     const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)
-    state.lane(link.hostId).named.add(run.task.id)
-    return link.send('EXECUTE_SCRIPT', signed)
+    const hasLeft = link.send('EXECUTE_SCRIPT', signed)
+    const lane = state.lane(link.hostId)
+    if (hasLeft && lane.link === link) lane.named.add(run.task.id)
+    return hasLeft
   }
 
   /** "Sent" is on disk before the frame leaves: at most one start per host and task (contract §4). */
@@ -142,9 +146,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
         if (status === 'PENDING') requeue(run, position)
         hosts.add(hostId)
       }
-    } finally {
-      for (const id of ids) takingBack.delete(id)
+    } catch (error) {
+      state.log.warn({ err: error, taskId: run.task.id }, 'could not note executions as unsent; trying again')
+      notTakenBack.push({ run, positions })
+      return
     }
+    for (const id of ids) takingBack.delete(id)
     await Promise.all([...hosts].map((hostId) => pump(hostId)))
   }
 
@@ -261,6 +268,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
     },
 
     async sweep() {
+      const again = notTakenBack
+      notTakenBack = []
+      await Promise.all(again.map(({ run, positions }) => takeBack(run, positions)))
       for (const [hostId, lane] of state.lanes) {
         if (lane.waiting.length === 0) continue
         if (lane.link) await pump(hostId)

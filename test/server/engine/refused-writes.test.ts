@@ -101,6 +101,34 @@ test('an end that came before its output, and that the disk then refuses, closes
   t.like(await ended(insides, taskId), { status: 'FAILED', counts: { FAILED: 1 } })
 })
 
+test('an execution whose frame never left is sent when a full disk has room again, without a new HELLO', async (t) => {
+  const insides = await startInsides(t)
+  const [id = 0] = await fleet(insides, 1)
+  const agent = noted(id)
+  const { send } = agent.link
+  let refused = 0
+  agent.link.send = (type, payload) => {
+    if (type !== 'EXECUTE_SCRIPT' || refused > 0) return send(type, payload)
+    refused += 1
+    insides.refuse(true)
+    return false
+  }
+  await insides.engine.linked(agent.link)
+  const { taskId } = await insides.services.tasks.create({
+    script: { content: 'true' },
+    target: { hostIds: [id] },
+  })
+  await until('the frame does not leave', () => refused === 1)
+  // Whoever comes meanwhile is not sent it: it may be taken back at any moment.
+  await insides.engine.linked(agent.link)
+  t.is(agent.executions.length, 0)
+  t.like(await insides.services.tasks.get(taskId), { counts: { RUNNING: 1 } })
+  insides.refuse(false)
+  await until('the execution is sent', () => agent.executions.length === 1)
+  await insides.engine.complete(agent.link, 'f1', end(taskId, 0))
+  t.like(await ended(insides, taskId), { status: 'SUCCESS' })
+})
+
 test('a host that a full disk kept from being given up is given up when there is room', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
