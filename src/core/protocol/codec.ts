@@ -178,16 +178,11 @@ export function decodeFromAgent(frame: string): FromAgent | FrameFault {
   return decode(frame, fromAgent) as FromAgent | FrameFault
 }
 
-/** Whether the last text of a frame is the output, and not that of a field which nobody knows. */
-function endsWithItsText(message: Message<'SCRIPT_OUTPUT'>): boolean {
-  return Object.keys(message).at(-1) === 'payload' && Object.keys(message.payload).at(-1) === 'data'
-}
-
 /** The same of a frame's bytes; beside output that comes as JSON in one piece stands that piece, in UTF-8. */
 export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
   const split = splitOutput(frame)
   const message = split && decodeFromAgent(split.head)
-  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT' || !endsWithItsText(message))
+  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT')
     return { message: decodeFromAgent(frame.toString('utf8')) }
   const payload = { ...message.payload, data: split.data }
   return { message: { ...message, payload }, json: split.json }

@@ -3,6 +3,12 @@ import type { ScriptOutput } from './messages.ts'
 /** The text of a frame's output stands last in it, so that it can be told from the rest without a look at either. */
 const textBegins = Buffer.from(',"data":"')
 const textEnds = '"}}'
+/**
+ * What stands before it in a frame of an agent of ours (encodeAround), and nothing else: in a frame with other keys, in
+ * another order or twice, only a whole parse knows which text is the output.
+ */
+const headOfOurs =
+  /^\{"type":"SCRIPT_OUTPUT","id":"[^"\\]*","timestamp":"[^"\\]*","payload":\{"taskId":"[^"\\]*","stream":"std(?:out|err)","sequence":\d{1,16}$/
 /** The rest of a frame of ours is shorter than this. */
 const longestHead = 512
 
@@ -14,12 +20,13 @@ export interface OutputFrame {
 }
 
 /**
- * Takes apart a frame whose last field is the `data` of its payload; null for any other, valid or not. The text of
+ * Takes apart a frame that is built like those of our agents; null for any other, valid or not. The text of
  * output is by far the most that goes over a link: what it is in JSON need not be found out again to store it.
  */
 export function splitOutput(frame: Buffer): OutputFrame | null {
   const at = frame.subarray(0, longestHead).indexOf(textBegins)
   if (at < 0 || frame.toString('latin1', frame.length - textEnds.length) !== textEnds) return null
+  if (!headOfOurs.test(frame.toString('utf8', 0, at))) return null
   const begin = at + textBegins.length - 1
   const json = frame.subarray(begin, frame.length - textEnds.length + 1)
   try {
