@@ -6,7 +6,7 @@ import { RsmError } from '../../src/core/errors.ts'
 import type { Services } from '../../src/core/services.ts'
 import { createBus } from '../../src/server/bus.ts'
 import { systemClock as clock, isoTime } from '../../src/server/clock.ts'
-import { createArchive } from '../../src/server/engine/archive.ts'
+import { type Archive, createArchive } from '../../src/server/engine/archive.ts'
 import { createEngine, type Engine } from '../../src/server/engine/engine.ts'
 import { createFirstUser } from '../../src/server/first-user.ts'
 import { createFileHistory } from '../../src/server/history/file-history.ts'
@@ -28,6 +28,7 @@ export interface Insides {
   services: Services
   engine: Engine
   context: Context
+  archive: Archive
   /** Whether the store refuses writes, as it does on a full disk. */
   refuse(refuses: boolean): void
 }
@@ -118,7 +119,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const refuse = (now: boolean) => {
     refuses = now
   }
-  return { services, engine, context, refuse }
+  return { services, engine, context, archive, refuse }
 }
 
 function storeMethods(disk: Store): Omit<Store, 'readOnlyReason'> {

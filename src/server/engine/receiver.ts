@@ -210,6 +210,8 @@ export function createReceiver(state: EngineState): Receiver {
         const results = archived.results.map((other) => (other === result ? { ...other, lateResult } : other))
         faultPoint('server.late.before')
         await state.archive.write(taskId, { ...archived, results })
+        // Retention may have removed the task since it was read: nothing would ever look for this again.
+        if (!(await state.store.get('tasks', taskId))) await state.archive.forget(taskId)
         faultPoint('server.late.after')
       })
     return amending

@@ -1,7 +1,10 @@
 import test from 'ava'
+import { end, noted } from '../../helpers/noted-link.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer } from '../../helpers/server.ts'
+import { startInsides } from '../../helpers/services.ts'
 import { finished, startTask, task } from '../../helpers/tasks.ts'
+import { until } from '../../helpers/until.ts'
 
 test('F10 what many hosts tell at once of a task that has ended as LOST is all kept', async (t) => {
   const server = await startTestServer(t)
@@ -40,4 +43,26 @@ test('F09 a LOST that is told twice is no late result', async (t) => {
   }
   const [result] = (await finished(server, taskId)).results
   t.like(result, { status: 'LOST', exitCode: null, lateResult: null })
+})
+
+test('a late result of a task that is being removed leaves nothing of it behind', async (t) => {
+  const { services, engine, archive, context } = await startInsides(t)
+  const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
+  const agent = noted(id)
+  await engine.linked(agent.link)
+  const { taskId } = await services.tasks.create({ script: { content: 'x' }, target: { hostIds: [id] } })
+  await until('the execution is sent', () => agent.executions.length === 1)
+  await engine.complete(agent.link, 'f1', { ...end(taskId, 255), status: 'LOST' })
+  await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
+  t.deepEqual(await archive.list(), [taskId])
+  const { write } = archive
+  archive.write = async (...written) => {
+    await context.store.transact((tx) => tx.remove('tasks', taskId))
+    await archive.forget(taskId)
+    await write(...written)
+  }
+  await engine.complete(agent.link, 'f2', end(taskId, 0))
+  t.is(await context.store.get('tasks', taskId), undefined)
+  t.deepEqual(await archive.list(), [])
+  t.is(await archive.read(taskId), null)
 })
