@@ -105,10 +105,10 @@ test('an execution whose frame never left is sent when a full disk has room agai
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)
   const agent = noted(id)
-  const { send } = agent.link
+  const real = { ...agent.link }
   let refused = 0
   agent.link.send = (type, payload) => {
-    if (type !== 'EXECUTE_SCRIPT' || refused > 0) return send(type, payload)
+    if (type !== 'EXECUTE_SCRIPT' || refused > 0) return real.send(type, payload)
     refused += 1
     insides.refuse(true)
     return false
