@@ -57,6 +57,8 @@ export class TaskLog {
   #written: Waiting[] = []
   #writing: Promise<void> | null = null
   #syncing: Promise<void> | null = null
+  /** Why nothing is taken any more: an fsync has failed. */
+  #broken: { error: unknown } | null = null
   /** The number of the record that follows a cursor, of the reads of late: who follows a log need not search it. */
   readonly #places = new Map<number, number>()
   readonly #events: TaskLogEvents
@@ -89,6 +91,7 @@ export class TaskLog {
   }
 
   append(entry: NewEntry): Promise<void> {
+    if (this.#broken) return Promise.reject(this.#broken.error)
     const line = lineOf(entry)
     const length = line.reduce((sum, piece) => sum + piece.length, 0)
     const bytes = Buffer.byteLength(entry.data)
@@ -107,6 +110,7 @@ export class TaskLog {
       this.#waiting = []
       try {
         await this.#write(batch)
+        if (this.#broken) throw this.#broken.error
         this.#written.push(...batch)
         this.#syncing ??= this.#syncAll()
       } catch (error) {
@@ -129,6 +133,8 @@ export class TaskLog {
         await this.#sync(batch)
         for (const { resolve } of batch) resolve()
       } catch (error) {
+        // No later one may succeed either: it would stand behind a gap.
+        this.#broken = { error }
         const later = this.#written
         this.#written = []
         for (const { reject } of [...batch, ...later]) reject(error)

@@ -1,6 +1,7 @@
-import { appendFile, mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { createBus } from '../../../src/server/bus.ts'
 import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
@@ -169,6 +170,40 @@ test('a write that fails takes all that waits behind it along: nothing is stored
   await outputs.append('task', entry(1, '1;'))
   t.is(await text(outputs), '0;1;')
 })
+
+test.serial(
+  'F03 after an fsync that failed nothing is taken any more, for it would stand behind a gap',
+  async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
+    t.teardown(() => rm(directory, { recursive: true, force: true }))
+    const faults: unknown[] = []
+    const outputs = createFileOutputs(directory, createBus(), (error) => faults.push(error))
+    t.teardown(() => outputs.close())
+    const probe = await open(join(directory, 'probe'), 'w')
+    await probe.close()
+    const files = Object.getPrototypeOf(probe) as Pick<typeof probe, 'datasync'>
+    const { datasync } = files
+    t.teardown(() => {
+      files.datasync = datasync
+    })
+    const later: Promise<void>[] = []
+    // The second comes while the fsync of the first runs, the third after it has failed, when the disk seems well again.
+    files.datasync = async () => {
+      files.datasync = datasync
+      later.push(outputs.append('task', entry(1, '1;')))
+      await setImmediate()
+      throw new Error('the disk is broken')
+    }
+    await t.throwsAsync(outputs.append('task', entry(0, '0;')), { message: 'the disk is broken' })
+    later.push(outputs.append('task', entry(2, '2;')))
+    const outcomes = await Promise.allSettled(later)
+    t.deepEqual(
+      outcomes.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    )
+    t.is(faults.length, 1)
+  },
+)
 
 test('reading many logs keeps few files open, and none are left open at the end', async (t) => {
   const { open } = await temporary(t)
