@@ -18,9 +18,12 @@ import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
 import { treeOf } from './survivors.ts'
+import { Trouble } from './trouble.ts'
 import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
+/** Milliseconds after which is tried again what the system refused. */
+const againAfter = 1_000
 
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
@@ -29,6 +32,7 @@ export class Runner {
   readonly #queue: ExecutionQueue
   readonly #spools: SpoolWatch
   readonly #leftovers: Leftovers
+  readonly #trouble: Trouble
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
   readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
@@ -41,7 +45,13 @@ export class Runner {
     this.#options = options
     this.#queue = new ExecutionQueue(options.journal)
     this.#leftovers = new Leftovers(options.clock, options.log)
-    this.#spools = new SpoolWatch(options.clock, (execution) => this.#events.changed(execution))
+    this.#trouble = new Trouble(options.clock, options.log)
+    this.#spools = new SpoolWatch(
+      options.clock,
+      (execution) => this.#tell(execution),
+      (error) =>
+        options.log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) }),
+    )
   }
 
   subscribe(events: RunnerEvents): void {
@@ -194,8 +204,9 @@ export class Runner {
       throw error
     }
     begin()
+    // From here on it runs: nothing that fails may pass for a start that failed.
     // One that never waited kept no copy.
-    if (journal.records.get(taskId)?.received) dropRequest(directory)
+    if (journal.records.get(taskId)?.received) this.#dropCopy(execution)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
@@ -208,7 +219,6 @@ export class Runner {
   ): void {
     const { clock, log } = this.#options
     const { taskId, directory } = execution
-    this.#spools.add(execution)
     const run = new Run({
       tree: treeOf(started, root),
       containment: this.#options.containment,
@@ -224,7 +234,8 @@ export class Runner {
       },
     })
     execution.run = run
-    this.#events.changed(execution)
+    this.#spools.add(execution)
+    this.#tell(execution)
     if (execution.isCancelled) run.end('CANCELLED')
     run.ended
       .then((result) => this.#finish(execution, started, result))
@@ -245,7 +256,26 @@ export class Runner {
     })
   }
 
+  /** Nobody's trouble with the news changes what happened. */
+  #tell(execution: Execution): void {
+    try {
+      this.#events.changed(execution)
+    } catch (error) {
+      this.#trouble.tell('an execution could not be looked at', execution.taskId, error)
+    }
+  }
+
+  #dropCopy({ taskId, directory }: Execution): void {
+    try {
+      dropRequest(directory)
+    } catch (error) {
+      this.#trouble.tell('the copy of a request stays', taskId, error)
+    }
+  }
+
   #fail(execution: Execution, error: unknown): void {
+    if (execution.state === 'EXITED')
+      return this.#trouble.tell('an ended execution failed', execution.taskId, error)
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
     const was = execution.run ? 'its end could not be told' : 'could not be started'
@@ -273,7 +303,7 @@ export class Runner {
     this.#note({ e: 'ended', taskId, complete })
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
-    this.#events.changed(execution)
+    this.#tell(execution)
     this.#startNext()
     if (this.#running === 0) this.#whenIdle?.()
   }
@@ -292,13 +322,25 @@ export class Runner {
     this.#end(execution, lost)
   }
 
+  /** Never rejects: what can't be found out now (EMFILE) is tried again, while the agent serves the others. */
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock, containment } = this.#options
+    if (this.#isStopped) return
+    if (execution.state !== 'RUNNING') this.#running += 1
     execution.started = started
     execution.state = 'RUNNING'
-    this.#running += 1
-    dropRequest(execution.directory)
+    try {
+      await this.#takeUp(execution, record, started)
+    } catch (error) {
+      this.#trouble.tell('an execution could not be taken up', execution.taskId, error)
+      this.#options.clock.after(againAfter, () => void this.#adopt(execution, record, started))
+    }
+  }
+
+  async #takeUp(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    const { machine, clock, containment } = this.#options
+    this.#dropCopy(execution)
     const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
+    if (this.#isStopped) return
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)
