@@ -21,6 +21,7 @@ import { Runner } from './runner.ts'
 import { capabilities, checkBounds, checkScripts, type ScriptOptions, warnOfRoot } from './script-setting.ts'
 import { serverApi } from './server-api.ts'
 import { StatusFile } from './status.ts'
+import { Trouble } from './trouble.ts'
 import { Uplink } from './uplink.ts'
 import { type Verify, verifier } from './verify.ts'
 
@@ -166,7 +167,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       distrusted: (what, reason) => distrust.note(what, reason),
       hearServerTime: () => pulse.hearServerTime(),
     })
-    const uplink = new Uplink(runner)
+    const uplink = new Uplink(runner, new Trouble(clock, log))
     let wasLinked = false
     let cancelProbe = () => {}
     let cancelIdle = () => {}
