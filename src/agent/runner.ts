@@ -11,6 +11,7 @@ import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
 import type { ProcessId } from './machine.ts'
+import type { OutputSummary } from './output.ts'
 import { place } from './placement.ts'
 import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
@@ -245,7 +246,12 @@ export class Runner {
   #finish(execution: Execution, started: Started, result: Outcome): void {
     if (this.#isStopped) return
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
-    const summary = execution.output().finish()
+    const summary = this.#summary(execution)
+    if (!summary) {
+      // A full disk recovers, and how the script ended is known: until all of its output is cut it counts as running.
+      this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
+      return
+    }
     this.#end(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
@@ -254,6 +260,16 @@ export class Runner {
       ...summary,
       error: limitReached(started.limited, result) ?? result.error,
     })
+  }
+
+  /** Null while the disk refuses to have the rest of the output cut. */
+  #summary(execution: Execution): OutputSummary | null {
+    try {
+      return execution.output().finish()
+    } catch (error) {
+      this.#trouble.tell('the end of an execution waits for its output', execution.taskId, error)
+      return null
+    }
   }
 
   /** Nobody's trouble with the news changes what happened. */

@@ -1,10 +1,13 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
+import { ChunkIndex } from '../../src/agent/chunk-index.ts'
 import { Journal } from '../../src/agent/journal.ts'
-import { temporaryDirectory } from '../helpers/agent.ts'
-import { refuse } from '../helpers/refusing-system.ts'
+import { startAgent } from '../../src/agent/main.ts'
+import { Output } from '../../src/agent/output.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
+import { refuse, replace } from '../helpers/refusing-system.ts'
 import { request, runnerOn } from '../helpers/runner.ts'
 
 // One after the other: what the system refuses, it refuses to all of this file.
@@ -58,3 +61,91 @@ test.serial(
     t.is((await ended('two')).exitCode, 4)
   },
 )
+
+test.serial('an entry of the chunk index that the disk took a part of was not written', async (t) => {
+  const path = join(await temporaryDirectory(t), 'chunks')
+  const index = new ChunkIndex(path)
+  const entry = (offset: number) => ({ kind: 'stdout' as const, offset, length: 7 })
+  index.append(entry(0))
+  const end = replace(t, 'writeSync', (real, fd, bytes) => real(fd, bytes, 0, 5))
+  t.throws(() => index.append(entry(7)), { message: /full/ })
+  end()
+  t.is(index.count, 1)
+  index.append(entry(14))
+  t.deepEqual(index.at(1), entry(14))
+  index.close()
+  const again = new ChunkIndex(path)
+  t.deepEqual([...again.entries()], [entry(0), entry(14)])
+  again.close()
+})
+
+test.serial(
+  'an end that the full disk refused in the middle of its tail is cut again, with one marker',
+  async (t) => {
+    const directory = await temporaryDirectory(t)
+    const output = new Output(directory, 1000, false)
+    writeFileSync(`${directory}/stdout`, 'a'.repeat(3000))
+    writeFileSync(`${directory}/stderr`, 'b'.repeat(3000))
+    let entries = 0
+    const end = refuse(t, 'writeSync', 'ENOSPC', () => ++entries > 3)
+    t.throws(() => output.finish(), { message: /ENOSPC/ })
+    const before = output.count
+    end()
+    t.true(output.finish().truncated)
+    const read = Array.from({ length: output.count }, (_, at) => output.read(at).content.toString())
+    t.is(read.filter((text) => text.includes('left out here')).length, 1)
+    t.true(read.slice(0, before).every((text) => /^(a+|b+)$/.test(text)))
+    t.is(read.filter((text) => /^[ab]+$/.test(text)).join('').length, 1000)
+    output.close()
+  },
+)
+
+/** The entries of the chunk index are the only writes of this length. */
+const isChunk = (_: unknown, bytes: unknown) => bytes instanceof Buffer && bytes.length === 12
+
+test.serial(
+  'a disk that is full ends no agent: a cancel works, and the end is told when there is room',
+  async (t) => {
+    const { server, agent, dataDir } = await linkedAgent(t)
+    const end = refuse(t, 'writeSync', 'ENOSPC', isChunk)
+    const script = `echo up; echo $$ > ${dataDir}/pid; sleep 60`
+    server.execute(agent.agentId, { taskId: 'full', script, timeout: 0 })
+    while (!existsSync(`${dataDir}/pid`)) await delay(20)
+    server.send('CANCEL_SCRIPT', { taskId: 'full' })
+    const pid = readFileSync(`${dataDir}/pid`, 'utf8').trim()
+    while (existsSync(`/proc/${pid}`)) await delay(20)
+    await delay(1500)
+    t.deepEqual(server.of('full').completes, [])
+    t.is(server.text('full'), '')
+    end()
+    const complete = await server.completed('full')
+    t.is(complete.status, 'CANCELLED')
+    t.is(complete.lastSequence, 0)
+    t.is(server.text('full'), 'up\n')
+    t.is(server.of('full').completes.length, 1)
+  },
+)
+
+for (const isRestarted of [false, true])
+  test.serial(
+    `an exit code and output that a full disk holds up are true afterwards${isRestarted ? ', over a restart of the agent' : ''}`,
+    async (t) => {
+      const { server, agent, dataDir } = await linkedAgent(t)
+      const end = refuse(t, 'writeSync', 'ENOSPC', isChunk)
+      const script = `seq 1 1000; touch ${dataDir}/done; exit 7`
+      server.execute(agent.agentId, { taskId: 'held', script })
+      while (!existsSync(`${dataDir}/done`)) await delay(20)
+      await delay(1500)
+      t.deepEqual(server.of('held').completes, [])
+      if (isRestarted) await agent.stop()
+      end()
+      if (isRestarted) {
+        const next = await startAgent(agentOptions(server, dataDir))
+        t.teardown(() => next.stop())
+      }
+      const complete = await server.completed('held')
+      t.is(complete.exitCode, 7)
+      t.is(complete.error, null)
+      t.is(server.text('held'), Array.from({ length: 1000 }, (_, at) => `${at + 1}\n`).join(''))
+    },
+  )
