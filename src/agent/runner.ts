@@ -65,7 +65,7 @@ export class Runner {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const adopted: [Execution, ExecutionRecord, Started][] = []
     for (const record of journal.records.values()) {
-      if (neverBegan(record, join(directory, record.taskId), machine)) journal.withdraw(record.taskId)
+      if (neverBegan(record, join(directory, record.taskId), machine)) this.#withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
@@ -269,6 +269,15 @@ export class Runner {
     } catch (error) {
       this.#trouble.tell('the end of an execution waits for its output', execution.taskId, error)
       return null
+    }
+  }
+
+  /** Where the disk refuses, it has had its one start: its end says that it never began, or LOST. */
+  #withdraw(taskId: string): void {
+    try {
+      this.#options.journal.withdraw(taskId)
+    } catch (error) {
+      this.#trouble.tell('a start could not be taken back', taskId, error)
     }
   }
 

@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import fs, { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { ChunkIndex } from '../../src/agent/chunk-index.ts'
 import { Journal } from '../../src/agent/journal.ts'
+import { thisMachine } from '../../src/agent/machine.ts'
 import { startAgent } from '../../src/agent/main.ts'
 import { Output } from '../../src/agent/output.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
@@ -149,3 +150,72 @@ for (const isRestarted of [false, true])
       t.is(server.text('held'), Array.from({ length: 1000 }, (_, at) => `${at + 1}\n`).join(''))
     },
   )
+
+const isCompaction = (path: unknown) => String(path).endsWith('journal.tmp')
+
+test.serial(
+  'an agent starts on a full disk with the journal as it is, and goes on writing to it',
+  async (t) => {
+    const path = join(await temporaryDirectory(t), 'journal')
+    const first = new Journal(path, Date.now)
+    first.append({ e: 'received', taskId: 'one' })
+    first.close()
+    appendFileSync(path, '{"e":"rec')
+    const end = refuse(t, 'fsyncSync', 'ENOSPC')
+    const second = new Journal(path, Date.now)
+    end()
+    t.false(existsSync(`${path}.tmp`))
+    t.is(second.storeId, first.storeId)
+    second.append({ e: 'received', taskId: 'two' })
+    await second.sync()
+    second.close()
+    const third = new Journal(path, Date.now)
+    t.deepEqual([...third.records.keys()], ['one', 'two'])
+    third.close()
+  },
+)
+
+test.serial('a new journal that the disk refuses is no journal', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  refuse(t, 'openSync', 'ENOSPC', isCompaction)
+  t.throws(() => new Journal(path, Date.now), { message: /ENOSPC/ })
+})
+
+test.serial(
+  'what is appended after a compaction whose place is in doubt lies in the new file, and is not durable until that is',
+  async (t) => {
+    const path = join(await temporaryDirectory(t), 'journal')
+    const journal = new Journal(path, Date.now)
+    const end = refuse(t, 'fsyncSync', 'EIO', (fd) => fs.fstatSync(Number(fd)).isDirectory())
+    t.throws(() => journal.compact(), { message: /EIO/ })
+    journal.append({ e: 'received', taskId: 'one' })
+    await t.throwsAsync(journal.sync(), { message: /EIO/ })
+    end()
+    await journal.sync()
+    journal.close()
+    const again = new Journal(path, Date.now)
+    t.deepEqual([...again.records.keys()], ['one'])
+    again.close()
+  },
+)
+
+test.serial(
+  'a start that a full disk keeps from being taken back has its end, and is not begun',
+  async (t) => {
+    const base = await temporaryDirectory(t)
+    const path = join(base, 'journal')
+    const before = new Journal(path, Date.now)
+    const bootId = thisMachine.bootId()
+    const started = { startedAt: new Date().toISOString(), uptime: thisMachine.uptime(), timeout: 0 }
+    for (const taskId of ['one', 'two'])
+      before.append({ e: 'started', taskId, bootId, ...started, maxOutputBytes: 1000, cgroup: null })
+    before.close()
+    const journal = new Journal(path, Date.now)
+    const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
+    const end = refuse(t, 'openSync', 'ENOSPC', isCompaction)
+    await runner.recover()
+    t.is((await ended('one')).status, 'LOST')
+    t.is((await ended('two')).status, 'LOST')
+    end()
+  },
+)
