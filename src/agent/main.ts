@@ -277,7 +277,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       if (options.drain) {
         log('INFO', 'draining')
         await runner.drain()
-        for (let waited = 0; link.isOpen && !uplink.isIdle && waited < drainPatience; waited += drainLook)
+        for (let waited = 0; link.isOpen && !runner.isDrained && waited < drainPatience; waited += drainLook)
           await new Promise<void>((resolve) => clock.after(drainLook, resolve))
       }
       // First nothing new comes in, then nothing goes out, then the files close, then another agent may have them.

@@ -103,7 +103,7 @@ export class Runner {
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
-    if (this.#isDraining || this.#isStopped) return
+    if (this.#isStopped) return
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
     try {
@@ -112,8 +112,9 @@ export class Runner {
       const refused = refusal(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
-      if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
-      await this.#queue.add(execution, request)
+      if (!this.#isDraining && this.#running < this.#options.maxExecutions)
+        return await this.#start(execution, request)
+      await this.#untilStopped(this.#queue.add(execution, request))
     } catch (error) {
       this.#fail(execution, error)
     }
@@ -149,7 +150,12 @@ export class Runner {
     this.#cgroups.sweep()
   }
 
-  /** No new ones from now on; settles when none runs. */
+  /** Whether nothing but what the next agent will begin waits for the server. */
+  get isDrained(): boolean {
+    return [...this.executions.values()].every(({ state }) => state === 'QUEUED')
+  }
+
+  /** None begins from now on: what comes waits for the next agent, or its cancel. Settles when none runs. */
   drain(): Promise<void> {
     this.#isDraining = true
     if (this.#running === 0) return Promise.resolve()
@@ -176,7 +182,12 @@ export class Runner {
   }
 
   #start(execution: Execution, request: ExecuteScript): Promise<void> {
-    const starting = this.#begin(execution, request).finally(() => this.#starting.delete(starting))
+    return this.#untilStopped(this.#begin(execution, request))
+  }
+
+  /** What is to be in the journal before it closes. */
+  #untilStopped(work: Promise<void>): Promise<void> {
+    const starting = work.finally(() => this.#starting.delete(starting))
     this.#starting.add(starting)
     return starting
   }
