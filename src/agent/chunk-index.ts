@@ -1,4 +1,5 @@
 import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { RsmError } from '../core/errors.ts'
 
 /** `marker` stands for bytes left out; its `offset` is how many, and it is shown on the stream in `length`. */
 export type ChunkKind = 'stdout' | 'stderr' | 'marker'
@@ -33,12 +34,17 @@ export class ChunkIndex {
     return this.#count
   }
 
+  /** Throws when the disk refuses the entry, also where it took a part of it; then there is none of it. */
   append(entry: ChunkEntry): void {
     const bytes = Buffer.alloc(entryBytes)
     bytes.writeUInt8(kinds.indexOf(entry.kind), 0)
     bytes.writeUIntBE(entry.offset, 1, 6)
     bytes.writeUInt32BE(entry.length, 8)
-    writeSync(this.#open(), bytes)
+    const fd = this.#open()
+    if (writeSync(fd, bytes) !== entryBytes) {
+      ftruncateSync(fd, this.#count * entryBytes)
+      throw new RsmError('unavailable', 'the disk is full')
+    }
     this.#count += 1
   }
 

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  constants,
   fdatasync,
   fsyncSync,
   ftruncateSync,
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -89,6 +91,8 @@ export class Journal {
   readonly #base: number
   #fd: number
   #size = 0
+  /** False while the file may still lose its name to the one it took the place of. */
+  #isInPlace = true
   #sizeAfterCompaction = 0
   #syncing: Promise<void> | null = null
   #queued: Promise<void> | null = null
@@ -97,7 +101,7 @@ export class Journal {
     this.#path = path
     this.#monotonic = monotonic
     this.#openedAt = monotonic()
-    const { lines } = parse(path, readIfThere(path))
+    const { lines, goodBytes } = parse(path, readIfThere(path))
     const head = lines[0]
     this.storeId = head?.e === 'store' ? head.storeId : randomBytes(12).toString('base64url')
     let newest = 0
@@ -107,7 +111,20 @@ export class Journal {
     }
     this.#base = newest || Date.now()
     this.#fd = -1
-    this.compact()
+    try {
+      this.compact()
+    } catch (error) {
+      // On a full disk the old file serves on: what is still there has to be known, and ended in time.
+      if (head?.e !== 'store') throw error
+      if (this.#fd < 0) this.#goOn(goodBytes)
+    }
+  }
+
+  #goOn(goodBytes: number): void {
+    this.#fd = openSync(this.#path, 'a', 0o600)
+    ftruncateSync(this.#fd, goodBytes)
+    this.#size = goodBytes
+    this.#sizeAfterCompaction = goodBytes
   }
 
   /**
@@ -127,7 +144,7 @@ export class Journal {
 
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */
   append(entry: Entry): void {
-    if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.compact()
+    if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
     const line = Buffer.from(`${JSON.stringify(entry)}\n`)
     faultPoint(`agent.${entry.e}.before`)
     try {
@@ -153,20 +170,51 @@ export class Journal {
 
   #begin(): Promise<void> {
     this.#queued = null
-    const running = datasync(this.#fd).finally(() => {
+    const running = this.#write().finally(() => {
       if (this.#syncing === running) this.#syncing = null
     })
     this.#syncing = running
     return running
   }
 
-  /** Takes back a start that never came to be (`neverBegan`); durable when it returns. */
+  async #write(): Promise<void> {
+    if (!this.#isInPlace) this.#place()
+    await datasync(this.#fd)
+  }
+
+  #place(): void {
+    const directory = openSync(dirname(this.#path), 'r')
+    try {
+      fsyncSync(directory)
+    } finally {
+      closeSync(directory)
+    }
+    this.#isInPlace = true
+  }
+
+  /** Takes back a start that never came to be (`neverBegan`); durable when it returns. Throws when the disk refuses: then it stays. */
   withdraw(taskId: string): void {
     const record = this.records.get(taskId)
     if (!record) return
+    const { started, spawned } = record
     delete record.started
+    delete record.spawned
+    try {
+      this.compact()
+    } catch (error) {
+      Object.assign(record, { ...(started && { started }), ...(spawned && { spawned }) })
+      throw error
+    }
     if (!record.received) this.records.delete(taskId)
-    this.compact()
+  }
+
+  /** A file that is longer than it need be is no trouble: the next attempt comes when it has doubled. */
+  #compactIfPossible(): void {
+    try {
+      this.compact()
+    } catch {
+      this.#sizeAfterCompaction = this.#size
+    }
   }
 
   /** Forgets what is past its time, and writes the rest to a new file that takes the place of the old one. */
@@ -177,25 +225,27 @@ export class Journal {
     for (const record of this.records.values()) lines.push(...entriesOf(record))
     const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     const temporary = `${this.#path}.tmp`
-    const fd = openSync(temporary, 'w', 0o600)
+    const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND } = constants
+    const fd = openSync(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
     try {
       for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
       fsyncSync(fd)
       faultPoint('agent.compacted.before')
       renameSync(temporary, this.#path)
-      faultPoint('agent.compacted.after')
-    } finally {
+    } catch (error) {
       closeSync(fd)
+      rmSync(temporary, { force: true })
+      throw error
     }
-    const directory = openSync(dirname(this.#path), 'r')
-    fsyncSync(directory)
-    closeSync(directory)
+    faultPoint('agent.compacted.after')
     const former = this.#fd
-    this.#fd = openSync(this.#path, 'a', 0o600)
+    this.#fd = fd
+    this.#isInPlace = false
     // A sync that is under way on the old file may still hold its descriptor.
     if (former >= 0) void (this.#syncing ?? Promise.resolve()).catch(() => {}).then(() => closeSync(former))
     this.#size = text.length
     this.#sizeAfterCompaction = text.length
+    this.#place()
   }
 
   close(): void {

@@ -21,6 +21,7 @@ import { Runner } from './runner.ts'
 import { capabilities, checkBounds, checkScripts, type ScriptOptions, warnOfRoot } from './script-setting.ts'
 import { serverApi } from './server-api.ts'
 import { StatusFile } from './status.ts'
+import { Trouble } from './trouble.ts'
 import { Uplink } from './uplink.ts'
 import { type Verify, verifier } from './verify.ts'
 
@@ -166,7 +167,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       distrusted: (what, reason) => distrust.note(what, reason),
       hearServerTime: () => pulse.hearServerTime(),
     })
-    const uplink = new Uplink(runner)
+    const uplink = new Uplink(runner, new Trouble(clock, log))
     let wasLinked = false
     let cancelProbe = () => {}
     let cancelIdle = () => {}
@@ -276,7 +277,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       if (options.drain) {
         log('INFO', 'draining')
         await runner.drain()
-        for (let waited = 0; link.isOpen && !uplink.isIdle && waited < drainPatience; waited += drainLook)
+        for (let waited = 0; link.isOpen && !runner.isDrained && waited < drainPatience; waited += drainLook)
           await new Promise<void>((resolve) => clock.after(drainLook, resolve))
       }
       // First nothing new comes in, then nothing goes out, then the files close, then another agent may have them.

@@ -23,7 +23,7 @@ export interface Chunk {
 /** Chunks are read one at a time, all into this. */
 const readBuffer = Buffer.allocUnsafeSlow(chunkBytes)
 
-interface OutputSummary {
+export interface OutputSummary {
   lastSequence: number
   stdoutBytes: number
   stderrBytes: number
@@ -37,7 +37,7 @@ interface OutputSummary {
  */
 export class Output {
   readonly #index: ChunkIndex
-  readonly #spools: readonly Spool[]
+  readonly #spools: Spool[] = []
   readonly #maxBytes: number
   readonly #headBytes: number
   #lastCut = 1
@@ -48,8 +48,13 @@ export class Output {
     this.#maxBytes = maxBytes
     this.#headBytes = maxBytes - Math.min(tailBytes, Math.floor(maxBytes / 2))
     this.#index = new ChunkIndex(join(directory, 'chunks'))
-    this.#spools = [openSpool(directory, 'stdout'), openSpool(directory, 'stderr')]
-    this.#restore(isFinished)
+    try {
+      for (const stream of ['stdout', 'stderr'] as const) this.#spools.push(openSpool(directory, stream))
+      this.#restore(isFinished)
+    } catch (error) {
+      this.close()
+      throw error
+    }
   }
 
   /** Chunks cut so far; the last sequence is one less. */
@@ -180,7 +185,23 @@ export class Output {
       ([spool, start]) => [spool, start + (start > spool.cut ? headOf(spool, start) : 0)] as const,
     )
     const leftOut = aligned.reduce((sum, [spool, start]) => sum + start - spool.cut + spool.dropped, 0)
-    this.#index.append({ kind: 'marker', offset: leftOut, length: keepOut < restOut ? 0 : 1 })
+    const { count } = this.#index
+    const cuts = aligned.map(([spool]) => [spool, spool.cut] as const)
+    try {
+      this.#appendTail({ kind: 'marker', offset: leftOut, length: keepOut < restOut ? 0 : 1 }, aligned)
+    } catch (error) {
+      // All or nothing: a second attempt finds what the first one found, and none of it has been sent.
+      this.#index.truncate(count)
+      for (const [spool, cut] of cuts) {
+        spool.cut = cut
+        remember(spool)
+      }
+      throw error
+    }
+  }
+
+  #appendTail(marker: ChunkEntry, aligned: readonly (readonly [Spool, number])[]): void {
+    this.#index.append(marker)
     faultPoint('agent.marker.after')
     for (const [spool, start] of aligned) {
       const end = size(spool)
@@ -206,12 +227,17 @@ export class Output {
     const fallBack = () => {
       if (isSettled || this.#isClosed) return
       isSettled = true
-      const now = size(spool)
-      ftruncateSync(spool.fd, Math.max(0, spool.cut - spool.origin))
-      spool.dropped += now - spool.cut
+      try {
+        const now = size(spool)
+        const dropped = spool.dropped + now - spool.cut
+        keepOrigin({ ...spool, dropped })
+        ftruncateSync(spool.fd, Math.max(0, spool.cut - spool.origin))
+        spool.dropped = dropped
+        spool.seen = spool.cut
+      } catch {
+        // A full disk: `bound` tries again when the spool has grown.
+      }
       spool.freed = spool.cut
-      spool.seen = spool.cut
-      keepOrigin(spool)
     }
     child.once('error', fallBack)
     child.once('exit', (code) => {

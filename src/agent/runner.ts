@@ -11,6 +11,7 @@ import { launch, prepare, refusal } from './launch.ts'
 import { Leftovers } from './leftovers.ts'
 import { limitReached } from './limits.ts'
 import type { ProcessId } from './machine.ts'
+import type { OutputSummary } from './output.ts'
 import { place } from './placement.ts'
 import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
 import { dropRequest } from './request-file.ts'
@@ -18,9 +19,12 @@ import { type Outcome, Run } from './run.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { SpoolWatch } from './spool-watch.ts'
 import { treeOf } from './survivors.ts'
+import { Trouble } from './trouble.ts'
 import { isTooOld } from './verify.ts'
 
 const mostEarlyCancels = 10_000
+/** Milliseconds after which is tried again what the system refused. */
+const againAfter = 1_000
 
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
@@ -29,6 +33,7 @@ export class Runner {
   readonly #queue: ExecutionQueue
   readonly #spools: SpoolWatch
   readonly #leftovers: Leftovers
+  readonly #trouble: Trouble
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
   readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
@@ -41,7 +46,13 @@ export class Runner {
     this.#options = options
     this.#queue = new ExecutionQueue(options.journal)
     this.#leftovers = new Leftovers(options.clock, options.log)
-    this.#spools = new SpoolWatch(options.clock, (execution) => this.#events.changed(execution))
+    this.#trouble = new Trouble(options.clock, options.log)
+    this.#spools = new SpoolWatch(
+      options.clock,
+      (execution) => this.#tell(execution),
+      (error) =>
+        options.log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) }),
+    )
   }
 
   subscribe(events: RunnerEvents): void {
@@ -54,7 +65,7 @@ export class Runner {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const adopted: [Execution, ExecutionRecord, Started][] = []
     for (const record of journal.records.values()) {
-      if (neverBegan(record, join(directory, record.taskId), machine)) journal.withdraw(record.taskId)
+      if (neverBegan(record, join(directory, record.taskId), machine)) this.#withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
@@ -92,7 +103,7 @@ export class Runner {
       // Not journalled: else a forged message could keep the true one from running.
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
-    if (this.#isDraining || this.#isStopped) return
+    if (this.#isStopped) return
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
     try {
@@ -101,8 +112,9 @@ export class Runner {
       const refused = refusal(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
-      if (this.#running < this.#options.maxExecutions) return await this.#start(execution, request)
-      await this.#queue.add(execution, request)
+      if (!this.#isDraining && this.#running < this.#options.maxExecutions)
+        return await this.#start(execution, request)
+      await this.#untilStopped(this.#queue.add(execution, request))
     } catch (error) {
       this.#fail(execution, error)
     }
@@ -138,7 +150,12 @@ export class Runner {
     this.#cgroups.sweep()
   }
 
-  /** No new ones from now on; settles when none runs. */
+  /** Whether nothing but what the next agent will begin waits for the server. */
+  get isDrained(): boolean {
+    return [...this.executions.values()].every(({ state }) => state === 'QUEUED')
+  }
+
+  /** None begins from now on: what comes waits for the next agent, or its cancel. Settles when none runs. */
   drain(): Promise<void> {
     this.#isDraining = true
     if (this.#running === 0) return Promise.resolve()
@@ -165,7 +182,12 @@ export class Runner {
   }
 
   #start(execution: Execution, request: ExecuteScript): Promise<void> {
-    const starting = this.#begin(execution, request).finally(() => this.#starting.delete(starting))
+    return this.#untilStopped(this.#begin(execution, request))
+  }
+
+  /** What is to be in the journal before it closes. */
+  #untilStopped(work: Promise<void>): Promise<void> {
+    const starting = work.finally(() => this.#starting.delete(starting))
     this.#starting.add(starting)
     return starting
   }
@@ -194,8 +216,9 @@ export class Runner {
       throw error
     }
     begin()
+    // From here on it runs: nothing that fails may pass for a start that failed.
     // One that never waited kept no copy.
-    if (journal.records.get(taskId)?.received) dropRequest(directory)
+    if (journal.records.get(taskId)?.received) this.#dropCopy(execution)
     if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
   }
 
@@ -208,7 +231,6 @@ export class Runner {
   ): void {
     const { clock, log } = this.#options
     const { taskId, directory } = execution
-    this.#spools.add(execution)
     const run = new Run({
       tree: treeOf(started, root),
       containment: this.#options.containment,
@@ -224,7 +246,8 @@ export class Runner {
       },
     })
     execution.run = run
-    this.#events.changed(execution)
+    this.#spools.add(execution)
+    this.#tell(execution)
     if (execution.isCancelled) run.end('CANCELLED')
     run.ended
       .then((result) => this.#finish(execution, started, result))
@@ -234,7 +257,12 @@ export class Runner {
   #finish(execution: Execution, started: Started, result: Outcome): void {
     if (this.#isStopped) return
     const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
-    const summary = execution.output().finish()
+    const summary = this.#summary(execution)
+    if (!summary) {
+      // A full disk recovers, and how the script ended is known: until all of its output is cut it counts as running.
+      this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
+      return
+    }
     this.#end(execution, {
       taskId: execution.taskId,
       startedAt: started.startedAt,
@@ -245,7 +273,45 @@ export class Runner {
     })
   }
 
+  /** Null while the disk refuses to have the rest of the output cut. */
+  #summary(execution: Execution): OutputSummary | null {
+    try {
+      return execution.output().finish()
+    } catch (error) {
+      this.#trouble.tell('the end of an execution waits for its output', execution.taskId, error)
+      return null
+    }
+  }
+
+  /** Where the disk refuses, it has had its one start: its end says that it never began, or LOST. */
+  #withdraw(taskId: string): void {
+    try {
+      this.#options.journal.withdraw(taskId)
+    } catch (error) {
+      this.#trouble.tell('a start could not be taken back', taskId, error)
+    }
+  }
+
+  /** Nobody's trouble with the news changes what happened. */
+  #tell(execution: Execution): void {
+    try {
+      this.#events.changed(execution)
+    } catch (error) {
+      this.#trouble.tell('an execution could not be looked at', execution.taskId, error)
+    }
+  }
+
+  #dropCopy({ taskId, directory }: Execution): void {
+    try {
+      dropRequest(directory)
+    } catch (error) {
+      this.#trouble.tell('the copy of a request stays', taskId, error)
+    }
+  }
+
   #fail(execution: Execution, error: unknown): void {
+    if (execution.state === 'EXITED')
+      return this.#trouble.tell('an ended execution failed', execution.taskId, error)
     const reason = error instanceof Error ? error.message : String(error)
     this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
     const was = execution.run ? 'its end could not be told' : 'could not be started'
@@ -273,7 +339,7 @@ export class Runner {
     this.#note({ e: 'ended', taskId, complete })
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
-    this.#events.changed(execution)
+    this.#tell(execution)
     this.#startNext()
     if (this.#running === 0) this.#whenIdle?.()
   }
@@ -292,13 +358,25 @@ export class Runner {
     this.#end(execution, lost)
   }
 
+  /** Never rejects: what can't be found out now (EMFILE) is tried again, while the agent serves the others. */
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock, containment } = this.#options
+    if (this.#isStopped) return
+    if (execution.state !== 'RUNNING') this.#running += 1
     execution.started = started
     execution.state = 'RUNNING'
-    this.#running += 1
-    dropRequest(execution.directory)
+    try {
+      await this.#takeUp(execution, record, started)
+    } catch (error) {
+      this.#trouble.tell('an execution could not be taken up', execution.taskId, error)
+      this.#options.clock.after(againAfter, () => void this.#adopt(execution, record, started))
+    }
+  }
+
+  async #takeUp(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    const { machine, clock, containment } = this.#options
+    this.#dropCopy(execution)
     const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
+    if (this.#isStopped) return
     if ('outcome' in found) return this.#finish(execution, started, found.outcome)
     const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
     const exited = untilGone(found.root, clock, () => this.#isStopped)

@@ -1,4 +1,13 @@
-import { existsSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Stream } from '../core/protocol/http/tasks.ts'
 import { orphanedHead } from './utf8.ts'
@@ -39,10 +48,12 @@ export function size(spool: Spool): number {
   if (spool.origin + inFile === spool.seen) return spool.seen
   if (spool.origin + inFile < spool.seen || !hasMark(spool)) {
     // What was seen and not cut is gone: it counts as written, so that the result does not pass for complete.
-    spool.dropped += Math.max(0, spool.seen - spool.cut)
+    const dropped = spool.dropped + Math.max(0, spool.seen - spool.cut)
+    // First on disk: where that is refused nothing has changed, and the next look finds the same.
+    keepOrigin({ ...spool, origin: spool.cut, dropped })
+    spool.dropped = dropped
     spool.origin = spool.cut
     spool.mark = Buffer.alloc(0)
-    keepOrigin(spool)
   }
   spool.seen = spool.origin + inFile
   return spool.seen
@@ -63,9 +74,17 @@ function originFile(path: string): string {
   return `${path}.origin`
 }
 
-/** What the file itself does not tell has to outlive the agent. */
+/**
+ * What the file itself does not tell has to outlive the agent. Written over what stood there, which is never longer: so
+ * a full disk that refuses it leaves the old.
+ */
 export function keepOrigin({ path, origin, dropped }: Spool): void {
-  writeFileSync(originFile(path), `${origin} ${dropped}`, { mode: 0o600 })
+  const fd = openSync(originFile(path), constants.O_WRONLY | constants.O_CREAT, 0o600)
+  try {
+    writeFileSync(fd, `${origin} ${dropped}`)
+  } finally {
+    closeSync(fd)
+  }
 }
 
 function readOrigin(path: string): number[] {

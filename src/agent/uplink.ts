@@ -7,6 +7,7 @@ import {
 } from '../core/protocol/messages.ts'
 import type { Execution } from './execution.ts'
 import type { Runner } from './runner.ts'
+import type { Trouble } from './trouble.ts'
 
 /** Bytes of one execution that may be unacknowledged (design "Flow control"). */
 const window = 1024 * 1024
@@ -14,6 +15,8 @@ const window = 1024 * 1024
 const windowChunks = 1024
 /** Milliseconds within which further output of an execution waits for more of it. */
 const coalesce = 10
+/** Milliseconds after which output is tried again that could not be cut or read (ENOSPC). */
+const againAfter = 1_000
 const rememberedFrames = 4096
 /** Codes of an ERROR by which the server says that the task is not this agent's to report. */
 const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
@@ -43,14 +46,16 @@ interface Progress {
 /** Brings output and ends to the server over one link after the other, until they are acknowledged (contract §4). */
 export class Uplink {
   readonly #runner: Runner
+  readonly #trouble: Trouble
   readonly #progress = new Map<string, Progress>()
   readonly #sentFor = new Map<string, string>()
   /** What may have something to send, in the order in which it has its turn: one chunk, then the next one's. */
   readonly #turns = new Set<Execution>()
   #sending: Sending | null = null
 
-  constructor(runner: Runner) {
+  constructor(runner: Runner, trouble: Trouble) {
     this.#runner = runner
+    this.#trouble = trouble
     runner.subscribe({
       changed: (execution) => this.#changed(execution),
       answer: (complete) => this.#complete(complete),
@@ -69,9 +74,9 @@ export class Uplink {
     const named = [...this.#runner.executions.values()].filter((execution) => execution.isDurable)
     return named.map((execution) => {
       execution.isForgotten = false
-      const { taskId, state, lastSequence } = execution
+      const { taskId, state } = execution
       this.#progressOf(taskId).awaitsAck = true
-      return { taskId, state, lastSequence }
+      return { taskId, state, lastSequence: this.#lastSequence(execution) }
     })
   }
 
@@ -89,7 +94,7 @@ export class Uplink {
     if (ack.complete) return this.#letGo(ack.taskId)
     const progress = this.#progressOf(ack.taskId)
     progress.awaitsAck = false
-    const stored = Math.min(ack.sequence ?? -1, execution.lastSequence)
+    const stored = Math.min(ack.sequence ?? -1, this.#lastSequence(execution))
     for (let at = progress.acked; at < stored; at += 1) {
       progress.inFlightBytes -= progress.inFlight.shift() ?? 0
       progress.acked += 1
@@ -113,7 +118,10 @@ export class Uplink {
     for (const execution of this.#turns) {
       if (!this.#sending?.hasRoom()) return
       this.#turns.delete(execution)
-      if (this.#sendNext(this.#sending, execution)) this.#turns.add(execution)
+      const sending = this.#sending
+      this.#attempt(execution, () => {
+        if (this.#sendNext(sending, execution)) this.#turns.add(execution)
+      })
     }
   }
 
@@ -174,10 +182,32 @@ export class Uplink {
 
   #pump(execution: Execution): void {
     if (!execution.run && !execution.complete) return
-    if (execution.run) execution.output().bound()
+    if (execution.run && !this.#attempt(execution, () => execution.output().bound())) return
     if (!this.#sending) return
     this.#turns.add(execution)
     this.flow()
+  }
+
+  /** The trouble of one execution with its disk is not that of the link, nor of the others: it is tried again later. */
+  #attempt(execution: Execution, what: () => void): boolean {
+    try {
+      what()
+      return true
+    } catch (error) {
+      this.#trouble.tell('output waits', execution.taskId, error)
+      this.#lookAgain(execution, this.#progressOf(execution.taskId), againAfter)
+      return false
+    }
+  }
+
+  /** -1 where it can't be told now: then the server is sent again what it has, and drops it. */
+  #lastSequence(execution: Execution): number {
+    try {
+      return execution.lastSequence
+    } catch (error) {
+      this.#trouble.tell('output waits', execution.taskId, error)
+      return -1
+    }
   }
 
   /** One chunk, or the end when there is no more; false when nothing may follow for now. */
@@ -213,11 +243,12 @@ export class Uplink {
     const { taskId } = execution
     const sequence = progress.next
     const { stream, content, bytes } = execution.output().read(sequence)
+    const id = sending.sendOutput({ taskId, stream, sequence }, content)
     progress.next += 1
     progress.inFlight.push(bytes)
     progress.inFlightBytes += bytes
     progress.sentAt = performance.now()
-    this.#remember(sending.sendOutput({ taskId, stream, sequence }, content), taskId)
+    this.#remember(id, taskId)
     return true
   }
 

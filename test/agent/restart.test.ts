@@ -188,6 +188,31 @@ test('F18 SIGTERM with drain waits for what runs, and its result is delivered', 
   t.is(server.text('drained'), 'up\nend\n')
 })
 
+test('F18 what comes to a draining agent waits: a cancel ends it at once, the next agent runs the rest once', async (t) => {
+  const { server, dataDir, agentId, options } = await start(t)
+  const first = await startAgent({ ...agentOptions(server, dataDir), ...options, drain: true })
+  t.teardown(() => first.stop())
+  await server.linked()
+  const script = `echo up; while [ ! -e ${dataDir}/go ]; do sleep 0.05; done`
+  server.execute(agentId, { taskId: 'running', script })
+  await server.until(() => server.text('running') === 'up\n', 'it runs')
+  const draining = first.stop()
+  for (const taskId of ['cancelled', 'later'])
+    server.execute(agentId, { taskId, script: counted(dataDir, 'echo ran') })
+  server.send('CANCEL_SCRIPT', { taskId: 'cancelled' })
+  t.is((await server.completed('cancelled')).status, 'CANCELLED')
+  t.deepEqual(server.of('running').completes, [])
+  t.false(existsSync(`${dataDir}/starts`))
+  writeFileSync(`${dataDir}/go`, '')
+  await draining
+  t.is((await server.completed('running')).status, 'SUCCESS')
+  t.deepEqual(server.of('later').completes, [])
+  await agentProcess(t, server, dataDir, options)
+  t.is((await server.completed('later')).status, 'SUCCESS')
+  t.is(server.text('later'), 'ran\n')
+  t.is(starts(dataDir), 'started\n')
+})
+
 test('F13 an agent that was stopped for a while times nothing out wrongly', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)

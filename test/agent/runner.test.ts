@@ -1,17 +1,11 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import test, { type ExecutionContext } from 'ava'
-import { ownAccount } from '../../src/agent/account.ts'
-import { systemClock } from '../../src/agent/clock.ts'
-import { findContainment } from '../../src/agent/containment.ts'
+import test from 'ava'
 import type { Entry } from '../../src/agent/execution-record.ts'
 import { Journal } from '../../src/agent/journal.ts'
-import { findLimiter } from '../../src/agent/limits.ts'
-import { thisMachine } from '../../src/agent/machine.ts'
-import { Runner } from '../../src/agent/runner.ts'
-import type { ExecuteScript, ScriptComplete } from '../../src/core/protocol/messages.ts'
 import { temporaryDirectory } from '../helpers/agent.ts'
+import { request, runnerOn } from '../helpers/runner.ts'
 
 /** A journal whose syncs end when the test says so. */
 class HeldJournal extends Journal {
@@ -42,60 +36,6 @@ class FullJournal extends Journal {
     if (this.refused.includes(entry.e)) throw new Error('ENOSPC: no space left on device, write')
     super.append(entry)
   }
-}
-
-function request(taskId: string, script = 'true'): ExecuteScript {
-  const unsigned = { expiry: '', signature: '', keyId: '' }
-  return {
-    taskId,
-    script,
-    timeout: 60,
-    params: {},
-    scriptType: 'BASH',
-    maxOutputBytes: 1_000_000,
-    ...unsigned,
-  }
-}
-
-/** A runner of one script at a time, without a link; `ended` settles when the execution has. */
-function runnerOn(t: ExecutionContext, directory: string, journal: Journal) {
-  mkdirSync(directory, { recursive: true })
-  const own = ownAccount()
-  const answers: ScriptComplete[] = []
-  const waiting = new Map<string, (complete: ScriptComplete) => void>()
-  const runner = new Runner({
-    directory,
-    journal,
-    clock: systemClock,
-    machine: thisMachine,
-    containment: findContainment(journal.storeId),
-    own,
-    runAs: own.name,
-    allowRunAs: [],
-    sandbox: { mode: 'none', admit: () => {}, hides: () => false, enclose: () => null },
-    limiter: findLimiter(journal.storeId, false),
-    ceiling: {},
-    maxExecutions: 1,
-    verify: () => null,
-    distrusted: () => {},
-    hearServerTime: async () => false,
-    log: () => {},
-  })
-  runner.subscribe({
-    changed: ({ taskId, complete }) => complete && waiting.get(taskId)?.(complete),
-    answer: (complete) => answers.push(complete),
-  })
-  t.teardown(async () => {
-    await runner.stop()
-    journal.close()
-  })
-  const ended = (taskId: string) =>
-    new Promise<ScriptComplete>((resolve) => {
-      const complete = runner.executions.get(taskId)?.complete
-      if (complete) resolve(complete)
-      else waiting.set(taskId, resolve)
-    })
-  return { runner, answers, ended }
 }
 
 /** So deep that `request.json` fits into the longest path (4095 bytes) and the temporary name beside it does not. */
