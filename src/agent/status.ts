@@ -9,8 +9,8 @@ import type { ExecutionState } from '../core/protocol/messages.ts'
 import { temporaryName } from '../disk/durable.ts'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
-import { isAlive, startTimeOf } from './machine.ts'
-import type { Bounds, ScriptSetting } from './script-setting.ts'
+import { isAlive, startTimeOf } from './processes/machine.ts'
+import type { Bounds, ScriptSetting } from './script/script-setting.ts'
 
 /** No more than one write in so many milliseconds: what happens within it is written together. */
 const writeEvery = 2_000

@@ -1,12 +1,12 @@
 import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { Backoff } from '../../src/agent/backoff.ts'
-import { notRun } from '../../src/agent/execution.ts'
-import { Journal } from '../../src/agent/journal.ts'
-import { MetricsBuffer } from '../../src/agent/metrics-buffer.ts'
-import { proxyFor } from '../../src/agent/proxy.ts'
-import { incompleteTail } from '../../src/agent/utf8.ts'
+import { notRun } from '../../src/agent/executions/execution.ts'
+import { Journal } from '../../src/agent/executions/journal.ts'
+import { Backoff } from '../../src/agent/link/backoff.ts'
+import { proxyFor } from '../../src/agent/link/proxy.ts'
+import { incompleteTail } from '../../src/agent/output/utf8.ts'
+import { MetricsBuffer } from '../../src/agent/reports/metrics-buffer.ts'
 import { temporaryDirectory } from '../helpers/agent.ts'
 
 test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) => {

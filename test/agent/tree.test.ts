@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { findContainment } from '../../src/agent/containment.ts'
-import { startTimeOf } from '../../src/agent/machine.ts'
-import { groupsWithin, membersOf, type Process, ProcessTable } from '../../src/agent/processes.ts'
-import { listed, toldOf } from '../../src/agent/survivors.ts'
-import { endTree, levelOf, type Tree } from '../../src/agent/tree.ts'
+import { findContainment } from '../../src/agent/processes/containment.ts'
+import { startTimeOf } from '../../src/agent/processes/machine.ts'
+import { groupsWithin, membersOf, type Process, ProcessTable } from '../../src/agent/processes/processes.ts'
+import { listed, toldOf } from '../../src/agent/processes/survivors.ts'
+import { endTree, levelOf, type Tree } from '../../src/agent/processes/tree.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.

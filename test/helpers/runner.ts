@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import type { ExecutionContext } from 'ava'
-import { ownAccount } from '../../src/agent/account.ts'
 import { systemClock } from '../../src/agent/clock.ts'
-import { findContainment } from '../../src/agent/containment.ts'
-import type { Journal } from '../../src/agent/journal.ts'
-import { findLimiter } from '../../src/agent/limits.ts'
-import { thisMachine } from '../../src/agent/machine.ts'
-import { Runner } from '../../src/agent/runner.ts'
+import type { Journal } from '../../src/agent/executions/journal.ts'
+import { Runner } from '../../src/agent/executions/runner.ts'
+import { findContainment } from '../../src/agent/processes/containment.ts'
+import { findLimiter } from '../../src/agent/processes/limits.ts'
+import { thisMachine } from '../../src/agent/processes/machine.ts'
+import { ownAccount } from '../../src/agent/script/account.ts'
 import type { ExecuteScript, ScriptComplete } from '../../src/core/protocol/messages.ts'
 
 export function request(taskId: string, script = 'true'): ExecuteScript {

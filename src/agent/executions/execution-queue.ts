@@ -1,0 +1,61 @@
+import { faultPoint } from '#fault-point'
+import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import type { Execution } from './execution.ts'
+import type { Journal } from './journal.ts'
+import { dropRequest, keepRequest, keptRequest } from './request-file.ts'
+
+interface Waiting {
+  readonly execution: Execution
+  readonly request: ExecuteScript
+}
+
+/** The executions that wait their turn, in order; a later agent finds them on disk. */
+export class ExecutionQueue {
+  readonly #journal: Journal
+  #waiting: Waiting[] = []
+
+  constructor(journal: Journal) {
+    this.#journal = journal
+  }
+
+  /** Waits from now on; settles when that is durable, or needless. Rejects when the disk refuses one that still waits. */
+  async add(execution: Execution, request: ExecuteScript): Promise<void> {
+    const { taskId, directory } = execution
+    this.#waiting.push({ execution, request })
+    try {
+      faultPoint('agent.request.before')
+      await keepRequest(directory, request)
+      faultPoint('agent.request.after')
+      if (execution.state === 'QUEUED') {
+        this.#journal.append({ e: 'received', taskId })
+        await this.#journal.sync()
+        execution.isDurable = true
+        return
+      }
+    } catch (error) {
+      if (execution.state === 'QUEUED') throw error
+    }
+    // Its turn or a cancel came while the disk was at work: it needs no copy any more, and a refused one is no failure.
+    // Where the journal names it the start drops the copy, once it is durable itself.
+    if (!this.#journal.records.get(taskId)?.received) dropRequest(directory)
+  }
+
+  /** Takes up what an earlier agent kept; false where the disk lost it. */
+  async restore(execution: Execution): Promise<boolean> {
+    const request = await keptRequest(execution.directory)
+    if (request) this.#waiting.push({ execution, request })
+    return request !== null
+  }
+
+  next(): Waiting | undefined {
+    return this.#waiting.shift()
+  }
+
+  /** Whether it was there. */
+  remove(execution: Execution): boolean {
+    const left = this.#waiting.filter((waiting) => waiting.execution !== execution)
+    const wasThere = left.length < this.#waiting.length
+    this.#waiting = left
+    return wasThere
+  }
+}

@@ -1,0 +1,87 @@
+import type { ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
+import { Output } from '../output/output.ts'
+import type { ExecutionRecord, Started } from './execution-record.ts'
+import type { Run } from './run.ts'
+
+/** The end of what never ran: refused, or cancelled before its turn. */
+export function notRun(
+  taskId: string,
+  at: string,
+  end: { status?: 'FAILED' | 'CANCELLED'; exitCode?: number; error?: string },
+): ScriptComplete {
+  const status = end.status ?? 'FAILED'
+  return {
+    taskId,
+    exitCode: end.exitCode ?? (status === 'CANCELLED' ? 143 : 126),
+    duration: 0,
+    startedAt: at,
+    completedAt: at,
+    status,
+    signal: null,
+    error: end.error ?? null,
+    lastSequence: -1,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    truncated: false,
+    containment: null,
+    survivors: [],
+  }
+}
+
+/**
+ * What is left to say of an execution that has had its one start and was let go: its end, or LOST where a full disk
+ * kept that out of the journal. Null for one that has not begun.
+ */
+export function knownEnd(record: ExecutionRecord, at: string): ScriptComplete | null {
+  const { taskId, started, complete, acknowledgedAt } = record
+  // Its output went when it was acknowledged: a server that asks again (from a backup) must not wait for it.
+  if (complete) return { ...complete, lastSequence: -1 }
+  if (!started && acknowledgedAt === undefined) return null
+  const error = 'it has run before, and how it ended is not in the journal of the agent'
+  const lost = notRun(taskId, at, { exitCode: 255, error })
+  return { ...lost, status: 'LOST', startedAt: started?.startedAt ?? at }
+}
+
+/** An execution that the server has not yet acknowledged as complete. */
+export class Execution {
+  readonly taskId: string
+  readonly directory: string
+  state: ExecutionState = 'QUEUED'
+  /** Only what a loss of power can't undo is named to the server: from then on it is never sent again. */
+  isDurable = false
+  isCancelled = false
+  /** The server of this link knows nothing of it: it is not told any more. */
+  isForgotten = false
+  started: Started | null = null
+  run: Run | null = null
+  complete: ScriptComplete | null = null
+  #output: Output | null = null
+
+  constructor(taskId: string, directory: string) {
+    this.taskId = taskId
+    this.directory = directory
+  }
+
+  /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
+  output(): Output {
+    this.#output ??= new Output(this.directory, this.started?.maxOutputBytes ?? 0, this.state === 'EXITED')
+    return this.#output
+  }
+
+  /** What the server is told at HELLO; -1 without output. */
+  get lastSequence(): number {
+    if (this.complete) return this.complete.lastSequence ?? -1
+    return this.started && this.run ? this.output().count - 1 : -1
+  }
+
+  ended(complete: ScriptComplete): void {
+    this.state = 'EXITED'
+    this.run = null
+    this.complete = complete
+  }
+
+  close(): void {
+    this.#output?.close()
+    this.#output = null
+  }
+}

@@ -1,0 +1,255 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  fdatasync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { faultPoint } from '#fault-point'
+import { RsmError } from '../../core/errors.ts'
+import {
+  type Entry,
+  type ExecutionRecord,
+  entriesOf,
+  entryKinds,
+  fold,
+  isExpired,
+} from './execution-record.ts'
+
+const datasync = promisify(fdatasync)
+const compactAbove = 4 * 1024 * 1024
+
+const format = 1
+
+type Line = Entry | { e: 'store'; storeId: string; format: typeof format }
+
+/** What an older version would have to leave out could be the very line that forbids a second start (reliability F18). */
+function assertKnown(path: string, line: { e: string; format?: number }, offset: number): void {
+  const isKnown = line.e === 'store' ? line.format === format : entryKinds.has(line.e)
+  if (isKnown) return
+  const what = line.e === 'store' ? `format ${line.format}` : `a line of kind ${JSON.stringify(line.e)}`
+  throw new RsmError(
+    'unavailable',
+    `${path} was written by a newer rsm: it has ${what} at offset ${offset}`,
+    {
+      hint: 'install that version again, or a newer one; nothing was changed',
+    },
+  )
+}
+
+function parse(path: string, text: string): { lines: Line[]; goodBytes: number } {
+  const lines: Line[] = []
+  let offset = 0
+  for (;;) {
+    const end = text.indexOf('\n', offset)
+    // A last line without its end is what a crash left of a write that nobody relied on.
+    if (end < 0) return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
+    let line: Line
+    try {
+      line = JSON.parse(text.slice(offset, end)) as Line
+    } catch {
+      if (/^[\0\s]*$/.test(text.slice(offset)) || text.indexOf('\n', end + 1) < 0)
+        return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
+      throw new RsmError('unavailable', `${path} is damaged at offset ${offset}`, {
+        hint: 'move it away: the agent then starts with an empty journal, and the server counts what ran here as LOST',
+      })
+    }
+    assertKnown(path, line, offset)
+    lines.push(line)
+    offset = end + 1
+  }
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
+}
+
+/**
+ * What this agent knows of every execution, one JSON line a change. An appended line survives the death of the agent
+ * at once and the loss of power after `sync`. Executions are remembered until 24 h after their acknowledgement.
+ */
+export class Journal {
+  readonly storeId: string
+  readonly records: Map<string, ExecutionRecord> = new Map()
+  readonly #path: string
+  readonly #monotonic: () => number
+  readonly #openedAt: number
+  /** Its own time at the opening. */
+  readonly #base: number
+  #fd: number
+  #size = 0
+  /** False while the file may still lose its name to the one it took the place of. */
+  #isInPlace = true
+  #sizeAfterCompaction = 0
+  #syncing: Promise<void> | null = null
+  #queued: Promise<void> | null = null
+
+  constructor(path: string, monotonic: () => number) {
+    this.#path = path
+    this.#monotonic = monotonic
+    this.#openedAt = monotonic()
+    const { lines, goodBytes } = parse(path, readIfThere(path))
+    const head = lines[0]
+    this.storeId = head?.e === 'store' ? head.storeId : randomBytes(12).toString('base64url')
+    let newest = 0
+    for (const line of lines) {
+      if (line.e !== 'store') fold(this.records, line)
+      if ('at' in line) newest = Math.max(newest, line.at)
+    }
+    this.#base = newest || Date.now()
+    this.#fd = -1
+    try {
+      this.compact()
+    } catch (error) {
+      // On a full disk the old file serves on: what is still there has to be known, and ended in time.
+      if (head?.e !== 'store') throw error
+      if (this.#fd < 0) this.#goOn(goodBytes)
+    }
+  }
+
+  #goOn(goodBytes: number): void {
+    this.#fd = openSync(this.#path, 'a', 0o600)
+    ftruncateSync(this.#fd, goodBytes)
+    this.#size = goodBytes
+    this.#sizeAfterCompaction = goodBytes
+  }
+
+  /**
+   * Milliseconds of the journal's own time: it goes on from the newest line there is, and only while an agent lives. So
+   * no step of the machine's clock makes a tombstone old before its time (reliability F13).
+   */
+  now(): number {
+    return Math.round(this.#base + this.#monotonic() - this.#openedAt)
+  }
+
+  /** Cancels whose execution has not come. */
+  get earlyCancels(): number {
+    let count = 0
+    for (const record of this.records.values()) if (record.cancelledAt && !record.complete) count += 1
+    return count
+  }
+
+  /** Throws when the disk refuses the line; then it is as if it had never been appended. */
+  append(entry: Entry): void {
+    if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
+    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    faultPoint(`agent.${entry.e}.before`)
+    try {
+      if (writeSync(this.#fd, line) !== line.length) throw new RsmError('unavailable', 'the disk is full')
+    } catch (error) {
+      ftruncateSync(this.#fd, this.#size)
+      throw error
+    }
+    faultPoint(`agent.${entry.e}.after`)
+    this.#size += line.length
+    fold(this.records, entry)
+  }
+
+  /** Settles when all that was appended before is on disk. Callers that come during one fdatasync share the next. */
+  sync(): Promise<void> {
+    if (!this.#syncing) return this.#begin()
+    this.#queued ??= this.#syncing.then(
+      () => this.#begin(),
+      () => this.#begin(),
+    )
+    return this.#queued
+  }
+
+  #begin(): Promise<void> {
+    this.#queued = null
+    const running = this.#write().finally(() => {
+      if (this.#syncing === running) this.#syncing = null
+    })
+    this.#syncing = running
+    return running
+  }
+
+  async #write(): Promise<void> {
+    if (!this.#isInPlace) this.#place()
+    await datasync(this.#fd)
+  }
+
+  #place(): void {
+    const directory = openSync(dirname(this.#path), 'r')
+    try {
+      fsyncSync(directory)
+    } finally {
+      closeSync(directory)
+    }
+    this.#isInPlace = true
+  }
+
+  /** Takes back a start that never came to be (`neverBegan`); durable when it returns. Throws when the disk refuses: then it stays. */
+  withdraw(taskId: string): void {
+    const record = this.records.get(taskId)
+    if (!record) return
+    const { started, spawned } = record
+    delete record.started
+    delete record.spawned
+    try {
+      this.compact()
+    } catch (error) {
+      Object.assign(record, { ...(started && { started }), ...(spawned && { spawned }) })
+      throw error
+    }
+    if (!record.received) this.records.delete(taskId)
+  }
+
+  /** A file that is longer than it need be is no trouble: the next attempt comes when it has doubled. */
+  #compactIfPossible(): void {
+    try {
+      this.compact()
+    } catch {
+      this.#sizeAfterCompaction = this.#size
+    }
+  }
+
+  /** Forgets what is past its time, and writes the rest to a new file that takes the place of the old one. */
+  compact(): void {
+    for (const [taskId, record] of this.records)
+      if (isExpired(record, this.now())) this.records.delete(taskId)
+    const lines: Line[] = [{ e: 'store', storeId: this.storeId, format: 1 }]
+    for (const record of this.records.values()) lines.push(...entriesOf(record))
+    const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const temporary = `${this.#path}.tmp`
+    const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND } = constants
+    const fd = openSync(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
+    try {
+      for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
+      fsyncSync(fd)
+      faultPoint('agent.compacted.before')
+      renameSync(temporary, this.#path)
+    } catch (error) {
+      closeSync(fd)
+      rmSync(temporary, { force: true })
+      throw error
+    }
+    faultPoint('agent.compacted.after')
+    const former = this.#fd
+    this.#fd = fd
+    this.#isInPlace = false
+    // A sync that is under way on the old file may still hold its descriptor.
+    if (former >= 0) void (this.#syncing ?? Promise.resolve()).catch(() => {}).then(() => closeSync(former))
+    this.#size = text.length
+    this.#sizeAfterCompaction = text.length
+    this.#place()
+  }
+
+  close(): void {
+    fsyncSync(this.#fd)
+    closeSync(this.#fd)
+  }
+}

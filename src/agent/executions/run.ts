@@ -1,0 +1,155 @@
+import { constants } from 'node:os'
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { Clock } from '../clock.ts'
+import type { Containment } from '../processes/containment.ts'
+import { listed, toldOf } from '../processes/survivors.ts'
+import { levelOf, type Remnant, type Tree } from '../processes/tree.ts'
+import { type Exit, readExit } from '../script/launch.ts'
+import type { EndReason } from './execution-record.ts'
+
+/** Timers of Node fire at once when they are set for longer than this. */
+const longestTimer = 1_000_000_000
+
+/** How an execution ended, without its output. */
+export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &
+  Required<Pick<ScriptComplete, 'status' | 'signal' | 'error' | 'containment' | 'survivors'>>
+
+interface RunOptions {
+  readonly tree: Tree
+  readonly containment: Containment
+  readonly directory: string
+  readonly clock: Clock
+  /** Settles when the wrapper has ended. */
+  readonly exited: Promise<void>
+  /** Milliseconds that it has run already: more than 0 after a restart of the agent. */
+  readonly elapsed: number
+  /** Seconds since boot at the start. */
+  readonly startUptime: number
+  /** Seconds; 0 = none. */
+  readonly timeout: number
+  /** Called before the first signal. */
+  readonly ending: (reason: EndReason) => void
+}
+
+/**
+ * The signal that a code over 128 stands for. The shell reports a death by signal N and `exit 128+N` alike; as nearly
+ * nothing exits so by itself, it counts as the signal.
+ */
+export function signalOf(code: number): string | null {
+  for (const [name, number] of Object.entries(constants.signals)) if (number === code - 128) return name
+  return null
+}
+
+/** What is known of an end beside the exit code. */
+interface End {
+  readonly tree: Tree
+  readonly reason: EndReason | undefined
+  /** Milliseconds. */
+  readonly duration: number
+  readonly remnants: readonly Remnant[]
+}
+
+/** What the end of a script means (seed "Script exit codes"), and what of its tree could not be ended. */
+export function outcome(exit: Exit | null, { tree, reason, duration, remnants }: End): Outcome {
+  const error = toldOf(remnants)
+  const common = { duration, containment: levelOf(tree), survivors: listed(remnants) }
+  if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
+  if (reason === 'CANCELLED') {
+    // KILL takes the wrapper too, which then leaves no word.
+    const exitCode = exit?.code ?? 137
+    return { ...common, exitCode, status: 'CANCELLED', signal: signalOf(exitCode), error }
+  }
+  if (exit === null) {
+    const killed = 'the processes of the script were killed from outside'
+    const told = error === null ? killed : `${killed}; ${error}`
+    return { ...common, exitCode: 137, status: 'FAILED', signal: 'SIGKILL', error: told }
+  }
+  if (exit.isNever) {
+    const never = 'it was never begun: the agent ended when it was about to'
+    return { ...common, exitCode: exit.code, status: 'FAILED', signal: null, error: never }
+  }
+  const status = exit.code === 0 ? 'SUCCESS' : 'FAILED'
+  return { ...common, exitCode: exit.code, status, signal: signalOf(exit.code), error }
+}
+
+/** One script that runs, from its start, or from the moment in which a new agent found it, to its end. */
+export class Run {
+  /** Settles once, when it has ended, and its tree too where that had to be ended. */
+  readonly ended: Promise<Outcome>
+  readonly #options: RunOptions
+  readonly #began: number
+  #reason: EndReason | undefined
+  #killing: Promise<Remnant[]> | undefined
+  /** Settles when something was left that no signal ends: nobody waits for the wrapper then. */
+  readonly #gaveUp: Promise<void>
+  #giveUp: () => void = () => {}
+  #stopTimer: () => void = () => {}
+
+  constructor(options: RunOptions) {
+    this.#options = options
+    this.#began = options.clock.monotonic() - options.elapsed
+    this.#gaveUp = new Promise((resolve) => {
+      this.#giveUp = resolve
+    })
+    if (options.timeout > 0) this.#armTimeout()
+    this.ended = Promise.race([options.exited, this.#gaveUp]).then(() => this.#settle())
+  }
+
+  /** Ends the whole tree, unless the script has ended by itself already. */
+  end(reason: EndReason): void {
+    if (this.#reason !== undefined || readExit(this.#options.directory) !== null) return
+    this.#reason = reason
+    this.#options.ending(reason)
+    this.#killing = this.#endTree()
+  }
+
+  /** What an agent that died meanwhile had begun: why it ends is settled, however much of the tree is left. */
+  goOnEnding(reason: EndReason): void {
+    this.#reason = reason
+    this.#killing = this.#endTree()
+  }
+
+  /** Leaves the script to the next agent. */
+  leave(): void {
+    this.#stopTimer()
+  }
+
+  #armTimeout(): void {
+    const { clock, timeout } = this.#options
+    const left = timeout * 1000 - (clock.monotonic() - this.#began)
+    // An agent that was stopped finds the timer due, and perhaps a script that ended in good time: `end` looks.
+    if (left <= 0) this.end('TIMEOUT')
+    else this.#stopTimer = clock.after(Math.min(left, longestTimer), () => this.#armTimeout())
+  }
+
+  async #settle(): Promise<Outcome> {
+    this.#stopTimer()
+    const exit = readExit(this.#options.directory)
+    // Without its wrapper nobody would learn how the rest ends.
+    if (exit === null && !this.#killing) this.#killing = this.#endTree()
+    const remnants = (await this.#killing) ?? []
+    const { tree } = this.#options
+    const end = { tree, reason: this.#reason, duration: this.#duration(exit), remnants }
+    return outcome(exit ?? readExit(this.#options.directory), end)
+  }
+
+  async #endTree(): Promise<Remnant[]> {
+    const { containment, tree } = this.#options
+    try {
+      const remnants = await containment.end(tree)
+      if (remnants.length > 0) this.#giveUp()
+      return remnants
+    } catch (error) {
+      // What became of it can't be told (EMFILE), and is not waited for either.
+      this.#giveUp()
+      throw error
+    }
+  }
+
+  /** An agent that was stopped itself hears of the end late: then the wrapper's clock counts. */
+  #duration(exit: Exit | null): number {
+    const elapsed = this.#options.clock.monotonic() - this.#began
+    const told = exit ? (exit.uptime - this.#options.startUptime) * 1000 + 10 : elapsed
+    return Math.max(0, Math.round(Math.min(elapsed, told)))
+  }
+}

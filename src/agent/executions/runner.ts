@@ -1,0 +1,386 @@
+import { mkdirSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
+import { isTooOld } from '../link/verify.ts'
+import type { OutputSummary } from '../output/output.ts'
+import { SpoolWatch } from '../output/spool-watch.ts'
+import { CgroupLeftovers } from '../processes/cgroup-leftovers.ts'
+import { limitReached } from '../processes/limits.ts'
+import type { ProcessId } from '../processes/machine.ts'
+import { treeOf } from '../processes/survivors.ts'
+import { findAccount } from '../script/account.ts'
+import { launch, prepare, refusal } from '../script/launch.ts'
+import { place } from '../script/placement.ts'
+import { Trouble } from '../trouble.ts'
+import { Execution, knownEnd, notRun } from './execution.ts'
+import { ExecutionQueue } from './execution-queue.ts'
+import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
+import { Leftovers } from './leftovers.ts'
+import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
+import { dropRequest } from './request-file.ts'
+import { type Outcome, Run } from './run.ts'
+import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
+
+const mostEarlyCancels = 10_000
+/** Milliseconds after which is tried again what the system refused. */
+const againAfter = 1_000
+
+/** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
+export class Runner {
+  readonly executions: Map<string, Execution> = new Map()
+  readonly #options: RunnerOptions
+  readonly #queue: ExecutionQueue
+  readonly #spools: SpoolWatch
+  readonly #leftovers: Leftovers
+  readonly #trouble: Trouble
+  #events: RunnerEvents = { changed: () => {}, answer: () => {} }
+  readonly #cgroups = new CgroupLeftovers()
+  readonly #starting = new Set<Promise<void>>()
+  #running = 0
+  #isStopped = false
+  #isDraining = false
+  #whenIdle: (() => void) | undefined
+
+  constructor(options: RunnerOptions) {
+    this.#options = options
+    this.#queue = new ExecutionQueue(options.journal)
+    this.#leftovers = new Leftovers(options.clock, options.log)
+    this.#trouble = new Trouble(options.clock, options.log)
+    this.#spools = new SpoolWatch(
+      options.clock,
+      (execution) => this.#tell(execution),
+      (error) =>
+        options.log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) }),
+    )
+  }
+
+  subscribe(events: RunnerEvents): void {
+    this.#events = events
+  }
+
+  /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
+  async recover(): Promise<void> {
+    const { journal, directory, machine } = this.#options
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const adopted: [Execution, ExecutionRecord, Started][] = []
+    for (const record of journal.records.values()) {
+      if (neverBegan(record, join(directory, record.taskId), machine)) this.#withdraw(record.taskId)
+      if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
+      const execution = new Execution(record.taskId, join(directory, record.taskId))
+      execution.isDurable = true
+      this.executions.set(record.taskId, execution)
+      if (record.complete) execution.ended(record.complete)
+      else if (record.started) adopted.push([execution, record, record.started])
+      else await this.#requeue(execution)
+    }
+    // All at once: a tree that has still to be ended may take seconds, and the server waits to hear of this agent.
+    await Promise.all(adopted.map((found) => this.#adopt(...found)))
+    for (const name of await readdir(directory))
+      if (!this.executions.has(name)) await rm(join(directory, name), { recursive: true, force: true })
+    for (const groups of [this.#options.containment, this.#options.limiter])
+      groups.sweep(new Set(this.executions.keys()))
+    this.#startNext()
+  }
+
+  /** Never rejects: what goes wrong is the result. Output begins only after a return to the event loop. */
+  async execute(request: ExecuteScript, isTimeKnown = false): Promise<void> {
+    const { journal, distrusted } = this.#options
+    const { taskId } = request
+    const active = this.executions.get(taskId)
+    if (active) return this.#events.changed(active)
+    const record = journal.records.get(taskId)
+    // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
+    const known = record && knownEnd(record, this.#now())
+    if (known) return this.#events.answer(known)
+    const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
+    if (distrust !== null) {
+      // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
+      // that could have changed meanwhile is looked at again (reliability F13).
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
+        return this.execute(request, true)
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
+      // Not journalled: else a forged message could keep the true one from running.
+      return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
+    }
+    if (this.#isStopped) return
+    const execution = new Execution(taskId, join(this.#options.directory, taskId))
+    this.executions.set(taskId, execution)
+    try {
+      if (record?.cancelledAt)
+        return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+      const refused = refusal(request, this.#options)
+      if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
+      mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
+      if (!this.#isDraining && this.#running < this.#options.maxExecutions)
+        return await this.#start(execution, request)
+      await this.#untilStopped(this.#queue.add(execution, request))
+    } catch (error) {
+      this.#fail(execution, error)
+    }
+  }
+
+  cancel(taskId: string): void {
+    const { journal, log } = this.#options
+    const execution = this.executions.get(taskId)
+    if (execution?.state === 'EXITED') return
+    log('INFO', 'cancel', { taskId, state: execution?.state ?? 'unknown' })
+    if (execution) {
+      execution.isCancelled = true
+      execution.run?.end('CANCELLED')
+      if (this.#queue.remove(execution))
+        this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+    } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
+      this.#note({ e: 'cancelled', taskId, at: journal.now() })
+  }
+
+  /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
+  release(taskId: string): void {
+    const execution = this.executions.get(taskId)
+    if (execution?.state !== 'EXITED') return
+    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
+    this.executions.delete(taskId)
+    execution.close()
+    const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
+    this.#leftovers.add(execution.directory, stdoutBytes + stderrBytes)
+  }
+
+  /** Removes the cgroups whose last process has ended since; to be called now and then. */
+  sweep(): void {
+    this.#cgroups.sweep()
+  }
+
+  /** Whether nothing but what the next agent will begin waits for the server. */
+  get isDrained(): boolean {
+    return [...this.executions.values()].every(({ state }) => state === 'QUEUED')
+  }
+
+  /** None begins from now on: what comes waits for the next agent, or its cancel. Settles when none runs. */
+  drain(): Promise<void> {
+    this.#isDraining = true
+    if (this.#running === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#whenIdle = resolve
+    })
+  }
+
+  /** Leaves what runs to the next agent; what was about to start does so first, as the journal says that it did. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await Promise.allSettled(this.#starting)
+    this.#spools.stop()
+    this.#leftovers.stop()
+    this.#cgroups.sweep()
+    for (const execution of this.executions.values()) {
+      execution.run?.leave()
+      execution.close()
+    }
+  }
+
+  #now(): string {
+    return new Date(this.#options.clock.now()).toISOString()
+  }
+
+  #start(execution: Execution, request: ExecuteScript): Promise<void> {
+    return this.#untilStopped(this.#begin(execution, request))
+  }
+
+  /** What is to be in the journal before it closes. */
+  #untilStopped(work: Promise<void>): Promise<void> {
+    const starting = work.finally(() => this.#starting.delete(starting))
+    this.#starting.add(starting)
+    return starting
+  }
+
+  async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
+    const { journal, clock, own } = this.#options
+    const { taskId, directory } = execution
+    this.#running += 1
+    execution.state = 'RUNNING'
+    const user = request.runAs ?? this.#options.runAs
+    const account = user === own.name ? own : await findAccount(user)
+    const { start, started } = place(request, directory, account, this.#options)
+    prepare(request, directory, account)
+    // Before it is durable, so that its cgroups go when it can't be.
+    execution.started = started
+    journal.append(started)
+    await journal.sync()
+    execution.isDurable = true
+    if (execution.isCancelled)
+      return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
+    const { root, exited, begin, abandon } = await launch(request, start)
+    try {
+      journal.append({ e: 'spawned', taskId, ...root })
+    } catch (error) {
+      abandon()
+      throw error
+    }
+    begin()
+    // From here on it runs: nothing that fails may pass for a start that failed.
+    // One that never waited kept no copy.
+    if (journal.records.get(taskId)?.received) this.#dropCopy(execution)
+    if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
+  }
+
+  #supervise(
+    execution: Execution,
+    started: Started,
+    root: ProcessId | null,
+    exited: Promise<void>,
+    began: number,
+  ): void {
+    const { clock, log } = this.#options
+    const { taskId, directory } = execution
+    const run = new Run({
+      tree: treeOf(started, root),
+      containment: this.#options.containment,
+      directory,
+      clock,
+      exited,
+      elapsed: clock.monotonic() - began,
+      startUptime: started.uptime,
+      timeout: started.timeout,
+      ending: (reason) => {
+        log('INFO', 'ending a tree of processes', { taskId, reason })
+        this.#note({ e: 'ending', taskId, reason })
+      },
+    })
+    execution.run = run
+    this.#spools.add(execution)
+    this.#tell(execution)
+    if (execution.isCancelled) run.end('CANCELLED')
+    run.ended
+      .then((result) => this.#finish(execution, started, result))
+      .catch((error: unknown) => this.#fail(execution, error))
+  }
+
+  #finish(execution: Execution, started: Started, result: Outcome): void {
+    if (this.#isStopped) return
+    const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
+    const summary = this.#summary(execution)
+    if (!summary) {
+      // A full disk recovers, and how the script ended is known: until all of its output is cut it counts as running.
+      this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
+      return
+    }
+    this.#end(execution, {
+      taskId: execution.taskId,
+      startedAt: started.startedAt,
+      completedAt,
+      ...result,
+      ...summary,
+      error: limitReached(started.limited, result) ?? result.error,
+    })
+  }
+
+  /** Null while the disk refuses to have the rest of the output cut. */
+  #summary(execution: Execution): OutputSummary | null {
+    try {
+      return execution.output().finish()
+    } catch (error) {
+      this.#trouble.tell('the end of an execution waits for its output', execution.taskId, error)
+      return null
+    }
+  }
+
+  /** Where the disk refuses, it has had its one start: its end says that it never began, or LOST. */
+  #withdraw(taskId: string): void {
+    try {
+      this.#options.journal.withdraw(taskId)
+    } catch (error) {
+      this.#trouble.tell('a start could not be taken back', taskId, error)
+    }
+  }
+
+  /** Nobody's trouble with the news changes what happened. */
+  #tell(execution: Execution): void {
+    try {
+      this.#events.changed(execution)
+    } catch (error) {
+      this.#trouble.tell('an execution could not be looked at', execution.taskId, error)
+    }
+  }
+
+  #dropCopy({ taskId, directory }: Execution): void {
+    try {
+      dropRequest(directory)
+    } catch (error) {
+      this.#trouble.tell('the copy of a request stays', taskId, error)
+    }
+  }
+
+  #fail(execution: Execution, error: unknown): void {
+    if (execution.state === 'EXITED')
+      return this.#trouble.tell('an ended execution failed', execution.taskId, error)
+    const reason = error instanceof Error ? error.message : String(error)
+    this.#options.log('ERROR', 'an execution failed', { taskId: execution.taskId, reason })
+    const was = execution.run ? 'its end could not be told' : 'could not be started'
+    this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
+  }
+
+  /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
+  #note(entry: Entry): void {
+    try {
+      this.#options.journal.append(entry)
+    } catch (error) {
+      this.#options.log('ERROR', 'the journal refuses a line', { entry: entry.e, error: String(error) })
+    }
+  }
+
+  #end(execution: Execution, complete: ScriptComplete): void {
+    const { journal, log } = this.#options
+    const { taskId } = execution
+    this.#cgroups.remove(execution.started)
+    this.#spools.remove(execution)
+    if (execution.state === 'RUNNING') this.#running -= 1
+    this.#queue.remove(execution)
+    execution.isDurable = true
+    execution.ended(complete)
+    this.#note({ e: 'ended', taskId, complete })
+    // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
+    journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
+    this.#tell(execution)
+    this.#startNext()
+    if (this.#running === 0) this.#whenIdle?.()
+  }
+
+  #startNext(): void {
+    while (!this.#isDraining && !this.#isStopped && this.#running < this.#options.maxExecutions) {
+      const next = this.#queue.next()
+      if (!next) return
+      this.#start(next.execution, next.request).catch((error: unknown) => this.#fail(next.execution, error))
+    }
+  }
+
+  async #requeue(execution: Execution): Promise<void> {
+    if (await this.#queue.restore(execution)) return
+    const lost = notRun(execution.taskId, this.#now(), { error: 'its script was lost from the disk' })
+    this.#end(execution, lost)
+  }
+
+  /** Never rejects: what can't be found out now (EMFILE) is tried again, while the agent serves the others. */
+  async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    if (this.#isStopped) return
+    if (execution.state !== 'RUNNING') this.#running += 1
+    execution.started = started
+    execution.state = 'RUNNING'
+    try {
+      await this.#takeUp(execution, record, started)
+    } catch (error) {
+      this.#trouble.tell('an execution could not be taken up', execution.taskId, error)
+      this.#options.clock.after(againAfter, () => void this.#adopt(execution, record, started))
+    }
+  }
+
+  async #takeUp(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    const { machine, clock, containment } = this.#options
+    this.#dropCopy(execution)
+    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
+    if (this.#isStopped) return
+    if ('outcome' in found) return this.#finish(execution, started, found.outcome)
+    const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
+    const exited = untilGone(found.root, clock, () => this.#isStopped)
+    this.#supervise(execution, started, found.root, exited, clock.monotonic() - elapsed)
+    if (record.ending) execution.run?.goOnEnding(record.ending)
+  }
+}

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import type { RegisterResult } from '../../core/protocol/http/agent.ts'
+import { writeFileDurably } from '../../disk/durable.ts'
+
+/** What a registration gave this agent, for good. */
+export type Registration = Omit<RegisterResult, 'serverTime'>
+
+/** Who this agent is. The id is settled before the first registration, so that a lost reply can be repeated. */
+export interface Identity {
+  agentId: string
+  registration: Registration | null
+  /** SHA-256 of the enrolment token of that registration: whether a later one was asked for by a person. */
+  enrolledWith?: string
+}
+
+const fileName = 'identity.json'
+
+export function newAgentId(): string {
+  return `agt-${randomBytes(10).toString('hex')}`
+}
+
+/** Null when there is none yet. @throws RsmError `unavailable` when the file is not one of ours. */
+export async function readIdentity(directory: string): Promise<Identity | null> {
+  const path = join(directory, fileName)
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null
+    throw error
+  }
+  try {
+    const identity = JSON.parse(text) as Identity
+    if (typeof identity.agentId === 'string') return identity
+  } catch {
+    // Falls through to the same sentence as a file of another shape.
+  }
+  throw new RsmError('unavailable', `${path} is damaged`, {
+    hint: 'restore it, or remove it and register this host anew with an enrolment token',
+  })
+}
+
+export async function writeIdentity(directory: string, identity: Identity): Promise<void> {
+  await writeFileDurably(join(directory, fileName), `${JSON.stringify(identity, null, 2)}\n`, 0o600)
+}

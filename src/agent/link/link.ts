@@ -1,0 +1,266 @@
+import type { IncomingMessage } from 'node:http'
+import { WebSocket } from 'ws'
+import { LineBudget } from '../../core/line-budget.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import type { decodeFromServer } from '../../core/protocol/codec.ts'
+import { encode, encodeAround } from '../../core/protocol/envelope.ts'
+import {
+  type FromServer,
+  maxFrameBytes,
+  type Payloads,
+  type ScriptOutput,
+  subprotocol,
+} from '../../core/protocol/messages.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { jsonText } from '../output/json-text.ts'
+import { Backoff, revokedDelay } from './backoff.ts'
+import type { Connection } from './connection.ts'
+
+const pingEvery = 15_000
+/** Without a word or a pong for so long the peer counts as dead. */
+const deadAfter = 30_000
+const handshakeTimeout = 15_000
+/** Bytes in the socket above which output waits in its spool. */
+const fullAt = 256 * 1024
+
+type AgentMessage = 'AGENT_HELLO' | 'SCRIPT_COMPLETE' | 'TERMINAL_CLOSED' | 'ERROR'
+
+interface LinkOptions {
+  readonly connection: Connection
+  readonly agentId: string
+  readonly token: () => string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: Log
+  /** The link stands: HELLO has to be sent first. */
+  readonly opened: () => void
+  readonly received: (message: FromServer) => void
+  /** The socket has room again after `hasRoom` said no. */
+  readonly drained: () => void
+  readonly closed: () => void
+  /** The server said that the token is no longer good. */
+  readonly revoked: () => void
+}
+
+/** The agent's WebSocket, and the way back to it when it drops. One socket at a time (contract §6). */
+export class Link {
+  readonly #options: LinkOptions
+  readonly #backoff: Backoff
+  #socket: WebSocket | null = null
+  #isOpen = false
+  #isWanted = false
+  #cancelRetry: (() => void) | null = null
+  #cancelPing: () => void = () => {}
+  #heardAt = 0
+  #pingAt = 0
+  #messages = 0
+  #isFull = false
+  #fault: string | null = null
+  readonly #faults = new LineBudget()
+  #decode: typeof decodeFromServer | null = null
+
+  constructor(options: LinkOptions) {
+    this.#options = options
+    this.#backoff = new Backoff(options.random)
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** Why there is no link; null while there is one, or none is wanted. */
+  get fault(): string | null {
+    return this.#isWanted && !this.#isOpen ? (this.#fault ?? 'it has not been opened yet') : null
+  }
+
+  /** Connects, and stays connected until `close`. */
+  open(): void {
+    this.#isWanted = true
+    if (this.#socket === null && this.#cancelRetry === null) this.#connect()
+  }
+
+  /** The server answers again by HTTP: no need to wait out a long pause. */
+  retryNow(): void {
+    if (!this.#cancelRetry || !this.#isWanted) return
+    this.#cancelRetry()
+    this.#cancelRetry = null
+    this.#backoff.reset()
+    this.#connect()
+  }
+
+  /** Settles when the closing handshake is done, or its time is up. */
+  async close(): Promise<void> {
+    this.#isWanted = false
+    this.#cancelRetry?.()
+    this.#cancelRetry = null
+    const socket = this.#socket
+    if (socket === null) return
+    await new Promise<void>((resolve) => {
+      const giveUp = this.#options.clock.after(2_000, () => socket.terminate())
+      socket.once('close', () => {
+        giveUp()
+        resolve()
+      })
+      if (socket.readyState === WebSocket.CONNECTING) socket.terminate()
+      else socket.close(closeCodes.shuttingDown)
+    })
+  }
+
+  /** Sends, or drops where no link stands: what matters is sent again after the next HELLO. Gives the message's id. */
+  send<T extends AgentMessage>(type: T, payload: Payloads[T]): string {
+    const id = this.#nextId()
+    this.#write(encode(type, payload, id, this.#time()))
+    return id
+  }
+
+  /** The same for output, whose text never becomes a string here; `bytes` may be used again when it returns. */
+  sendOutput(about: Omit<ScriptOutput, 'data'>, bytes: Buffer): string {
+    const id = this.#nextId()
+    const { head, tail } = encodeAround(about, id, this.#time())
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#write(jsonText(head, bytes, tail))
+    return id
+  }
+
+  hasRoom(): boolean {
+    this.#isFull = (this.#socket?.bufferedAmount ?? 0) >= fullAt
+    return !this.#isFull
+  }
+
+  #nextId(): string {
+    this.#messages += 1
+    return `a${this.#messages}`
+  }
+
+  #time(): string {
+    return new Date(this.#options.clock.now()).toISOString()
+  }
+
+  /** The socket masks bytes into a buffer of its own, so what is given may be used again. */
+  #write(frame: string | Buffer): void {
+    if (this.#socket?.readyState === WebSocket.OPEN)
+      this.#socket.send(frame, { binary: false }, () => this.#flushed())
+  }
+
+  #flushed(): void {
+    if (!this.#isFull || (this.#socket?.bufferedAmount ?? 0) > fullAt / 2) return
+    this.#isFull = false
+    this.#options.drained()
+  }
+
+  #connect(): void {
+    const { connection, agentId, token, clock } = this.#options
+    const url = new URL(`/ws/agent/${encodeURIComponent(agentId)}`, connection.base)
+    url.protocol = connection.base.protocol === 'https:' ? 'wss:' : 'ws:'
+    const socket = new WebSocket(url, subprotocol, {
+      agent: connection.agent,
+      headers: { authorization: `Bearer ${token()}` },
+      handshakeTimeout,
+      perMessageDeflate: false,
+      maxPayload: 8 * maxFrameBytes,
+    })
+    this.#socket = socket
+    let status: number | undefined
+    socket.on('unexpected-response', (request, response: IncomingMessage) => {
+      status = response.statusCode
+      this.#fault = `the server answered ${status}`
+      response.resume()
+      request.destroy()
+      // ws leaves the end of a refused handshake to whoever listens for it.
+      socket.terminate()
+    })
+    socket.on('error', (error) => {
+      this.#fault = error.message
+      this.#options.log('DEBUG', 'link', { error: error.message })
+    })
+    socket.on('open', () => {
+      this.#isOpen = true
+      this.#heardAt = clock.monotonic()
+      this.#pingAt = this.#heardAt
+      this.#keepAlive(socket)
+      this.#options.log('INFO', 'linked to the server')
+      this.#options.opened()
+    })
+    const heard = () => {
+      this.#heardAt = clock.monotonic()
+      this.#backoff.reset()
+    }
+    socket.on('pong', heard)
+    socket.on('ping', heard)
+    socket.on('message', (data: Buffer, isBinary) => {
+      heard()
+      if (isBinary) socket.close(closeCodes.protocolFault, 'binary frame')
+      else this.#receive(socket, data.toString('utf8'))
+    })
+    socket.on('close', (code) => this.#closed(code, status))
+  }
+
+  /** The validator is loaded at the first frame: an idle agent carries none. */
+  #receive(socket: WebSocket, text: string): void {
+    if (this.#decode) return this.#handle(socket, this.#decode(text))
+    socket.pause()
+    import('../../core/protocol/codec.ts').then(
+      (codec) => {
+        this.#decode = codec.decodeFromServer
+        this.#handle(socket, codec.decodeFromServer(text))
+        if (this.#socket === socket) socket.resume()
+      },
+      (error: unknown) => {
+        this.#options.log('ERROR', 'the protocol could not be loaded', { error: String(error) })
+        socket.terminate()
+      },
+    )
+  }
+
+  #handle(socket: WebSocket, frame: ReturnType<typeof decodeFromServer>): void {
+    if (this.#socket !== socket) return
+    if (!('fault' in frame)) return this.#options.received(frame)
+    const leftOut = this.#faults.take('', this.#options.clock.monotonic())
+    if (leftOut !== null)
+      this.#options.log('WARN', 'a faulty frame from the server', { reason: frame.message, leftOut })
+    if (!frame.isError) this.send('ERROR', { code: 400, message: frame.message, refId: frame.refId })
+    if (frame.fault === 'protocol') socket.close(closeCodes.protocolFault, 'protocol fault')
+  }
+
+  /** By the monotonic clock: an agent that was stopped itself asks first, before it gives up the peer. */
+  #keepAlive(socket: WebSocket): void {
+    this.#cancelPing = this.#options.clock.after(pingEvery / 3, () => {
+      const now = this.#options.clock.monotonic()
+      const isOverdue = now - this.#heardAt > deadAfter && now - this.#pingAt < pingEvery
+      if (isOverdue) {
+        this.#options.log('WARN', 'the server has been silent for 30 s')
+        return socket.terminate()
+      }
+      if (now - this.#pingAt >= pingEvery - 100) {
+        this.#pingAt = now
+        if (socket.readyState === WebSocket.OPEN) socket.ping()
+      }
+      return this.#keepAlive(socket)
+    })
+  }
+
+  #closed(code: number, status: number | undefined): void {
+    const { log, clock } = this.#options
+    const stood = this.#isOpen
+    this.#isOpen = false
+    this.#socket = null
+    this.#cancelPing()
+    if (stood) {
+      this.#fault = `it was closed with ${code}`
+      this.#options.closed()
+    }
+    if (!this.#isWanted) return
+    const isRevoked = code === closeCodes.revoked || status === 401
+    const isReplaced = code === closeCodes.replaced || status === 409
+    if (isRevoked) this.#options.revoked()
+    if (isReplaced) log('WARN', 'another agent with this identity holds the link')
+    // Quick once, only for a link that stood: otherwise a server that closes at once would be hammered.
+    const isQuick = stood && !isReplaced && code !== closeCodes.overloaded
+    const delay = isRevoked ? revokedDelay : isQuick ? this.#backoff.quick() : this.#backoff.next()
+    log('WARN', 'no link to the server', { code, status, retryInMs: delay })
+    this.#cancelRetry = clock.after(delay, () => {
+      this.#cancelRetry = null
+      this.#connect()
+    })
+  }
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { RsmError } from '../../core/errors.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { hostFacts } from '../reports/facts.ts'
+import { Backoff } from './backoff.ts'
+import type { Identity, Registration } from './identity.ts'
+import type { ServerApi } from './server-api.ts'
+
+/** Failures that pass by themselves; after any other a person has to act. */
+const passing: ReadonlySet<string> = new Set(['unreachable', 'unavailable', 'too_many', 'internal'])
+
+interface RegisterOptions {
+  readonly api: ServerApi
+  readonly agentId: string
+  readonly hostname: string | undefined
+  readonly enrollToken: string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: Log
+  readonly signal: AbortSignal
+}
+
+/**
+ * Registers, however long the server stays away. A lost reply is simply asked for again: the server repeats it while
+ * its token was never used (contract §3). Rejects with the server's word when that is a refusal.
+ */
+export async function register(options: RegisterOptions): Promise<Registration> {
+  const backoff = new Backoff(options.random)
+  const body = await hostFacts(options.agentId, options.hostname)
+  for (;;) {
+    try {
+      const { serverTime: _, ...registration } = await options.api.register(body, options.enrollToken)
+      return registration
+    } catch (error) {
+      if (!(error instanceof RsmError) || !passing.has(error.code)) throw error
+      const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
+      options.log('WARN', 'not registered yet', { error: error.message, retryInMs: delay })
+      await pause(options.clock, delay, options.signal)
+    }
+  }
+}
+
+/**
+ * The identity with a new registration. An enrolment token that this agent has used before brings no other key: else
+ * whoever takes the server's address, and answers 401, could have it register anew and run what it signs (S05).
+ * Errors: `conflict`, and the identity stays as it was.
+ */
+export function enrolled(former: Identity, registration: Registration, enrollToken: string): Identity {
+  const enrolledWith = createHash('sha256').update(enrollToken).digest('hex')
+  const known = former.registration
+  if (
+    known &&
+    known.serverKey !== registration.serverKey &&
+    (former.enrolledWith ?? enrolledWith) === enrolledWith
+  )
+    throw new RsmError(
+      'conflict',
+      'the server has another key than the one that this agent learnt with the same enrolment token',
+      { hint: 'where the server was really replaced, make a new token: `rsm hosts join --replace HOST`' },
+    )
+  return { agentId: former.agentId, registration, enrolledWith }
+}
+
+function pause(clock: Clock, delay: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stopped = () =>
+      reject(new RsmError('interrupted', 'the agent was stopped before it was registered'))
+    if (signal.aborted) return stopped()
+    const cancel = clock.after(delay, () => {
+      signal.removeEventListener('abort', aborted)
+      resolve()
+    })
+    const aborted = () => {
+      cancel()
+      stopped()
+    }
+    signal.addEventListener('abort', aborted, { once: true })
+  })
+}

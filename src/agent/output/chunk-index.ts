@@ -1,0 +1,81 @@
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { RsmError } from '../../core/errors.ts'
+
+/** `marker` stands for bytes left out; its `offset` is how many, and it is shown on the stream in `length`. */
+export type ChunkKind = 'stdout' | 'stderr' | 'marker'
+export interface ChunkEntry {
+  readonly kind: ChunkKind
+  readonly offset: number
+  readonly length: number
+}
+
+const kinds: readonly ChunkKind[] = ['stdout', 'stderr', 'marker']
+const entryBytes = 12
+
+/**
+ * Where each chunk of output was cut, by its sequence: 12 bytes an entry, written before the chunk is first sent. So
+ * whatever is sent again, after a reconnect or a restart of the agent, is the same (contract §4 "none twice").
+ */
+export class ChunkIndex {
+  readonly #path: string
+  /** Undefined while there is no chunk: many scripts say nothing, and a file less is time saved on every host. */
+  #fd: number | undefined
+  #count = 0
+
+  constructor(path: string) {
+    this.#path = path
+    if (!existsSync(path)) return
+    const fd = this.#open()
+    this.#count = Math.floor(fstatSync(fd).size / entryBytes)
+    ftruncateSync(fd, this.#count * entryBytes)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Throws when the disk refuses the entry, also where it took a part of it; then there is none of it. */
+  append(entry: ChunkEntry): void {
+    const bytes = Buffer.alloc(entryBytes)
+    bytes.writeUInt8(kinds.indexOf(entry.kind), 0)
+    bytes.writeUIntBE(entry.offset, 1, 6)
+    bytes.writeUInt32BE(entry.length, 8)
+    const fd = this.#open()
+    if (writeSync(fd, bytes) !== entryBytes) {
+      ftruncateSync(fd, this.#count * entryBytes)
+      throw new RsmError('unavailable', 'the disk is full')
+    }
+    this.#count += 1
+  }
+
+  at(sequence: number): ChunkEntry {
+    const bytes = Buffer.alloc(entryBytes)
+    readSync(this.#open(), bytes, 0, entryBytes, sequence * entryBytes)
+    return {
+      kind: kinds[bytes.readUInt8(0)] ?? 'stdout',
+      offset: bytes.readUIntBE(1, 6),
+      length: bytes.readUInt32BE(8),
+    }
+  }
+
+  *entries(): Generator<ChunkEntry> {
+    for (let sequence = 0; sequence < this.#count; sequence += 1) yield this.at(sequence)
+  }
+
+  /** Drops all from `count` on. */
+  truncate(count: number): void {
+    if (count === this.#count) return
+    ftruncateSync(this.#open(), count * entryBytes)
+    this.#count = count
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) closeSync(this.#fd)
+    this.#fd = undefined
+  }
+
+  #open(): number {
+    this.#fd ??= openSync(this.#path, 'a+', 0o600)
+    return this.#fd
+  }
+}

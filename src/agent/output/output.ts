@@ -1,0 +1,247 @@
+import { spawn } from 'node:child_process'
+import { closeSync, ftruncateSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
+import type { Stream } from '../../core/protocol/http/tasks.ts'
+import { type ChunkEntry, ChunkIndex } from './chunk-index.ts'
+import { headOf, keepOrigin, openSpool, readAt, remember, type Spool, size, tailOf } from './spool.ts'
+import { incompleteTail } from './utf8.ts'
+
+const chunkBytes = 64 * 1024
+const tailBytes = 64 * 1024
+/** How far a spool may outgrow what is kept before the middle is given back to the disk. */
+const spoolSlack = 32 * 1024 * 1024
+
+export interface Chunk {
+  readonly stream: Stream
+  /** What the script wrote, good until the next chunk is read: UTF-8, unless the script wrote something else. */
+  readonly content: Buffer
+  /** Bytes that count against the window. */
+  readonly bytes: number
+}
+
+/** Chunks are read one at a time, all into this. */
+const readBuffer = Buffer.allocUnsafeSlow(chunkBytes)
+
+export interface OutputSummary {
+  lastSequence: number
+  stdoutBytes: number
+  stderrBytes: number
+  truncated: boolean
+}
+
+/**
+ * The output of one execution: two spool files that the script writes, and the index of the chunks they were cut into.
+ * Past `maxBytes` over both, the head and the last 64 KiB are kept (contract §4), a smaller tail when the limit is
+ * below 128 KiB. What lies between head and limit waits for the end, as it may become the tail.
+ */
+export class Output {
+  readonly #index: ChunkIndex
+  readonly #spools: Spool[] = []
+  readonly #maxBytes: number
+  readonly #headBytes: number
+  #lastCut = 1
+  #isClosed = false
+
+  constructor(directory: string, maxBytes: number, isFinished: boolean) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    this.#maxBytes = maxBytes
+    this.#headBytes = maxBytes - Math.min(tailBytes, Math.floor(maxBytes / 2))
+    this.#index = new ChunkIndex(join(directory, 'chunks'))
+    try {
+      for (const stream of ['stdout', 'stderr'] as const) this.#spools.push(openSpool(directory, stream))
+      this.#restore(isFinished)
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** Chunks cut so far; the last sequence is one less. */
+  get count(): number {
+    return this.#index.count
+  }
+
+  /** A chunk that has been cut. */
+  read(sequence: number): Chunk {
+    const entry = this.#index.at(sequence)
+    if (entry.kind === 'marker') {
+      const content = Buffer.from(
+        `\n[rsm: ${entry.offset} bytes left out here: the output passed its limit]\n`,
+      )
+      return { stream: entry.length === 0 ? 'stdout' : 'stderr', content, bytes: content.length }
+    }
+    const wanted = readBuffer.subarray(0, entry.length)
+    const spool = this.#spool(entry.kind)
+    // Where the script has emptied the file since, other bytes stand there now.
+    size(spool)
+    const got = readAt(spool, wanted, entry.offset)
+    return { stream: entry.kind, content: wanted.subarray(0, got), bytes: entry.length }
+  }
+
+  /**
+   * Cuts one more chunk from what the running script has written, a full one only unless it `isDue`; false when there is
+   * nothing to send yet.
+   */
+  cut(isDue = true): boolean {
+    return this.#cutUpTo(this.#headBytes, false, isDue ? 1 : chunkBytes)
+  }
+
+  /** Keeps a flood from filling the disk; to be called whenever the spools have grown. */
+  bound(): void {
+    const sizes = this.#spools.map(size)
+    if (sizes.reduce((sum, bytes) => sum + bytes, 0) < this.#maxBytes + spoolSlack) return
+    while (this.cut()) {
+      // Cut without being sent: where the head ends has to be settled before the middle goes.
+    }
+    for (const [at, spool] of this.#spools.entries()) {
+      const from = Math.max(spool.cut, spool.freed)
+      const to = (sizes[at] ?? 0) - 2 * tailBytes
+      if (to - from > spoolSlack / 2) this.#giveBack(spool, from, to)
+    }
+  }
+
+  /** Cuts all that is left, once the script has ended. */
+  finish(): OutputSummary {
+    const sizes = this.#spools.map((spool) => size(spool) + spool.dropped)
+    const [stdoutBytes = 0, stderrBytes = 0] = sizes
+    const truncated = stdoutBytes + stderrBytes > this.#maxBytes
+    while (this.#cutUpTo(truncated ? this.#headBytes : this.#maxBytes, !truncated)) {
+      // Until nothing is left, or the head is full.
+    }
+    if (truncated) this.#cutTail()
+    return { lastSequence: this.count - 1, stdoutBytes, stderrBytes, truncated }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#index.close()
+    for (const spool of this.#spools) closeSync(spool.fd)
+  }
+
+  #spool(stream: Stream): Spool {
+    const spool = this.#spools[stream === 'stdout' ? 0 : 1]
+    if (!spool) throw new TypeError(`no spool for ${stream}`)
+    return spool
+  }
+
+  #restore(isFinished: boolean): void {
+    let sequence = 0
+    for (const entry of this.#index.entries()) {
+      const isMarker = entry.kind === 'marker'
+      // A marker without the journalled end: the end was being cut when the agent died, and none of it was sent.
+      if (isMarker && !isFinished) break
+      if (entry.kind !== 'marker') {
+        const spool = this.#spool(entry.kind)
+        // After a power loss the index may name bytes that never reached the disk.
+        if (entry.offset + entry.length > size(spool)) break
+        spool.cut = entry.offset + entry.length
+      }
+      sequence += 1
+    }
+    this.#index.truncate(sequence)
+    for (const spool of this.#spools) remember(spool)
+  }
+
+  #cutUpTo(limit: number, isFinal: boolean, least = 1): boolean {
+    const kept = this.#spools.reduce((sum, spool) => sum + spool.cut, 0)
+    // Both streams in turn, so that a flood on one does not hide the other.
+    for (const at of [1 - this.#lastCut, this.#lastCut]) {
+      const spool = this.#spools[at]
+      if (!spool) continue
+      const available = size(spool) - spool.cut
+      let length = Math.min(chunkBytes, available, limit - kept)
+      if (length < least) continue
+      if (!(isFinal && length === available)) length -= incompleteTail(tailOf(spool, spool.cut + length))
+      if (length <= 0) continue
+      this.#append({ kind: spool.stream, offset: spool.cut, length })
+      this.#lastCut = at
+      return true
+    }
+    return false
+  }
+
+  #append(entry: ChunkEntry & { kind: Stream }): void {
+    faultPoint('agent.chunk.before')
+    this.#index.append(entry)
+    faultPoint('agent.chunk.after')
+    const spool = this.#spool(entry.kind)
+    spool.cut = entry.offset + entry.length
+    remember(spool)
+  }
+
+  #cutTail(): void {
+    const budget = this.#maxBytes - this.#headBytes
+    const [stdout, stderr] = [this.#spool('stdout'), this.#spool('stderr')]
+    const rest = (spool: Spool) => size(spool) - spool.cut
+    const [restOut, restErr] = [rest(stdout), rest(stderr)]
+    const keepErr = Math.min(restErr, Math.max(Math.floor(budget / 2), budget - restOut))
+    const keepOut = Math.min(restOut, budget - keepErr)
+    const starts = [
+      [stdout, size(stdout) - keepOut],
+      [stderr, size(stderr) - keepErr],
+    ] as const
+    const aligned = starts.map(
+      ([spool, start]) => [spool, start + (start > spool.cut ? headOf(spool, start) : 0)] as const,
+    )
+    const leftOut = aligned.reduce((sum, [spool, start]) => sum + start - spool.cut + spool.dropped, 0)
+    const { count } = this.#index
+    const cuts = aligned.map(([spool]) => [spool, spool.cut] as const)
+    try {
+      this.#appendTail({ kind: 'marker', offset: leftOut, length: keepOut < restOut ? 0 : 1 }, aligned)
+    } catch (error) {
+      // All or nothing: a second attempt finds what the first one found, and none of it has been sent.
+      this.#index.truncate(count)
+      for (const [spool, cut] of cuts) {
+        spool.cut = cut
+        remember(spool)
+      }
+      throw error
+    }
+  }
+
+  #appendTail(marker: ChunkEntry, aligned: readonly (readonly [Spool, number])[]): void {
+    this.#index.append(marker)
+    faultPoint('agent.marker.after')
+    for (const [spool, start] of aligned) {
+      const end = size(spool)
+      for (let offset = start; offset < end; ) {
+        let length = Math.min(chunkBytes, end - offset)
+        if (offset + length < end) length -= incompleteTail(tailOf(spool, offset + length))
+        this.#append({ kind: spool.stream, offset, length })
+        offset += length
+      }
+    }
+  }
+
+  /** Sparse where the file system can: then sizes and offsets stay true. Else the file is cut, and counts what went. */
+  #giveBack(spool: Spool, from: number, to: number): void {
+    spool.freed = to
+    const length = to - from
+    const child = spawn(
+      'fallocate',
+      ['--punch-hole', '--offset', String(from - spool.origin), '--length', String(length), spool.path],
+      { stdio: 'ignore' },
+    )
+    let isSettled = false
+    const fallBack = () => {
+      if (isSettled || this.#isClosed) return
+      isSettled = true
+      try {
+        const now = size(spool)
+        const dropped = spool.dropped + now - spool.cut
+        keepOrigin({ ...spool, dropped })
+        ftruncateSync(spool.fd, Math.max(0, spool.cut - spool.origin))
+        spool.dropped = dropped
+        spool.seen = spool.cut
+      } catch {
+        // A full disk: `bound` tries again when the spool has grown.
+      }
+      spool.freed = spool.cut
+    }
+    child.once('error', fallBack)
+    child.once('exit', (code) => {
+      if (code !== 0) fallBack()
+    })
+  }
+}

@@ -1,0 +1,205 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { type LimitName, limitNames, limitSize, limitWords } from '../../core/limits.ts'
+import type { Limits } from '../../core/protocol/http/tasks.ts'
+import type { Outcome } from '../executions/run.ts'
+import { cgroupHome } from './cgroup.ts'
+import { removeCgroup } from './cgroup-files.ts'
+
+/** Microseconds in which a quota of CPU time is given out. */
+const period = 100_000
+
+interface Controller {
+  /** Its name in both versions of cgroups. */
+  readonly name: string
+  /** The files that hold the limit, of v2 and of v1, and what is written there; one that ends in ? may be missing. */
+  readonly v2: (size: number) => readonly (readonly [file: string, value: string])[]
+  readonly v1: (size: number) => readonly (readonly [file: string, value: string])[]
+}
+
+const controllers: Record<LimitName, Controller> = {
+  memoryMB: {
+    name: 'memory',
+    // All or nothing: a script whose middle was killed would go on with what is left of it.
+    v2: (size) => [
+      ['memory.max', String(size * 1024 ** 2)],
+      ['memory.swap.max?', '0'],
+      ['memory.oom.group?', '1'],
+    ],
+    v1: (size) => [
+      ['memory.limit_in_bytes', String(size * 1024 ** 2)],
+      ['memory.memsw.limit_in_bytes?', String(size * 1024 ** 2)],
+    ],
+  },
+  processes: {
+    name: 'pids',
+    v2: (size) => [['pids.max', String(size)]],
+    v1: (size) => [['pids.max', String(size)]],
+  },
+  cpuPercent: {
+    name: 'cpu',
+    v2: (size) => [['cpu.max', `${(size * period) / 100} ${period}`]],
+    v1: (size) => [
+      ['cpu.cfs_period_us', String(period)],
+      ['cpu.cfs_quota_us', String((size * period) / 100)],
+    ],
+  },
+}
+
+/** The limits of one execution as they are in force, and the cgroups that enforce them. */
+export interface Limited {
+  readonly limits: Limits
+  readonly groups: readonly string[]
+}
+
+/** What limits executions on this machine. */
+export interface Limiter {
+  readonly enforced: readonly LimitName[]
+  /** Why this one can't be enforced here. */
+  lack(name: LimitName): string
+  /**
+   * Makes the cgroups of an execution; whoever runs it has to enter all of them first. `cgroup` is the one that holds
+   * its tree, `own` the number of processes that the agent itself adds to it. Throws RsmError `unavailable` when the
+   * kernel refuses one: nothing may run then.
+   */
+  create(taskId: string, limits: Limits, cgroup: string | null, own: number): Limited
+  /** Removes what is empty, but the groups of the executions named. */
+  sweep(running: ReadonlySet<string>): void
+}
+
+/** Writes a limit into its files. */
+function write(group: string, settings: readonly (readonly [string, string])[]): void {
+  for (const [name, value] of settings) {
+    const isOptional = name.endsWith('?')
+    const path = join(group, isOptional ? name.slice(0, -1) : name)
+    if (!isOptional || existsSync(path)) writeFileSync(path, value)
+  }
+}
+
+/** Whether groups that are made here have the file; tried out, as only that says whether one may. */
+function offers(parent: string, probe: string, file: string): boolean {
+  try {
+    mkdirSync(join(parent, probe))
+    const isThere = existsSync(join(parent, probe, file))
+    rmdirSync(join(parent, probe))
+    return isThere
+  } catch {
+    return false
+  }
+}
+
+/** Where a limit is enforced: in the cgroup of the tree (v2), or in one of its own below `parent` (v1). */
+export type Place = { readonly version: 2 } | { readonly version: 1; readonly parent: string }
+
+/**
+ * Lets the groups below have the controller. Not where processes are in the group itself: the kernel would then take
+ * no new one in while scripts are below, and systemd could not start the agent again.
+ */
+function enable(home: string, name: string): void {
+  try {
+    const isRoot = !existsSync(join(home, 'cgroup.type'))
+    if (isRoot || readFileSync(join(home, 'cgroup.procs'), 'utf8') === '')
+      writeFileSync(join(home, 'cgroup.subtree_control'), `+${name}`)
+  } catch {
+    // Not there, or not ours: the probe tells.
+  }
+}
+
+function placeOf(controller: Controller, probe: string, holdsTrees: boolean): Place | null {
+  const [[file] = ['']] = controller.v2(1)
+  const home = holdsTrees ? cgroupHome(null) : null
+  if (home !== null) {
+    enable(home, controller.name)
+    if (offers(home, probe, file)) return { version: 2 }
+  }
+  const parent = cgroupHome(controller.name)
+  const [[old] = ['']] = controller.v1(1)
+  return parent !== null && offers(parent, probe, old) ? { version: 1, parent } : null
+}
+
+/** `holdsTrees`: trees are held in cgroups of v2, whose controllers can then limit them. Names as in containment.ts. */
+export function findLimiter(storeId: string, holdsTrees: boolean): Limiter {
+  const prefix = `rsm-${storeId}-`
+  const places = new Map<LimitName, Place>()
+  for (const name of limitNames) {
+    const place = placeOf(controllers[name], `${prefix}probe-${process.pid}-${name}`, holdsTrees)
+    if (place) places.set(name, place)
+  }
+  return limiterOf(places, prefix)
+}
+
+/** A limiter of what can be limited at these places; the names of its cgroups begin with `prefix`. */
+export function limiterOf(places: ReadonlyMap<LimitName, Place>, prefix: string): Limiter {
+  const enforced = limitNames.filter((name) => places.has(name))
+  return {
+    enforced,
+    lack: (name) =>
+      `this host can not limit ${limitWords[name]}: the agent may make no cgroup with the ${controllers[name].name} controller`,
+    create(taskId, limits, cgroup, own) {
+      const groups = new Set<string>()
+      for (const name of limitNames) {
+        const size = limits[name]
+        if (size === undefined) continue
+        const place = places.get(name)
+        if (!place) throw new RsmError('unavailable', this.lack(name))
+        const group = place.version === 2 ? cgroup : join(place.parent, `${prefix}${taskId}`)
+        try {
+          if (group === null) throw new RsmError('unavailable', 'it has no cgroup')
+          mkdirSync(group, { recursive: true })
+          const total = name === 'processes' ? size + own : size
+          write(group, place.version === 2 ? controllers[name].v2(total) : controllers[name].v1(total))
+          groups.add(group)
+        } catch (cause) {
+          const reason = cause instanceof Error ? cause.message : String(cause)
+          for (const made of [...groups, ...(cgroup === null ? [] : [cgroup])]) removeCgroup(made)
+          throw new RsmError('unavailable', `its limit on ${limitWords[name]} was refused: ${reason}`, {
+            cause,
+          })
+        }
+      }
+      return { limits, groups: [...groups] }
+    },
+    sweep(running) {
+      for (const place of places.values()) {
+        if (place.version === 2) continue
+        for (const name of readdirSync(place.parent))
+          if (name.startsWith(prefix) && !running.has(name.slice(prefix.length)))
+            removeCgroup(join(place.parent, name))
+      }
+    },
+  }
+}
+
+function countOf(group: string, file: string, key: string): number {
+  try {
+    const text = readFileSync(join(group, file), 'utf8')
+    return Number(new RegExp(`^${key} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  } catch {
+    return 0
+  }
+}
+
+/** What its limits had to do with a failure, as a sentence; null: nothing. To be asked before the groups are removed. */
+export function limitReached(
+  limited: Limited | undefined,
+  { status, exitCode }: Pick<Outcome, 'status' | 'exitCode'>,
+): string | null {
+  if (limited === undefined || status !== 'FAILED') return null
+  const { limits, groups } = limited
+  const { memoryMB, processes } = limits
+  const total = (file: string, key: string) =>
+    groups.reduce((sum, group) => sum + countOf(group, file, key), 0)
+  if (
+    memoryMB !== undefined &&
+    total('memory.events', 'oom_kill') + total('memory.oom_control', 'oom_kill') > 0
+  ) {
+    const size = limitSize('memoryMB', memoryMB)
+    return exitCode === 137
+      ? `killed: over its memory limit of ${size}`
+      : `one of its processes was killed: over its memory limit of ${size}`
+  }
+  if (processes !== undefined && total('pids.events', 'max') > 0)
+    return `it reached its limit of ${processes} processes`
+  return null
+}

@@ -1,0 +1,33 @@
+import type { Started } from '../executions/execution-record.ts'
+import type { ProcessId } from './machine.ts'
+import type { Remnant, Tree } from './tree.ts'
+
+/** So many are named in a result; more would say no more. */
+export const mostSurvivors = 20
+export const longestCommand = 64
+
+/** The tree of an execution that has been started. */
+export function treeOf({ mark, cgroup, isBoxed, uid }: Started, root: ProcessId | null): Tree {
+  const own = process.getuid?.() ?? 0
+  return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true }
+}
+
+/** As results carry them. */
+export function listed(remnants: readonly Remnant[]): { pid: number; command: string }[] {
+  return remnants
+    .slice(0, mostSurvivors)
+    .map(({ pid, command }) => ({ pid, command: command.slice(0, longestCommand) }))
+}
+
+/** `could not end: 4711 dd (in uninterruptible sleep), 4712 sleep`; null where all is ended. */
+export function toldOf(remnants: readonly Remnant[]): string | null {
+  if (remnants.length === 0) return null
+  const named = remnants
+    .slice(0, mostSurvivors)
+    .map(
+      ({ pid, command, isUninterruptible }) =>
+        `${pid} ${command.slice(0, longestCommand)}${isUninterruptible ? ' (in uninterruptible sleep)' : ''}`,
+    )
+  const more = remnants.length - named.length
+  return `could not end: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}

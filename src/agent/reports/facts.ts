@@ -1,0 +1,53 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import os from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
+import type { SystemInfo } from '../../core/protocol/http/hosts.ts'
+
+const run = promisify(execFile)
+/** Milliseconds; a mount that hangs must not keep an agent from registering. */
+const patience = 10_000
+
+const packageFile = new URL('../../../../package.json', import.meta.url)
+
+/** The version of this program, from its package. */
+export function agentVersion(): string {
+  const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
+  return version
+}
+
+/** What systeminformation finds out; in a process of its own, as its 12 MB would stay with the agent for ever. */
+async function looked(): Promise<Partial<SystemInfo>> {
+  const program = fileURLToPath(new URL('facts-process.js', import.meta.url))
+  try {
+    const { stdout } = await run(process.execPath, [program], { timeout: patience })
+    return JSON.parse(stdout) as Partial<SystemInfo>
+  } catch {
+    return {}
+  }
+}
+
+/** What the host is, as the registration tells it (seed "Agent registration"). */
+export async function hostFacts(agentId: string, hostname?: string): Promise<RegisterRequest> {
+  const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
+  const { os: platform, kernel, arch, memoryMB, diskGB } = await looked()
+  const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))
+  return {
+    agentId,
+    hostname: hostname ?? os.hostname(),
+    // IPv4 first: the server shows the first one as the host's address.
+    ipAddresses: outside
+      .sort((a, b) => a.family.localeCompare(b.family))
+      .map((address) => address.address)
+      .slice(0, 256),
+    os: platform ?? process.platform,
+    kernel: kernel ?? os.release(),
+    arch: arch ?? os.arch(),
+    cpuCores: os.cpus().length,
+    memoryMB: memoryMB ?? Math.round(os.totalmem() / 1024 ** 2),
+    diskGB: diskGB ?? 0,
+    agentVersion: agentVersion(),
+  }
+}

@@ -1,0 +1,66 @@
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
+import type { Metrics } from '../../core/protocol/http/hosts.ts'
+
+/** Seconds of metrics that are kept while the server is away (seed "Limits"). */
+const keptSeconds = 3600
+
+/** Metrics that the server has not had yet, oldest first; on disk, so that a restart of the agent keeps them. */
+export class MetricsBuffer {
+  readonly #path: string
+  readonly #samples: Metrics[] = []
+
+  private constructor(path: string) {
+    this.#path = path
+  }
+
+  static async open(path: string): Promise<MetricsBuffer> {
+    const buffer = new MetricsBuffer(path)
+    const text = await readFile(path, 'utf8').catch(() => '')
+    for (const line of text.split('\n')) {
+      try {
+        if (line) buffer.#samples.push(JSON.parse(line) as Metrics)
+      } catch {
+        // The last line of an agent that was killed while it wrote: one sample.
+      }
+    }
+    return buffer
+  }
+
+  get size(): number {
+    return this.#samples.length
+  }
+
+  /** The bound counts samples, as the clock may step: `interval` seconds lie between two. */
+  async push(sample: Metrics, interval: number): Promise<void> {
+    this.#samples.push(sample)
+    const most = Math.ceil(keptSeconds / interval)
+    if (this.#samples.length <= most)
+      return appendFile(this.#path, `${JSON.stringify(sample)}\n`, { mode: 0o600 })
+    this.#samples.splice(0, this.#samples.length - most)
+    // Rewritten only now and then: the file may hold up to an eighth more than the bound.
+    if (this.#overrun++ % Math.ceil(most / 8) === 0) return this.#rewrite()
+    return appendFile(this.#path, `${JSON.stringify(sample)}\n`, { mode: 0o600 })
+  }
+  #overrun = 0
+
+  /** Sends the oldest until none is left; the first that fails stops it and stays. */
+  async drain(send: (sample: Metrics) => Promise<void>): Promise<void> {
+    let sent = 0
+    try {
+      for (let next = this.#samples[0]; next; next = this.#samples[0]) {
+        await send(next)
+        this.#samples.shift()
+        sent += 1
+      }
+    } finally {
+      if (this.#samples.length === 0) await rm(this.#path, { force: true })
+      else if (sent > 0) await this.#rewrite()
+    }
+  }
+
+  #rewrite(): Promise<void> {
+    return writeFile(this.#path, this.#samples.map((sample) => `${JSON.stringify(sample)}\n`).join(''), {
+      mode: 0o600,
+    })
+  }
+}

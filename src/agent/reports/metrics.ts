@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import type { Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Clock } from '../clock.ts'
+
+/** File systems that take no space of a disk that anyone could run out of. */
+const notDisks = new Set(
+  (
+    'proc sysfs tmpfs devtmpfs devpts cgroup cgroup2 squashfs overlay mqueue autofs bpf debugfs tracefs securityfs ' +
+    'pstore hugetlbfs configfs fusectl ramfs binfmt_misc efivarfs nsfs rpc_pipefs iso9660 nfs nfs4 cifs fuse fuse.sshfs'
+  ).split(' '),
+)
+const mostDisks = 64
+
+interface Counters {
+  at: number
+  busy: number
+  total: number
+  received: number
+  sent: number
+}
+
+function percent(part: number, whole: number): number {
+  return whole > 0 ? Math.round(Math.min(1, Math.max(0, part / whole)) * 1000) / 10 : 0
+}
+
+function countersNow(clock: Clock): Counters {
+  const ticks = (readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '')
+    .trim()
+    .split(/\s+/)
+    .slice(1, 9)
+    .map(Number)
+  const total = ticks.reduce((sum, tick) => sum + tick, 0)
+  const idle = (ticks[3] ?? 0) + (ticks[4] ?? 0)
+  let [received, sent] = [0, 0]
+  for (const line of readFileSync('/proc/net/dev', 'utf8').split('\n').slice(2)) {
+    const [name = '', figures = ''] = line.split(':')
+    if (!figures || name.trim() === 'lo') continue
+    const columns = figures.trim().split(/\s+/).map(Number)
+    received += columns[0] ?? 0
+    sent += columns[8] ?? 0
+  }
+  return { at: clock.monotonic(), busy: total - idle, total, received, sent }
+}
+
+function memory(): Metrics['memory'] {
+  const text = readFileSync('/proc/meminfo', 'utf8')
+  const megabytes = (name: string) =>
+    Math.round(Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) / 1024)
+  const [totalMB, availableMB] = [megabytes('MemTotal'), megabytes('MemAvailable')]
+  const usedMB = totalMB - availableMB
+  return { totalMB, usedMB, availableMB, usagePercent: percent(usedMB, totalMB) }
+}
+
+/** One row per device, the first mount of it; the root always, whatever it is made of. */
+async function disks(): Promise<Metrics['disk']> {
+  const seen = new Set<string>()
+  const rows: Metrics['disk'] = []
+  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
+    const [device = '', mount = '', type = ''] = line.split(' ')
+    if (mount === '' || seen.has(device) || (mount !== '/' && notDisks.has(type))) continue
+    if (rows.length >= mostDisks) break
+    const mountPoint = mount.replace(/\\(\d{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    )
+    const figures = await statfs(mountPoint).catch(() => null)
+    if (!figures || figures.blocks === 0) continue
+    seen.add(device)
+    const [used, usable] = [figures.blocks - figures.bfree, figures.blocks - figures.bfree + figures.bavail]
+    const gigabytes = (blocks: number) => Math.round((blocks * figures.bsize) / 1024 ** 2 / 10.24) / 100
+    rows.push({
+      mountPoint,
+      totalGB: gigabytes(figures.blocks),
+      usedGB: gigabytes(used),
+      usagePercent: percent(used, usable),
+    })
+  }
+  return rows
+}
+
+function connections(): number {
+  let established = 0
+  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    try {
+      for (const line of readFileSync(path, 'latin1').split('\n'))
+        if (/^\s*\d+: \S+ \S+ 01 /.test(line)) established += 1
+    } catch {
+      // No IPv6 on this host.
+    }
+  }
+  return established
+}
+
+/** Measures the host from /proc; rates are over the time since the last call, the first since `meter` was made. */
+export function meter(clock: Clock): () => Promise<Metrics> {
+  let before = countersNow(clock)
+  return async () => {
+    const counters = countersNow(clock)
+    const seconds = Math.max(0.001, (counters.at - before.at) / 1000)
+    const rate = (now: number, then: number) => Math.max(0, Math.round((now - then) / seconds))
+    const [one = 0, five = 0, fifteen = 0] = readFileSync('/proc/loadavg', 'utf8')
+      .split(' ')
+      .slice(0, 3)
+      .map(Number)
+    const sample: Metrics = {
+      timestamp: new Date(clock.now()).toISOString(),
+      cpu: {
+        usagePercent: percent(counters.busy - before.busy, counters.total - before.total),
+        loadAvg1m: one,
+        loadAvg5m: five,
+        loadAvg15m: fifteen,
+      },
+      memory: memory(),
+      disk: await disks(),
+      network: {
+        rxBytesPerSec: rate(counters.received, before.received),
+        txBytesPerSec: rate(counters.sent, before.sent),
+        connections: connections(),
+      },
+    }
+    before = counters
+    return sample
+  }
+}

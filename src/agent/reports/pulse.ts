@@ -1,0 +1,193 @@
+import { statfs } from 'node:fs/promises'
+import { RsmError } from '../../core/errors.ts'
+import type { AgentAck, AgentConfig } from '../../core/protocol/http/agent.ts'
+import type { AgentStatus, Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Clock } from '../clock.ts'
+import { Backoff, revokedDelay } from '../link/backoff.ts'
+import type { ServerApi } from '../link/server-api.ts'
+import type { Log } from '../log.ts'
+import type { MetricsBuffer } from './metrics-buffer.ts'
+
+/** Heartbeats between two polls of the configuration that nothing else called for. */
+const pollEvery = 10
+/** Below this share of free space in the data directory the agent is DEGRADED: spools may fail. */
+const leastFree = 0.03
+
+interface PulseOptions {
+  readonly api: ServerApi
+  readonly agentId: string
+  readonly dataDir: string
+  readonly clock: Clock
+  readonly random: () => number
+  readonly buffer: MetricsBuffer
+  readonly measure: () => Promise<Metrics>
+  readonly intervals: { heartbeatInterval: number; metricsInterval: number }
+  /** Whether every pending task calls for a poll: on demand it does, a standing link brings them by itself. */
+  readonly pollsForTasks: boolean
+  readonly log: Log
+  /** The server answered; `wasAway` when it had not before. */
+  readonly reached: (wasAway: boolean) => void
+  readonly configured: (config: AgentConfig) => void
+  /** The token is no longer good. Settles with true when a new one was got. */
+  readonly revoked: () => Promise<boolean>
+}
+
+/** Heartbeats, metrics and the configuration: all that the agent says by HTTP once it is registered. */
+export class Pulse {
+  readonly #options: PulseOptions
+  readonly #backoff: Backoff
+  readonly #bootedAt: number
+  #intervals: { heartbeatInterval: number; metricsInterval: number }
+  #isAway = true
+  #isStopped = false
+  #beats = 0
+  #isBeating = false
+  /** Another is to follow at once. */
+  #isWanted = false
+  #configVersion: number | undefined
+  #cancelBeat: () => void = () => {}
+  #cancelMetrics: () => void = () => {}
+  #isSending = false
+
+  constructor(options: PulseOptions) {
+    this.#options = options
+    this.#backoff = new Backoff(options.random)
+    this.#bootedAt = options.clock.monotonic()
+    this.#intervals = options.intervals
+  }
+
+  start(): void {
+    void this.#beat()
+    this.#scheduleMetrics()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelBeat()
+    this.#cancelMetrics()
+  }
+
+  /** The link stands again, so the server is there, and may have forgotten that it ever heard this agent. */
+  beatNow(): void {
+    if (this.#isStopped || this.#beats === 0) return
+    this.#isWanted = true
+    // One at a time: each that ends sets the time of the next, and two would go on side by side for ever.
+    if (this.#isBeating) return
+    this.#cancelBeat()
+    void this.#beat()
+  }
+
+  /** A heartbeat out of turn, for the time in its answer; false when there is none. */
+  async hearServerTime(): Promise<boolean> {
+    return this.#say().then(
+      () => true,
+      () => false,
+    )
+  }
+
+  async #say(): Promise<AgentAck> {
+    const { api, agentId, clock, dataDir } = this.#options
+    return api.heartbeat({
+      agentId,
+      timestamp: new Date(clock.now()).toISOString(),
+      status: await health(dataDir),
+      uptime: Math.floor((clock.monotonic() - this.#bootedAt) / 1000),
+    })
+  }
+
+  async #beat(): Promise<void> {
+    const { clock, log } = this.#options
+    const began = clock.monotonic()
+    this.#beats += 1
+    this.#isBeating = true
+    this.#isWanted = false
+    let delay = this.#intervals.heartbeatInterval * 1000
+    try {
+      const ack = await this.#say()
+      // An answer to an agent that has stopped meanwhile must open no link.
+      if (this.#isStopped) return
+      this.#answered()
+      await this.#follow(ack)
+      delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)
+    } catch (error) {
+      delay = await this.#failed(error)
+      log('WARN', 'no heartbeat', {
+        error: error instanceof Error ? error.message : String(error),
+        retryInMs: delay,
+      })
+    }
+    this.#isBeating = false
+    if (this.#isWanted) delay = 0
+    if (!this.#isStopped) this.#cancelBeat = clock.after(Math.max(0, delay), () => void this.#beat())
+  }
+
+  #answered(): void {
+    const wasAway = this.#isAway
+    this.#isAway = false
+    this.#backoff.reset()
+    this.#options.reached(wasAway)
+    if (wasAway) void this.#send()
+  }
+
+  async #failed(error: unknown): Promise<number> {
+    this.#isAway = true
+    if (!(error instanceof RsmError) || error.code !== 'unauthenticated') return this.#backoff.next()
+    return (await this.#options.revoked()) ? 0 : revokedDelay
+  }
+
+  async #follow(ack: AgentAck): Promise<void> {
+    const isNew = ack.configVersion !== this.#configVersion
+    const isDue = this.#beats % pollEvery === 1
+    if (!isNew && !isDue && !(this.#options.pollsForTasks && ack.pendingTasks > 0)) return
+    const config = await this.#options.api.config(this.#options.agentId)
+    this.#configVersion = config.configVersion
+    if (this.#isStopped) return
+    const isFaster = config.metricsInterval !== this.#intervals.metricsInterval
+    this.#intervals = { heartbeatInterval: config.heartbeatInterval, metricsInterval: config.metricsInterval }
+    if (isFaster) this.#scheduleMetrics()
+    this.#options.configured(config)
+  }
+
+  #scheduleMetrics(): void {
+    this.#cancelMetrics()
+    this.#cancelMetrics = this.#options.clock.after(this.#intervals.metricsInterval * 1000, () => {
+      this.#scheduleMetrics()
+      void this.#report()
+    })
+  }
+
+  async #report(): Promise<void> {
+    const { measure, buffer, log } = this.#options
+    try {
+      await buffer.push(await measure(), this.#intervals.metricsInterval)
+    } catch (error) {
+      log('WARN', 'metrics could not be kept', { error: String(error) })
+    }
+    if (!this.#isAway) await this.#send()
+  }
+
+  async #send(): Promise<void> {
+    const { api, agentId, buffer, log } = this.#options
+    if (this.#isSending || this.#isStopped) return
+    this.#isSending = true
+    try {
+      await buffer.drain(async (sample) => {
+        if (this.#isStopped) throw new RsmError('unavailable', 'the agent stops')
+        await api.metrics({ agentId, ...sample }).catch((error: unknown) => {
+          // One that the server will never take must not hold up the rest.
+          if (!(error instanceof RsmError) || (error.code !== 'invalid' && error.code !== 'too_large'))
+            throw error
+        })
+      })
+    } catch (error) {
+      log('DEBUG', 'metrics wait in the buffer', { error: String(error), size: buffer.size })
+    } finally {
+      this.#isSending = false
+    }
+  }
+}
+
+async function health(dataDir: string): Promise<AgentStatus> {
+  const figures = await statfs(dataDir).catch(() => null)
+  return figures && figures.bavail / figures.blocks >= leastFree ? 'HEALTHY' : 'DEGRADED'
+}

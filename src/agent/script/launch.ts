@@ -1,0 +1,308 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  accessSync,
+  chownSync,
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { faultPoint } from '#fault-point'
+import { notEnforced } from '../../core/limits.ts'
+import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { interpreterOptions } from '../../core/script-form.ts'
+import type { RunnerOptions } from '../executions/runner-options.ts'
+import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
+import type { Account } from './account.ts'
+import { dropTo } from './privileges.ts'
+import type { Sandbox } from './sandbox.ts'
+import { searchPath } from './search-path.ts'
+
+/** `python -u`, so that output is live. */
+const interpreters: Record<ScriptType, readonly string[]> = {
+  BASH: ['bash'],
+  PYTHON: ['python3', '-u'],
+  POWERSHELL: ['pwsh', '-NoProfile', '-NonInteractive', '-File'],
+}
+
+/** The descriptors behind those of streams, exit code, cgroup and script: the cgroups of limits, one digit each, below 9. */
+const firstLimit = 6
+/** A name that no param has, as those are kept for rsm itself. */
+const goAhead = 'RSM_GO_AHEAD'
+/** What the wrapper leaves in the place of an exit code. */
+const neverBegun = 'never'
+/** What runs instead of a script whose limits vanished before it could be put under them. */
+const unlimited = 'echo "rsm: the cgroup of its limits is gone" >&2; exit 126'
+
+/**
+ * The wrapper outlives the agent and writes down how the script ended, in one write over a line that is there already,
+ * so that not even a full disk loses it. It sets no variable before the script runs: params are variables here too, and
+ * setting one would change what the script sees. TERM is caught, not ignored, as children inherit ignoring. What the
+ * shell itself says of a death ("Killed") is no output of the script: the subshell is there for that, as dash says it
+ * with the redirections of what died.
+ *
+ * It begins when the agent says so, which the agent does once its journal names this very process: before that, or
+ * without an agent, it ends without having begun.
+ */
+function wrapper(limits: number, takesScript: boolean): string {
+  const groups = Array.from({ length: limits }, (_, at) => firstLimit + at)
+  const closed = [3, 4, ...(takesScript ? [] : [5]), ...groups, 9]
+  return `trap : HUP INT QUIT TERM
+read -r ${goAhead} || { echo ${neverBegun} >&3; exit; }
+unset ${goAhead}
+umask 022
+{ echo 0 >&4; } 2>/dev/null
+${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
+exec 9>&2 2>/dev/null
+(exec "$@" </dev/null 2>&9 ${closed.map((fd) => `${fd}>&-`).join(' ')})
+c=$?
+read -r u r </proc/uptime
+printf '%s %s\\n' "$c" "$u" >&3`
+}
+
+/**
+ * Enters the working directory as the user who has the right to, or not. It stays beside the script, so that this user
+ * can open by a path of /proc what lies in the agent's closed directory, and the script itself inherits no descriptor.
+ * In a subshell, as dash closes a descriptor for the whole shell while a command of it runs; and without the shell's own
+ * words about its death.
+ */
+const enter = `trap : HUP INT QUIT TERM
+cd -- "$1" || exit 126
+shift
+exec 9>&2 2>/dev/null
+( exec "$@" "/proc/$$/fd/5" 2>&9 5<&- 9>&- )
+exit $?`
+
+const exitLineBytes = 48
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Where programs were found: looked at first, as most directories of the path hold none of them. */
+const places = new Map<string, string>()
+
+function findInPath(name: string): boolean {
+  const place = places.get(name)
+  if (place !== undefined && isExecutable(place)) return true
+  const found = searchPath
+    .split(':')
+    .map((directory) => join(directory, name))
+    .find(isExecutable)
+  if (found !== undefined) places.set(name, found)
+  return found !== undefined
+}
+
+export function installedTypes(): ScriptType[] {
+  return (Object.keys(interpreters) as ScriptType[]).filter((type) => findInPath(interpreters[type][0] ?? ''))
+}
+
+/** Why an execution can't be started here, with the exit code that says so (seed "Script exit codes"). */
+export interface Refusal {
+  readonly exitCode: 126 | 127
+  readonly error: string
+}
+
+type RefusalOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'limiter'>
+
+/** Checks what can be known before the start: user, limits, interpreter, params, working directory. */
+export function refusal(request: ExecuteScript, options: RefusalOptions): Refusal | null {
+  const { runAs, allowRunAs, own, limiter } = options
+  const user = request.runAs ?? runAs
+  if (user !== runAs && !allowRunAs.includes(user))
+    return {
+      exitCode: 126,
+      error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
+    }
+  if (user !== own.name && own.uid !== 0)
+    return {
+      exitCode: 126,
+      error: `this agent runs nothing as ${user}: it runs as ${own.name}, and only root can become another user`,
+    }
+  const [missing] = notEnforced(request.limits ?? {}, limiter.enforced)
+  if (missing !== undefined) return { exitCode: 126, error: limiter.lack(missing) }
+  const [program = ''] = interpreters[request.scriptType]
+  if (!findInPath(program)) return { exitCode: 127, error: `${program} is not installed on this host` }
+  for (const [name, value] of Object.entries(request.params))
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes('\0'))
+      return {
+        exitCode: 126,
+        error: `the parameter ${JSON.stringify(name)} can't be an environment variable`,
+      }
+  if (request.workDir === undefined) return null
+  try {
+    if (statSync(request.workDir).isDirectory()) return null
+    return { exitCode: 126, error: `the working directory ${request.workDir} is not a directory` }
+  } catch (error) {
+    const reason =
+      error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'does not exist' : String(error)
+    return { exitCode: 126, error: `the working directory ${request.workDir}: ${reason}` }
+  }
+}
+
+/** Built from nothing: what the agent itself was started with is no business of a script. */
+function environment(request: ExecuteScript, { account, mark }: Start): Record<string, string> {
+  return {
+    ...request.params,
+    PATH: searchPath,
+    HOME: account.home,
+    USER: account.name,
+    LOGNAME: account.name,
+    SHELL: account.shell,
+    LANG: process.env['LANG'] ?? 'C.UTF-8',
+    RSM_TASK_ID: request.taskId,
+    [markVariable]: mark,
+  }
+}
+
+/** The script by its path; by a descriptor where the agent's directory is closed to it. */
+function command(request: ExecuteScript, { directory, account, sandbox }: Start, workDir: string): string[] {
+  const { scriptType, script } = request
+  const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
+  const enclosed = sandbox.enclose(account, workDir, interpreter)
+  if (enclosed) return enclosed
+  if (account.uid === process.getuid?.()) return [...interpreter, join(directory, 'script')]
+  return [...dropTo(account), 'sh', '-c', enter, 'sh', workDir, ...interpreter]
+}
+
+/** How many processes a start adds to those of the script itself, while it runs. */
+export function ownProcesses({ account, sandbox }: Pick<Start, 'account' | 'sandbox'>): number {
+  if (sandbox.mode === 'strict') return 3
+  return account.uid === process.getuid?.() ? 1 : 2
+}
+
+function existing(directory: string): string {
+  try {
+    return statSync(directory).isDirectory() ? directory : '/'
+  } catch {
+    return '/'
+  }
+}
+
+/**
+ * Writes the script, and for another user the empty spools, which otherwise come with the start. None of it is fsynced,
+ * as after a loss of power it is LOST anyway.
+ */
+export function prepare(request: ExecuteScript, directory: string, account: Account): void {
+  faultPoint('agent.prepared.before')
+  write(join(directory, 'script'), request.script, 0o700)
+  if (account.uid !== process.getuid?.()) {
+    for (const name of ['stdout', 'stderr']) write(join(directory, name), '', 0o600)
+    // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
+    for (const name of ['script', 'stdout', 'stderr'])
+      chownSync(join(directory, name), account.uid, account.gid)
+  }
+  faultPoint('agent.prepared.after')
+}
+
+function write(path: string, content: string, mode: number): void {
+  const fd = openSync(path, 'w', mode)
+  try {
+    const text = Buffer.from(content)
+    for (let written = 0; written < text.length; ) written += writeSync(fd, text, written)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Where and how a script starts. */
+export interface Start {
+  readonly directory: string
+  readonly account: Account
+  /** By which the processes of the execution are known (machine.ts). */
+  readonly mark: string
+  readonly sandbox: Sandbox
+  readonly cgroup: string | null
+  /** Cgroups of its limits: it does not run outside of one. */
+  readonly limitGroups: readonly string[]
+}
+
+interface Launched {
+  /** The wrapper, which waits. */
+  readonly root: ProcessId
+  /** Lets it begin. */
+  readonly begin: () => void
+  /** Lets it end without having begun, as it also does when the agent dies. */
+  readonly abandon: () => void
+  /** Settles when the wrapper has ended. */
+  readonly exited: Promise<void>
+}
+
+/** Hands a prepared script to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
+export async function launch(request: ExecuteScript, start: Start): Promise<Launched> {
+  const { directory, account, sandbox, cgroup, limitGroups } = start
+  const workDir = request.workDir ?? existing(account.home)
+  const open: number[] = []
+  const opened = (path: string, flags: string) => {
+    const fd = openSync(path, flags, 0o600)
+    open.push(fd)
+    return fd
+  }
+  try {
+    const stdout = opened(join(directory, 'stdout'), 'a')
+    const stderr = opened(join(directory, 'stderr'), 'a')
+    const exit = opened(join(directory, 'exit'), 'w')
+    writeSync(exit, `${' '.repeat(exitLineBytes - 1)}\n`, 0)
+    const processes = cgroup === null ? 'ignore' : opened(join(cgroup, 'cgroup.procs'), 'w')
+    const isOther = account.uid !== process.getuid?.()
+    const takesScript = isOther || sandbox.mode === 'strict'
+    const script = takesScript ? opened(join(directory, 'script'), 'r') : 'ignore'
+    const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
+    const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
+    faultPoint('agent.launch.before')
+    const child: ChildProcess = spawn('/bin/sh', words, {
+      cwd: takesScript ? '/' : workDir,
+      env: environment(request, start),
+      detached: true,
+      stdio: ['pipe', stdout, stderr, exit, processes, script, ...limits],
+    })
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', reject)
+    })
+    child.unref()
+    const pid = child.pid ?? 0
+    const word = child.stdin
+    // A wrapper that was killed meanwhile reads nothing; its end says so.
+    word?.on('error', () => {})
+    return {
+      root: { pid, startTime: startTimeOf(pid) ?? 0 },
+      exited,
+      begin: () => void word?.end('go\n'),
+      abandon: () => void word?.destroy(),
+    }
+  } finally {
+    for (const fd of open) closeSync(fd)
+  }
+}
+
+/** How a script ended; `uptime` in seconds since boot. */
+export interface Exit {
+  readonly code: number
+  readonly uptime: number
+  /** The wrapper ended before the agent let it begin. */
+  readonly isNever?: true
+}
+
+/** What the wrapper wrote, null while it has not. */
+export function readExit(directory: string): Exit | null {
+  let text: string
+  try {
+    text = readFileSync(join(directory, 'exit'), 'latin1')
+  } catch {
+    return null
+  }
+  if (text.startsWith(neverBegun)) return { code: 126, uptime: 0, isNever: true }
+  const [, code, uptime] = /^(\d{1,3}) ([\d.]+)\n/.exec(text) ?? []
+  return code === undefined ? null : { code: Number(code), uptime: Number(uptime) }
+}

@@ -1,0 +1,45 @@
+import { RsmError } from '../../core/errors.ts'
+import { lowerLimits } from '../../core/limits.ts'
+import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import type { Started } from '../executions/execution-record.ts'
+import type { RunnerOptions } from '../executions/runner-options.ts'
+import { markOf } from '../processes/machine.ts'
+import type { Account } from './account.ts'
+import { ownProcesses, type Start } from './launch.ts'
+
+/**
+ * Settles in what box and under which limits a script starts, makes the cgroups that hold it, and says what the journal
+ * keeps of it. Throws RsmError where it must not run, or not so.
+ */
+export function place(
+  request: ExecuteScript,
+  directory: string,
+  account: Account,
+  options: RunnerOptions,
+): { start: Start; started: Started } {
+  const { sandbox, limiter, containment, ceiling, journal, clock, machine } = options
+  const { taskId, workDir } = request
+  sandbox.admit(account)
+  if (workDir !== undefined && sandbox.hides(workDir, account))
+    throw new RsmError('not_found', `the working directory ${workDir} is not in the sandbox of this agent`)
+  const cgroup = containment.create(taskId)
+  const limits = lowerLimits(request.limits ?? {}, ceiling)
+  const limited = limiter.create(taskId, limits, cgroup, ownProcesses({ account, sandbox }))
+  const mark = markOf(journal.storeId, taskId)
+  const start = { directory, account, mark, sandbox, cgroup, limitGroups: limited.groups }
+  const started: Started = {
+    e: 'started',
+    taskId,
+    bootId: machine.bootId(),
+    startedAt: new Date(clock.now()).toISOString(),
+    uptime: machine.uptime(),
+    timeout: request.timeout,
+    maxOutputBytes: request.maxOutputBytes,
+    cgroup,
+    uid: account.uid,
+    mark,
+    ...(limited.groups.length > 0 ? { limited } : {}),
+    ...(sandbox.mode === 'strict' ? { isBoxed: true } : {}),
+  }
+  return { start, started }
+}

@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { RsmError } from '../../core/errors.ts'
+import { type Account, findAccount } from './account.ts'
+
+const run = promisify(execFile)
+
+/** How a root agent becomes another user for good: its groups only, and no capability that anything could give back. */
+const dropAll = ['--inh-caps=-all', '--ambient-caps=-all', '--bounding-set=-all']
+
+/** The words before a command that make it run as this user (design "The agent"): Node's own uid keeps root's groups. */
+export function dropTo({ uid, gid }: Pick<Account, 'uid' | 'gid'>): [program: string, ...words: string[]] {
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--no-new-privs', ...dropAll, '--']
+}
+
+/** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
+export async function checkDrop(account: Account): Promise<void> {
+  const [program, ...words] = dropTo(account)
+  await run(program, [...words, 'true']).catch((cause: unknown) => {
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    throw new RsmError(
+      'unavailable',
+      `this host can not run scripts as ${account.name}: ${said || String(cause)}`,
+      {
+        hint: 'it takes setpriv, of the package util-linux, version 2.33 or newer',
+        cause,
+      },
+    )
+  })
+}
+
+/** The user that `--run-as` names. @throws RsmError `usage` for one that there is not, or that this agent can't become. */
+export async function namedAccount(name: string, own: Account): Promise<Account> {
+  const account = await findAccount(name).catch((cause: unknown) => {
+    throw new RsmError('usage', `--run-as ${name}: there is no such user on this host`, { cause })
+  })
+  if (account.uid !== own.uid && own.uid !== 0)
+    throw new RsmError(
+      'usage',
+      `--run-as ${name}: this agent runs as ${own.name}, and only root can run scripts as another user`,
+      {
+        hint: `start the agent as root, or as ${name} itself`,
+      },
+    )
+  return account
+}

@@ -1,0 +1,192 @@
+import { execFile } from 'node:child_process'
+import { realpathSync, statSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { RsmError } from '../../core/errors.ts'
+import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
+import type { Account } from './account.ts'
+import { dropTo } from './privileges.ts'
+import { searchPath } from './search-path.ts'
+
+const run = promisify(execFile)
+const probePatience = 20_000
+
+/** What runs a script, before the script's own path. */
+export type Interpreter = readonly string[]
+
+/** The box in which this agent's scripts run (`agent run --sandbox`). */
+export interface Sandbox {
+  readonly mode: SandboxMode
+  /** Throws RsmError `forbidden` where nothing may run as this user here. */
+  admit(account: Account): void
+  /** Whether a path of the host is not there for a script that runs as this user. */
+  hides(path: string, account: Account): boolean
+  /**
+   * The command that runs a script in the box: descriptor 5 is the script, to be read once. Null where there is no box.
+   */
+  enclose(account: Account, workDir: string, interpreter: Interpreter): string[] | null
+}
+
+interface SandboxOptions {
+  readonly mode: SandboxMode
+  /** Whether scripts in a strict sandbox reach the network. */
+  readonly network: boolean
+  /** The agent's data directory. */
+  readonly dataDir: string
+  readonly own: Account
+  /** Where bubblewrap is looked for, if not where scripts find programs. */
+  readonly path?: string
+}
+
+const scriptPath = '/run/rsm/script'
+
+/** Enters the working directory as the user who has the right to, or not. */
+const enter = 'cd -- "$1" || exit 126; shift; exec "$@"'
+
+/** Within the box and before the script's user: makes the script readable, and the empty directories writable. */
+const prepare = `chmod 755 ${scriptPath} || exit 126
+while [ "$1" != -- ]; do chmod 1777 "$1" || exit 126; shift; done
+shift; exec "$@"`
+
+/** Hidden behind empty directories: where others keep their files, sockets and secrets. */
+const hiddenDirectories = ['/home', '/root', '/run', '/tmp', '/var/tmp', '/mnt', '/media']
+const writableDirectories = ['/tmp', '/var/tmp']
+
+/** Where name resolution keeps what /etc/resolv.conf points to. */
+const resolvers = ['/run/systemd/resolve', '/run/resolvconf', '/run/NetworkManager']
+
+/** Words without spaces of their own. */
+function words(text: string): string[] {
+  return text.split(' ')
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory() && realpathSync(path) === path
+  } catch {
+    return false
+  }
+}
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(`${directory}/`)
+}
+
+/** Without limits on whom scripts run as, or with: no script as root or as the agent itself. */
+function openDoor(mode: 'none' | 'user', own: Account): Sandbox {
+  return {
+    mode,
+    admit(account) {
+      if (mode === 'user' && (account.uid === 0 || account.uid === own.uid))
+        throw new RsmError(
+          'forbidden',
+          `this agent runs nothing as ${account.name}: its --sandbox user takes a user that is neither root nor the agent's own`,
+        )
+    },
+    hides: () => false,
+    enclose: () => null,
+  }
+}
+
+/**
+ * bubblewrap: namespaces of its own for processes, mounts, IPC, host name and, unless allowed, the network. What it is
+ * not given: `--die-with-parent`, as what a script leaves in the background lives on (contract §4), and `--new-session`,
+ * as the wrapper outside has made a session without a terminal, by which its processes are found again.
+ */
+function strict({ network, dataDir, own }: SandboxOptions): Sandbox {
+  const hidden = hiddenDirectories.filter(isDirectory)
+  const writable = writableDirectories.filter((path) => hidden.includes(path))
+  const data = realpathSync(dataDir)
+  const empty = [...hidden, ...(hidden.some((path) => isWithin(data, path)) ? [] : [data])]
+  const box = [
+    // All of /proc, as uid 0 may write to settings of the whole machine there without any capability.
+    ...words('--ro-bind / / --dev /dev --proc /proc --remount-ro /proc'),
+    ...empty.flatMap((path) => ['--tmpfs', path]),
+    ...(network ? resolvers.flatMap((path) => ['--ro-bind-try', path, path]) : ['--unshare-net']),
+    ...words('--unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try --cap-drop ALL'),
+    ...words(`--chdir / --file 5 ${scriptPath}`),
+  ]
+  const isHidden = (path: string) => empty.some((directory) => isWithin(path, directory))
+  return {
+    mode: 'strict',
+    admit: () => {},
+    hides: (path, { home }) => isHidden(path) && !empty.includes(path) && path !== home,
+    enclose(account, workDir, interpreter) {
+      const home = isHidden(account.home) ? [account.home] : []
+      const isOther = account.uid !== own.uid
+      // With those the first process in the box becomes the script's user, and loses them by it.
+      const capabilities = isOther ? ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'] : []
+      return [
+        'bwrap',
+        ...box,
+        ...home.flatMap((path) => ['--dir', path]),
+        ...capabilities.flatMap((name) => ['--cap-add', name]),
+        '--',
+        'sh',
+        '-c',
+        prepare,
+        'sh',
+        '/dev/shm',
+        ...writable,
+        ...home,
+        '--',
+        ...(isOther ? dropTo(account) : []),
+        'sh',
+        '-c',
+        enter,
+        'sh',
+        workDir,
+        ...interpreter,
+        scriptPath,
+      ]
+    },
+  }
+}
+
+/** Runs nothing in the box, to see whether this host can. */
+async function probe(sandbox: Sandbox, account: Account, path: string): Promise<void> {
+  const command =
+    sandbox.enclose(account, '/', ['sh'])?.map((word) => `'${word.replaceAll("'", `'\\''`)}'`) ?? []
+  await run('sh', ['-c', `echo true | { ${command.join(' ')} 5<&0; }`], {
+    timeout: probePatience,
+    env: { PATH: path },
+  }).catch((cause: unknown) => {
+    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
+    const isMissing = /bwrap: (command )?not found/.test(said)
+    const reason = isMissing ? 'bubblewrap is not installed' : said || String(cause)
+    throw new RsmError('unavailable', `this host can not run scripts with --sandbox strict: ${reason}`, {
+      hint: isMissing
+        ? 'install bubblewrap, or choose another --sandbox'
+        : 'the kernel has to allow namespaces: run the agent as root, or allow unprivileged user namespaces',
+      cause,
+    })
+  })
+}
+
+/**
+ * @throws RsmError `usage` when scripts would run as a user that the mode rules out, `unavailable` when this host can't
+ * make the box. `account` is the user that scripts run as by default.
+ */
+export async function openSandbox(options: SandboxOptions, account: Account): Promise<Sandbox> {
+  const { mode, own } = options
+  if (mode !== 'strict') {
+    const sandbox = openDoor(mode, own)
+    if (mode === 'user' && own.uid !== 0)
+      throw new RsmError(
+        'usage',
+        `--sandbox user runs scripts as another user, and this agent runs as ${own.name}`,
+        {
+          hint: 'start the agent as root, with --run-as USER',
+        },
+      )
+    if (mode === 'user' && account.uid === own.uid)
+      throw new RsmError(
+        'usage',
+        '--sandbox user needs --run-as with a user that is neither root nor the agent itself',
+      )
+    sandbox.admit(account)
+    return sandbox
+  }
+  const sandbox = strict(options)
+  await probe(sandbox, account, options.path ?? searchPath)
+  return sandbox
+}

@@ -1,0 +1,93 @@
+import { RsmError } from '../../core/errors.ts'
+import { limitWords, notEnforced } from '../../core/limits.ts'
+import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
+import type { Limits } from '../../core/protocol/http/tasks.ts'
+import type { AgentHello } from '../../core/protocol/messages.ts'
+import type { Log } from '../log.ts'
+import { type Containment, findContainment } from '../processes/containment.ts'
+import { findLimiter, type Limiter } from '../processes/limits.ts'
+import { type Account, ownAccount } from './account.ts'
+import { installedTypes } from './launch.ts'
+import { checkDrop, namedAccount } from './privileges.ts'
+import { openSandbox, type Sandbox } from './sandbox.ts'
+
+/** What the agent was told of how scripts run. */
+export interface ScriptOptions {
+  /** The user that scripts run as by default: the agent's own. */
+  runAs?: string | undefined
+  /** Users that a task may ask for. */
+  allowRunAs: string[]
+  sandbox?: SandboxMode | undefined
+  /** Whether scripts in a strict sandbox reach the network. */
+  sandboxNetwork?: boolean | undefined
+  /** What no execution may exceed. */
+  limits?: Limits | undefined
+}
+
+/** Whom scripts run as, in what box, held together and limited by what. */
+export interface ScriptSetting {
+  readonly own: Account
+  readonly account: Account
+  readonly sandbox: Sandbox
+}
+
+/**
+ * Finds out before anything else whether this host can run scripts as it was told to. @throws RsmError `usage` or
+ * `unavailable` with what it can't do.
+ */
+export async function checkScripts(options: ScriptOptions, dataDir: string): Promise<ScriptSetting> {
+  const { runAs, allowRunAs, sandbox: mode = 'none', sandboxNetwork: network = false } = options
+  const own = ownAccount()
+  const account = runAs === undefined ? own : await namedAccount(runAs, own)
+  if (own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)) await checkDrop(account)
+  const sandbox = await openSandbox({ mode, network, dataDir, own }, account)
+  return { own, account, sandbox }
+}
+
+export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void {
+  if (account.uid === 0 && sandbox.mode === 'none')
+    log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
+      hint: '--run-as USER, or --sandbox strict',
+    })
+}
+
+export interface Bounds {
+  readonly containment: Containment
+  readonly limiter: Limiter
+  readonly ceiling: Limits
+}
+
+/** How trees are held and limited here. @throws RsmError `unavailable` when the agent's own limits can't be enforced. */
+export function checkBounds(storeId: string, mode: SandboxMode, ceiling: Limits = {}): Bounds {
+  const containment = findContainment(storeId, mode === 'strict')
+  const limiter = findLimiter(storeId, containment.level === 'cgroup')
+  checkCeiling(ceiling, limiter)
+  return { containment, limiter, ceiling }
+}
+
+/** @throws RsmError `unavailable` for a limit that this host can't enforce. */
+export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
+  const [missing] = notEnforced(ceiling, limiter.enforced)
+  if (missing === undefined) return
+  throw new RsmError('unavailable', `--limit ${limitWords[missing]}: ${limiter.lack(missing)}`, {
+    hint: 'run the agent as root, under systemd with Delegate=yes and DelegateSubgroup=agent',
+  })
+}
+
+/** What HELLO says of them to the server. */
+export function capabilities(
+  { account, sandbox }: ScriptSetting,
+  { containment, limiter }: Bounds,
+  maxExecutions: number,
+): AgentHello['capabilities'] {
+  return {
+    maxExecutions,
+    scriptTypes: installedTypes(),
+    containment: containment.level,
+    terminal: false,
+    runAs: account.name,
+    runsAsRoot: account.uid === 0,
+    sandbox: sandbox.mode,
+    limits: [...limiter.enforced],
+  }
+}
