@@ -128,9 +128,9 @@ asRoot('F14 what an agent that is not root may not end is named with pid and pro
   while ((await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command !== 'sleep')
     await delay(20)
   const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
-  const agentDirectory = new URL('../../src/agent/', import.meta.url).href
-  const program = `const { endTree } = await import('${agentDirectory}tree.js')
-const { ProcessTable } = await import('${agentDirectory}processes.js')
+  const rooms = new URL('../../src/agent/processes/', import.meta.url).href
+  const program = `const { endTree } = await import('${rooms}tree.js')
+const { ProcessTable } = await import('${rooms}processes.js')
 console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 100, patience: 300 })))`
   const ending = spawn(
     'setpriv',
