@@ -29,7 +29,7 @@ export interface ReadQuery {
   after: number
   hostId?: number | undefined
   stream?: Stream | undefined
-  /** At most so many entries; a read may also stop earlier, at about 1 MiB. */
+  /** At most so many entries; a read may also stop earlier, at about 256 KiB. */
   limit: number
 }
 

@@ -17,7 +17,7 @@ import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
-const readBudget = 1024 * 1024
+const readBudget = 256 * 1024
 
 /** Readers of one log at once that are spared the search; others find their place by bisection. */
 const keptPlaces = 256
