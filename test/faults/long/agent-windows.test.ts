@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -69,7 +70,7 @@ async function plain(host: Host, fault: Fault, content = script(host.traces), op
 async function queued(host: Host, fault: Fault): Promise<Told> {
   const first = await host.start()
   await untilLinked(host)
-  first.kill('SIGSTOP')
+  await stopped(first)
   const before = await run(host, untilGate(host.traces))
   await running(host.server, before)
   const taskId = await run(host, script(host.traces))
@@ -103,6 +104,12 @@ async function cancelled(host: Host, fault: Fault): Promise<Told> {
   return end
 }
 
+/** Stops an agent, and settles when it does stand still. */
+async function stopped(agent: ChildProcess): Promise<void> {
+  agent.kill('SIGSTOP')
+  while (!/\) T /.test(readFileSync(`/proc/${agent.pid}/stat`, 'utf8'))) await delay(5)
+}
+
 /** Not so for one that has ended and that nobody has asked about yet. */
 function isAlive(pid: string): boolean {
   return existsSync(`/proc/${pid}`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -112,7 +119,7 @@ function isAlive(pid: string): boolean {
 async function overtaken(host: Host, fault: Fault): Promise<Told> {
   const first = await host.start()
   await untilLinked(host)
-  first.kill('SIGSTOP')
+  await stopped(first)
   const taskId = await run(host, script(host.traces))
   await running(host.server, taskId)
   await kill(first, 'SIGKILL')
