@@ -246,26 +246,40 @@ const windows: Record<ServerPoint, Window> = {
   'server.late.after': { life: late, ...scripted, results: [{ ...lost, exitCode: null }] },
 }
 
+/** A frame that did not leave is what a link that goes at the right moment makes; no test can force it, so each may try again. */
+async function reached(point: ServerPoint, attempt: () => Promise<void>): Promise<void> {
+  for (let left = point.startsWith('server.returned') ? 3 : 1; ; left -= 1)
+    try {
+      return await attempt()
+    } catch (error) {
+      if (left === 1 || !String(error).includes('did not come to its fault')) throw error
+    }
+}
+
 const turn = turns(4)
 for (const [point, window] of Object.entries(windows) as [ServerPoint, Window][]) {
   const { starts = 1, results = [ran], stdout = 'one\ntwo\n', nth = 1 } = window
   const told = results.map(({ status }) => status).join(', ')
   test(`F07 a server that is killed at ${point}: ${starts} start, ${told}, whatever was written once`, (t) =>
-    turn(async () => {
-      const traces = await temporaryDirectory(t)
-      const gate = join(traces, 'gate')
-      const fault: Fault = `${point}@${nth}`
-      const hold = point.startsWith('server.returned') ? { point: 'server.sent.before' as const, gate } : null
-      const server = await startServerProcess(t, { fault, ...(hold && { hold }) })
-      const ended = await window.life({ t, server, traces, gate })
-      for (const [at, expected] of results.entries()) t.like(ended.results[at], expected)
-      t.is(await startsIn(traces), starts)
-      if (point.startsWith('server.late')) t.is(ended.results[0]?.lateResult?.exitCode, 4)
-      const output = await entries(server, ended.taskId)
-      const texts = output.toSorted((a, b) => a.hostId - b.hostId)
-      t.is(texts.map(({ stream, data }) => (stream === 'stdout' ? data : '')).join(''), stdout)
-      // Nothing is left in the way of the next task, and none started twice.
-      const { content } = await server.data('GET', '/api/tasks')
-      t.is(content.length, 1)
-    }))
+    turn(() =>
+      reached(point, async () => {
+        const traces = await temporaryDirectory(t)
+        const gate = join(traces, 'gate')
+        const fault: Fault = `${point}@${nth}`
+        const hold = point.startsWith('server.returned')
+          ? { point: 'server.sent.before' as const, gate }
+          : null
+        const server = await startServerProcess(t, { fault, ...(hold && { hold }) })
+        const ended = await window.life({ t, server, traces, gate })
+        for (const [at, expected] of results.entries()) t.like(ended.results[at], expected)
+        t.is(await startsIn(traces), starts)
+        if (point.startsWith('server.late')) t.is(ended.results[0]?.lateResult?.exitCode, 4)
+        const output = await entries(server, ended.taskId)
+        const texts = output.toSorted((a, b) => a.hostId - b.hostId)
+        t.is(texts.map(({ stream, data }) => (stream === 'stdout' ? data : '')).join(''), stdout)
+        // Nothing is left in the way of the next task, and none started twice.
+        const { content } = await server.data('GET', '/api/tasks')
+        t.is(content.length, 1)
+      }),
+    ))
 }
