@@ -45,6 +45,7 @@ export interface Presence {
   metrics(hostId: number, metrics: Metrics): void
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
   registered(hostId: number): void
+  /** Whether its agent has a link over which it can be sent something. */
   connected(hostId: number, connected: boolean): void
   /** What the agent that has just linked says of how scripts run there; null: nothing. */
   greeted(hostId: number, running: RunningScripts | null): void

@@ -84,6 +84,7 @@ export function createHub(deps: HubDependencies): Hub {
     hello(link, { agentVersion, capabilities }) {
       const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
       presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment, agentVersion })
+      presence.connected(link.hostId, true)
       return engine.linked(link)
     },
     async message(link, message, json) {
@@ -129,7 +130,8 @@ export function createHub(deps: HubDependencies): Hub {
         former.close(closeCodes.replaced, 'replaced by a newer link')
         replacements.replaced(identity.hostId)
       }
-      presence.connected(identity.hostId, true)
+      // One of ours can't be sent anything before its HELLO.
+      presence.connected(identity.hostId, !ofOurs)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       if (ofOurs) return
       presence.greeted(identity.hostId, null)

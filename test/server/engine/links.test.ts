@@ -205,3 +205,25 @@ test('a link that is replaced while executions are being marked as sent gets eve
     t.is((await finished(server, taskId)).status, 'SUCCESS')
   }
 })
+
+test('A host is connected when its agent can be sent something: for one of ours, after its HELLO', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const isConnected = async () =>
+    (await server.data('GET', `/api/hosts/${identity.hostId}`)).agent.connected as boolean
+  const first = await ScriptedAgent.link(server, identity, { hello: false })
+  t.false(await isConnected())
+  first.hello('store-1')
+  while (!(await isConnected())) await delay(5)
+  const second = await ScriptedAgent.link(server, identity, { hello: false })
+  await first.closed
+  t.false(await isConnected(), 'the newer link has said nothing yet')
+  second.hello('store-1')
+  while (!(await isConnected())) await delay(5)
+  const seedOnly = await ScriptedAgent.link(server, identity, { storeId: null })
+  await second.closed
+  t.true(await isConnected())
+  seedOnly.socket.terminate()
+  while (await isConnected()) await delay(5)
+  t.pass()
+})

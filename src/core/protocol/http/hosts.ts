@@ -158,6 +158,7 @@ export const HostAgent = Type.Object(
     agentVersion: Type.String(),
     status: Nullable(AgentStatus),
     uptime: Nullable(Type.Number()),
+    /** Whether it has a link over which it can be sent something: an agent of ours has said HELLO. */
     connected: Type.Boolean(),
     registeredAt: Time,
     lastHeartbeatAt: Nullable(Time),
