@@ -33,6 +33,14 @@ import type {
   TaskScript,
   TaskSummary,
 } from './protocol/http/tasks.ts'
+import type {
+  Terminal,
+  TerminalCreate,
+  TerminalCreated,
+  TerminalQuery,
+  TerminalTicket,
+  TerminalTicketCreate,
+} from './protocol/http/terminals.ts'
 import type { Token, TokenCreate, TokenCreated } from './protocol/http/tokens.ts'
 import type { User, UserCreate, UserPatch, UserQuery } from './protocol/http/users.ts'
 
@@ -117,6 +125,22 @@ export interface TaskService {
   retry(taskId: string, input: TaskRetry, idempotencyKey?: string): Promise<Started | Task>
   script(taskId: string): Promise<TaskScript>
   logs(taskId: string, query: LogQuery): Promise<LogPage>
+}
+
+/** Terminal sessions (contract §7): one's own; an ADMIN sees everyone's. Another's is `not_found`. */
+export interface TerminalService {
+  /** Newest first. */
+  list(query: TerminalQuery): Promise<Page<Terminal>>
+  get(sessionId: string): Promise<Terminal>
+  /**
+   * Resolves when the host has opened it. `conflict` for a host that is OFFLINE, has no terminal facility, or refuses;
+   * the message says which.
+   */
+  create(input: TerminalCreate): Promise<TerminalCreated>
+  /** `conflict` for a session that has ended; `forbidden` to watch for all but an ADMIN. */
+  ticket(sessionId: string, input: TerminalTicketCreate): Promise<TerminalTicket>
+  /** Ends it and its processes; one that has ended stays as it is. */
+  remove(sessionId: string): Promise<{ sessionId: string }>
 }
 
 /** The audit log (contract §3), for administrators. */

@@ -29,6 +29,7 @@ export function inbox({ runner, uplink, send, log }: InboxOptions): (message: Fr
         reason: 'this agent has no terminal facility',
       }),
     TERMINAL_INPUT: withoutTerminal,
+    TERMINAL_ACK: withoutTerminal,
     TERMINAL_RESIZE: withoutTerminal,
     TERMINAL_CLOSE: withoutTerminal,
     ERROR: ({ code, message, refId }) => {

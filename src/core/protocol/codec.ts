@@ -1,5 +1,5 @@
 import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
-import { longestSentence } from './messages.ts'
+import { largestScreen, longestSentence } from './messages.ts'
 import { splitOutput } from './output-frame.ts'
 import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
 
@@ -15,9 +15,8 @@ const sentence = text({ maxLength: longestSentence })
 const longestId = 128
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
-const size = number({ integer: true, minimum: 1, maximum: 10_000 })
+const size = number({ integer: true, minimum: 1, maximum: largestScreen })
 const limit = number({ integer: true, minimum: 1, maximum: most })
-const data = { sessionId: id, data: text() }
 
 /** What the payload of each type looks like. */
 const payloads: Record<MessageType, Shape> = {
@@ -82,6 +81,7 @@ const payloads: Record<MessageType, Shape> = {
       limits: optional(list(text({ maxLength: 64 }), 64)),
     }),
     tasks: list(object({ taskId: id, state: oneOf('QUEUED', 'RUNNING', 'EXITED'), lastSequence }), 100_000),
+    terminals: optional(list(object({ sessionId: id, lastSequence }), 1000)),
   }),
   TERMINAL_OPEN: object({
     sessionId: id,
@@ -90,14 +90,17 @@ const payloads: Record<MessageType, Shape> = {
     runAs: maybeText,
     shell: maybeText,
     term: maybeText,
-    expiry: text(),
-    signature: text(),
-    keyId: text(),
+    command: maybeText,
+    after: optional(lastSequence),
+    expiry: maybeText,
+    signature: maybeText,
+    keyId: maybeText,
     linkId: maybeText,
   }),
   TERMINAL_OPENED: object({ sessionId: id }),
-  TERMINAL_INPUT: object(data),
-  TERMINAL_OUTPUT: object(data),
+  TERMINAL_INPUT: object({ sessionId: id, data: text() }),
+  TERMINAL_OUTPUT: object({ sessionId: id, data: text(), sequence: optional(sequence) }),
+  TERMINAL_ACK: object({ sessionId: id, sequence: lastSequence }),
   TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size }),
   TERMINAL_CLOSE: object({ sessionId: id }),
   TERMINAL_CLOSED: object({
@@ -128,6 +131,7 @@ const fromServer = new Set<string>([
   'CANCEL_SCRIPT',
   'TERMINAL_OPEN',
   'TERMINAL_INPUT',
+  'TERMINAL_ACK',
   'TERMINAL_RESIZE',
   'TERMINAL_CLOSE',
   'ERROR',

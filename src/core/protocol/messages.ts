@@ -99,15 +99,45 @@ export interface AgentHello {
     limits?: LimitName[]
   }
   tasks: { taskId: string; state: ExecutionState; lastSequence: number }[]
+  /** Sessions that live here; older agents, and those without a terminal facility, leave it out. */
+  terminals?: { sessionId: string; lastSequence: number }[]
 }
 
+/** The most columns or rows of a terminal. */
+export const largestScreen = 1000
+
+/**
+ * Opens a session; sent again over a later link it takes up the one that lives: until then the agent takes nothing for
+ * that session from the new link, as input is not signed and this is.
+ */
 export interface TerminalOpen extends Signed {
   sessionId: string
   cols: number
   rows: number
   runAs?: string
+  /** A path, or a name found in PATH; the user's login shell where it is left out. */
   shell?: string
+  /** TERM of the client; `xterm-256color` where it is left out. */
   term?: string
+  /** Run by the shell instead of an interactive one; the session ends with it. */
+  command?: string
+  /** Of a session that is taken up: the last output that the server has, -1 for none. Absent at the first. */
+  after?: number
+}
+
+/** Output of a session; `sequence` counts its frames from 0. An agent that knows only the seed's fields leaves it out. */
+export interface TerminalOutput {
+  sessionId: string
+  data: string
+  sequence?: number
+}
+
+/** The end of a session; `reason` is a sentence where it did not end by itself, or never began. */
+export interface TerminalClosed {
+  sessionId: string
+  exitCode: number | null
+  signal: string | null
+  reason: string | null
 }
 
 /** Every message of the agent's WebSocket, by type (seed "Events", contract §6). */
@@ -121,15 +151,12 @@ export interface Payloads {
   TERMINAL_OPEN: TerminalOpen
   TERMINAL_OPENED: { sessionId: string }
   TERMINAL_INPUT: { sessionId: string; data: string }
-  TERMINAL_OUTPUT: { sessionId: string; data: string }
+  TERMINAL_OUTPUT: TerminalOutput
+  /** All output up to `sequence` has gone where it was for; beyond 256 KiB without one the PTY is paused. */
+  TERMINAL_ACK: { sessionId: string; sequence: number }
   TERMINAL_RESIZE: { sessionId: string; cols: number; rows: number }
   TERMINAL_CLOSE: { sessionId: string }
-  TERMINAL_CLOSED: {
-    sessionId: string
-    exitCode: number | null
-    signal: string | null
-    reason: string | null
-  }
+  TERMINAL_CLOSED: TerminalClosed
   ERROR: { code: number; message: string; refId: string | null }
 }
 export type MessageType = keyof Payloads
@@ -154,6 +181,7 @@ export type FromServer = Message<
   | 'CANCEL_SCRIPT'
   | 'TERMINAL_OPEN'
   | 'TERMINAL_INPUT'
+  | 'TERMINAL_ACK'
   | 'TERMINAL_RESIZE'
   | 'TERMINAL_CLOSE'
   | 'ERROR'

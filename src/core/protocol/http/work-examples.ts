@@ -1,4 +1,4 @@
-/** Examples of scripts and tasks; see fleet-examples.ts. */
+/** Examples of scripts, tasks and terminals; see fleet-examples.ts. */
 
 export const taskId = '01JNZ8Q3V5K7M9P2R4T6W8Y0AB'
 const content = '#!/usr/bin/env bash\nset -eu\nsystemctl restart "$UNIT"\necho "restarted $UNIT"\n'
@@ -145,3 +145,36 @@ export const taskSummary = {
 }
 
 export const task = { ...taskSummary, results: [taskResult] }
+
+export const terminalCreate = { hostId: 7, cols: 120, rows: 40 }
+
+const sessionId = '01JNZ8Q3V5K7M9P2R4T6W8Y0AC'
+
+export const terminalTicket = {
+  ticket: 'rsm_tkt_2mVxT7cRzN4wYbJ8sLhD5fGaE1uK3oXiQ6tWvMe9kPq',
+  path: `/ws/terminal/${sessionId}`,
+  expiresAt: '2026-03-02T09:30:42.480Z',
+}
+
+export const terminalCreated = { sessionId, ...terminalTicket }
+
+export const terminal = {
+  sessionId,
+  hostId: 7,
+  hostname: 'web1',
+  user: 'admin',
+  status: 'CLOSED',
+  cols: 120,
+  rows: 40,
+  runAs: null,
+  shell: null,
+  command: null,
+  startedAt: '2026-03-02T09:30:12.480Z',
+  endedAt: '2026-03-02T09:41:55.120Z',
+  exitCode: 0,
+  signal: null,
+  reason: null,
+  recorded: true,
+  recordingBytes: 48213,
+  watchers: [],
+}

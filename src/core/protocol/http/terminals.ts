@@ -1,0 +1,82 @@
+import { type Static, Type } from 'typebox'
+import { largestScreen } from '../messages.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, Text, Time } from './common.ts'
+import * as examples from './work-examples.ts'
+
+const Size = Type.Integer({ minimum: 1, maximum: largestScreen })
+
+/** `shell`: a path, or a name found in PATH there; `command` is run by it instead of an interactive shell. */
+export const TerminalCreate = Closed(
+  {
+    hostId: Id,
+    cols: Size,
+    rows: Size,
+    runAs: Type.Optional(Line(256)),
+    shell: Type.Optional(Line(1024)),
+    term: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$' })),
+    command: Type.Optional(Text(256 * 1024)),
+  },
+  { examples: [examples.terminalCreate] },
+)
+export type TerminalCreate = Static<typeof TerminalCreate>
+
+/** `path` is relative to the server's base URL; `ticket` lets a browser in there once, for 30 s (contract §7). */
+export const TerminalTicket = Type.Object(
+  { ticket: Type.String(), path: Type.String(), expiresAt: Time },
+  { examples: [examples.terminalTicket] },
+)
+export type TerminalTicket = Static<typeof TerminalTicket>
+
+/** A ticket for a session that there is; `watch` to read along. */
+export const TerminalTicketCreate = Closed(
+  { watch: Type.Optional(Type.Boolean({ default: false })) },
+  { examples: [{ watch: false }] },
+)
+export type TerminalTicketCreate = Static<typeof TerminalTicketCreate>
+
+export const TerminalCreated = Type.Object(
+  { sessionId: OpaqueId, ...TerminalTicket.properties },
+  { examples: [examples.terminalCreated] },
+)
+export type TerminalCreated = Static<typeof TerminalCreated>
+
+export const TerminalStatus = Type.Enum(['OPEN', 'CLOSED'])
+export type TerminalStatus = Static<typeof TerminalStatus>
+
+/** A terminal session (contract §3); `reason` says why it ended where the shell did not end by itself. */
+export const Terminal = Type.Object(
+  {
+    sessionId: OpaqueId,
+    hostId: Id,
+    hostname: Type.String(),
+    user: Type.String(),
+    status: TerminalStatus,
+    cols: Type.Integer(),
+    rows: Type.Integer(),
+    runAs: Nullable(Type.String()),
+    shell: Nullable(Type.String()),
+    command: Nullable(Type.String()),
+    startedAt: Time,
+    endedAt: Nullable(Time),
+    exitCode: Nullable(Type.Integer()),
+    signal: Nullable(Type.String()),
+    reason: Nullable(Type.String()),
+    recorded: Type.Boolean(),
+    /** Of its recording; 0 where there is none, or none any more. */
+    recordingBytes: Type.Integer(),
+    watchers: Type.Array(Type.String()),
+  },
+  { examples: [examples.terminal] },
+)
+export type Terminal = Static<typeof Terminal>
+
+export const TerminalQuery = Closed({
+  ...paging,
+  status: Type.Optional(TerminalStatus),
+  hostId: Type.Optional(Id),
+  user: Type.Optional(Line(128)),
+  recorded: Type.Optional(
+    Type.Boolean({ description: 'Only those with a recording, or only those without' }),
+  ),
+})
+export type TerminalQuery = Static<typeof TerminalQuery>
