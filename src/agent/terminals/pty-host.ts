@@ -3,6 +3,9 @@ import { fileURLToPath } from 'node:url'
 import { searchPath } from '../script/search-path.ts'
 import type { FromPtys, PtyRequest, ToPtys } from './pty-messages.ts'
 
+/** Milliseconds for which the process waits for another session: starting it takes longer than all else of an opening. */
+const idleFor = 30_000
+
 const program = fileURLToPath(new URL('pty-process.js', import.meta.url))
 
 /** What becomes of one PTY. */
@@ -16,12 +19,14 @@ export interface PtyEvents {
   exited(exitCode: number, signal: number): void
 }
 
-/** The agent's end of the process that holds the PTYs; that one runs only while there are any. */
+/** The agent's end of the process that holds the PTYs; that one runs only while there are any, and a little longer. */
 export class PtyHost {
   readonly #ptys = new Map<string, PtyEvents>()
   #process: ChildProcess | null = null
+  #idle: NodeJS.Timeout | undefined
 
   open(id: string, request: PtyRequest, events: PtyEvents): void {
+    clearTimeout(this.#idle)
     this.#ptys.set(id, events)
     this.#process ??= this.#start()
     this.#tell({ id, to: 'open', request })
@@ -42,6 +47,14 @@ export class PtyHost {
 
   hangUp(id: string): void {
     this.#tell({ id, to: 'hangUp' })
+  }
+
+  /** Ends the process; the kernel hangs up what terminals there are. */
+  stop(): void {
+    clearTimeout(this.#idle)
+    const child = this.#process
+    this.#process = null
+    if (child?.connected) child.disconnect()
   }
 
   #tell(message: ToPtys): void {
@@ -80,10 +93,7 @@ export class PtyHost {
 
   #release(id: string): void {
     this.#ptys.delete(id)
-    if (this.#ptys.size > 0) return
-    const child = this.#process
-    this.#process = null
-    if (child?.connected) child.disconnect()
+    if (this.#ptys.size === 0) this.#idle = setTimeout(() => this.stop(), idleFor)
   }
 
   #lost(child: ChildProcess, reason: string): void {

@@ -148,6 +148,7 @@ export class Terminals {
       await new Promise<void>((resolve) => {
         this.#whenEmpty = resolve
       })
+    this.#host.stop()
     for (const cancel of this.#timers.values()) cancel()
   }
 
