@@ -186,7 +186,7 @@ export class Terminals {
     if (session.closed === null) {
       this.#cancelTimer(sessionId)
       session.resize(cols, rows)
-      this.#sending?.send('TERMINAL_OPENED', { sessionId })
+      if (session.isOpen) this.#sending?.send('TERMINAL_OPENED', { sessionId })
     }
     this.#pump(session)
   }
