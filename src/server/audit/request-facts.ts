@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { showLimits } from '../../core/limits.ts'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'
@@ -145,8 +146,9 @@ async function execution(request: FastifyRequest, data: Fields, store: Store): P
   if (typeof params['taskId'] === 'string' && params['taskId'] !== taskId) found['retryOf'] = params['taskId']
   const task = await store.get('tasks', taskId)
   if (!task) return found
-  const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId } = task
+  const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
   if (task.content !== null) found['sha256'] = sha256(task.content)
+  if (limits) found['limits'] = showLimits(limits)
   return { ...found, taskId, hostCount, type, scriptId, scriptVersion, scriptName, clusterId, runAs }
 }
 
