@@ -34,6 +34,9 @@ const telling = [
   'agentId',
   'hostname',
   'runAs',
+  'shell',
+  'command',
+  'watch',
   'strategy',
 ] as const
 const hostsShown = 20
@@ -47,7 +50,8 @@ const textOrNull = (value: unknown): string | null => (typeof value === 'string'
 /** The name of the record that the path names, or null. */
 export async function nameInPath(request: FastifyRequest, store: Store): Promise<string | null> {
   const { exists } = request.routeOptions.config
-  const { id } = asFields(request.params)
+  const { id, sessionId } = asFields(request.params)
+  if (exists === 'terminals') return (await store.get(exists, String(sessionId)))?.hostname ?? null
   if (exists === undefined || exists === 'tasks' || id === undefined) return null
   const record = asFields(await store.get(exists, Number(id)))
   return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])
@@ -78,6 +82,7 @@ export function objectOf(
       id: idOrNull(data['taskId'] ?? params['taskId']),
       name: textOrNull(asFields(body['script'])['name']),
     }
+  if (type === 'terminal') return { type, id: idOrNull(data['sessionId'] ?? params['sessionId']), name }
   if (type === 'agent') return { type, id: idOrNull(body['agentId']), name: textOrNull(body['hostname']) }
   const inPath = config.exists !== undefined && singularOf(config.exists) === type
   if (inPath) return { type, id: Number(params['id']), name: name ?? textOrNull(body['name']) }

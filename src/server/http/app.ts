@@ -15,7 +15,7 @@ import type { Credentials } from '../credentials.ts'
 import type { Log } from '../log.ts'
 import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../store/store.ts'
-import { type Allow, guard } from './auth.ts'
+import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { jsonParser } from './json-body.ts'
 import { createListener, type Listener } from './listener.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
@@ -89,8 +89,8 @@ export interface AppDependencies {
   accepting(): boolean
   /** Hears of every request that has been answered. */
   answered: HttpMetrics['answered']
-  /** Whether a task of this id may have been removed for its age: then it is 410, not 404. Never, by default. */
-  noLongerKept?: (taskId: string) => boolean
+  /** Never, by default. */
+  noLongerKept?: NoLongerKept
   /** Plain HTTP by default. */
   listener?: Listener
   /** Whether answers tell browsers to insist on TLS; false by default. */
