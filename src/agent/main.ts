@@ -27,6 +27,7 @@ import {
   checkScripts,
   type ScriptOptions,
   warnOfRoot,
+  warnOfUnknown,
 } from './script/script-setting.ts'
 import { StatusFile } from './status.ts'
 import { lackOfTerminal } from './terminals/available.ts'
@@ -156,6 +157,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     if (known?.registration) trust(known.registration)
     registration = known?.registration ?? (await registerAnew())
     warnOfRoot(script, log)
+    await warnOfUnknown(options.allowRunAs, log)
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
