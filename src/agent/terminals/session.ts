@@ -3,8 +3,10 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { TerminalClosed, TerminalOpen, TerminalOutput } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
+import { isPopulated } from '../processes/cgroup-files.ts'
 import { markOf, startTimeOf } from '../processes/machine.ts'
 import { toldOf } from '../processes/survivors.ts'
+import type { Remnant } from '../processes/tree.ts'
 import { ownProcesses } from '../script/launch.ts'
 import { Frames } from './frames.ts'
 import { type Held, note, removeGroups } from './leftovers.ts'
@@ -192,7 +194,7 @@ export class Session {
     this.#ending = true
     const told: (string | null)[] = [end.reason]
     try {
-      const remnants = this.#held ? await this.#options.containment.end(this.#held.tree) : []
+      const remnants = await this.#endTree()
       if (this.isOpen && remnants.length === 0) await this.#gone
       told.push(toldOf(remnants))
     } catch (error) {
@@ -201,6 +203,14 @@ export class Session {
     if (this.#held) removeGroups(this.#held)
     const reason = told.filter((sentence) => sentence !== null).join('; ')
     this.#close({ ...end, reason: reason === '' ? null : reason })
+  }
+
+  async #endTree(): Promise<Remnant[]> {
+    if (this.#held === null) return []
+    const { tree } = this.#held
+    // Nothing leaves its cgroup but by being given to another: to look at all processes for it would take longer than the end.
+    if (this.#reason === null && tree.cgroup !== null && !isPopulated(tree.cgroup)) return []
+    return this.#options.containment.end(tree)
   }
 
   #close(end: End): void {
