@@ -151,3 +151,22 @@ test('a session that no link takes up again ends by itself', async (t) => {
   await session.open({ after: 0 })
   t.is((await session.ended()).reason, 'the server did not come back to the session')
 })
+
+test('F13 what is typed while a server whose clock was set back is asked for its time is not lost', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = await new TerminalSession(server, agent.agentId).open()
+  await settled(session, 'first')
+  const after = Math.max(...session.frames().map(({ sequence }) => sequence ?? -1))
+  await relink(server)
+  // The heartbeat of the new link has told the time: it is set anew.
+  await server.until(() => server.heartbeats.length >= 2, 'the time is told')
+  server.clockSkew = -24 * 3600 * 1000
+  const asked = server.heartbeats.length
+  const taken = session.open({ after })
+  session.type('echo "typed-$((1 + 1))"\n')
+  await taken
+  await session.shows(/typed-2\r\n/)
+  t.true(server.heartbeats.length > asked)
+  session.close()
+  await session.ended()
+})
