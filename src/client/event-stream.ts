@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import type { Api } from './api.ts'
-import { type ServerEvent, SseParser } from './sse.ts'
+import { SseParser } from './sse.ts'
+import type { ServerEvent } from './sse-text.ts'
 
 export interface StreamOptions {
   readonly signal?: AbortSignal

@@ -21,6 +21,7 @@ interface LinkOptions {
   storeId?: string | null
   maxExecutions?: number
   tasks?: AgentHello['tasks']
+  terminals?: AgentHello['terminals']
   /** What its HELLO says beside what every agent of ours does. */
   capabilities?: Partial<AgentHello['capabilities']>
   /** False to open the link without a HELLO. */
@@ -75,7 +76,10 @@ export class ScriptedAgent {
     return agent
   }
 
-  hello(storeId: string, { maxExecutions = 16, tasks = [], capabilities = {} }: LinkOptions = {}): void {
+  hello(
+    storeId: string,
+    { maxExecutions = 16, tasks = [], terminals, capabilities = {} }: LinkOptions = {},
+  ): void {
     this.send('AGENT_HELLO', {
       agentVersion: 'test',
       storeId,
@@ -87,6 +91,7 @@ export class ScriptedAgent {
         ...capabilities,
       },
       tasks,
+      ...(terminals === undefined ? {} : { terminals }),
     })
   }
 

@@ -1,4 +1,5 @@
-import type { Services } from '../../core/services.ts'
+import type { Readable } from 'node:stream'
+import type { Services, TerminalService } from '../../core/services.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { UserCaller } from '../caller.ts'
 import type { Events } from '../events/events.ts'
@@ -10,6 +11,7 @@ import type { NoteStarted } from '../services/tasks.ts'
 import { agentRoutes } from './agent.ts'
 import { auditRoutes } from './audit.ts'
 import { clusterRoutes } from './clusters.ts'
+import { consoleRoutes } from './console.ts'
 import { docsRoutes } from './docs.ts'
 import { enrollmentRoutes } from './enrollments.ts'
 import { eventRoutes } from './events.ts'
@@ -20,12 +22,16 @@ import { metricsRoutes } from './metrics.ts'
 import { openapiRoutes } from './openapi.ts'
 import { scriptRoutes } from './scripts.ts'
 import { taskRoutes } from './tasks.ts'
+import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { userRoutes } from './users.ts'
 
 /** What handlers call: each is one call on a service. */
 export interface RouteDependencies {
   services: (caller: UserCaller, started?: NoteStarted) => Services
+  terminals: (caller: UserCaller) => TerminalService
+  /** The bytes of a session's recording; see services/recordings.ts for its errors. */
+  recording: (caller: UserCaller, sessionId: string) => Promise<Readable>
   login: LoginService
   agents: AgentService
   context: Context
@@ -43,6 +49,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   // First: it describes all operations that come after it.
   openapiRoutes(app)
   docsRoutes(app)
+  consoleRoutes(app)
   healthRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)
@@ -53,6 +60,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   scriptRoutes(app, deps)
   clusterRoutes(app, deps)
   taskRoutes(app, deps)
+  terminalRoutes(app, deps)
   eventRoutes(app, deps)
   agentRoutes(app, deps)
   auditRoutes(app, deps)
