@@ -13,6 +13,8 @@ export interface OnPty {
   readonly ended: Promise<number>
   type(text: string): void
   resize(cols: number, rows: number): void
+  /** SIGKILL. */
+  end(): void
   /** Resolves once what was shown, from `from` on, matches; answers the match. */
   shows(pattern: RegExp, from?: number): Promise<RegExpExecArray>
 }
@@ -56,6 +58,7 @@ export function bashOnPty(
     ended,
     type: (text) => pty.write(text),
     resize: (cols, rows) => pty.resize(cols, rows),
+    end: () => pty.kill('SIGKILL'),
     async shows(pattern, from = 0) {
       for (;;) {
         const found = pattern.exec(shown.slice(from))

@@ -26,7 +26,13 @@ function run(host: PtyHost, id: string, argv: string[], mayGoOn?: (seen: () => n
       dropped: () => {},
       exited: (exitCode: number) => resolve({ text: Buffer.concat(pieces).toString('latin1'), exitCode }),
     }
-    const request = { env: { PATH: '/usr/bin:/bin' }, cwd: '/', cols: 80, rows: 24, uid: process.getuid?.() ?? 0 }
+    const request = {
+      env: { PATH: '/usr/bin:/bin' },
+      cwd: '/',
+      cols: 80,
+      rows: 24,
+      uid: process.getuid?.() ?? 0,
+    }
     host.open(id, { argv, ...request }, events)
     void mayGoOn?.(() => held).then(() => {
       isHeld = false
@@ -52,7 +58,8 @@ test('no tail is lost when a program writes 20 KB and ends at once', async (t) =
   for (let round = 0; round < 100; round += 1) {
     const argv = ['/bin/sh', '-c', 'head -c 20000 /dev/zero | tr "\\0" x; exit 5']
     const { text, exitCode } = await run(host, `r${round}`, argv)
-    if (text !== wanted || exitCode !== 5) return t.fail(`round ${round}: ${text.length} bytes, exit code ${exitCode}`)
+    if (text !== wanted || exitCode !== 5)
+      return t.fail(`round ${round}: ${text.length} bytes, exit code ${exitCode}`)
   }
   return t.pass()
 })
