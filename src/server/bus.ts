@@ -1,5 +1,7 @@
 import type { Change } from '../core/protocol/http/events.ts'
 import type { TaskResult, TaskStatus } from '../core/protocol/http/tasks.ts'
+import type { UserCaller } from './caller.ts'
+import type { TerminalRecord } from './store/records.ts'
 
 /** Every event of the server, by topic. */
 export interface BusEvents {
@@ -23,6 +25,11 @@ export interface BusEvents {
   foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
   /** An agent refused a message as not signed by this server (reliability S05). */
   distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }
+  /** A client took its place at a terminal session, or reads along, or the session ended. */
+  terminal: { record: TerminalRecord } & (
+    | { kind: 'attached' | 'watched'; caller: UserCaller; ip: string | null }
+    | { kind: 'ended' }
+  )
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
   /** The server stops: what would stay open for long has to end now. */

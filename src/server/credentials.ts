@@ -2,6 +2,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Caller } from './caller.ts'
 import { type Clock, isoTime } from './clock.ts'
 import { sha256 } from './digest.ts'
+import type { TokenRecord } from './store/records.ts'
 import type { Store, Transaction } from './store/store.ts'
 import { kindOfToken } from './tokens.ts'
 
@@ -28,6 +29,26 @@ interface Known {
   until: number
 }
 
+/** Whether a token lasts still: neither expired nor, as a session, unused for too long. */
+export function isLive({ kind, expiresAt, lastUsedAt }: TokenRecord, now: number): boolean {
+  if (now >= Date.parse(expiresAt)) return false
+  return kind !== 'session' || now < Date.parse(lastUsedAt) + sessionIdle
+}
+
+/** Writes down that a token is in use; a disk that refuses that is no reason to stop what goes on. */
+export async function noteUse(store: Store, tokenId: number, now: number): Promise<void> {
+  const token = await store.get('tokens', tokenId)
+  if (!token || now - Date.parse(token.lastUsedAt) <= useGranularity || store.readOnlyReason !== null) return
+  await store
+    .transact(async (tx) => {
+      const current = await tx.get('tokens', tokenId)
+      if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+    })
+}
+
 export function createCredentials(store: Store, clock: Clock): Credentials {
   /** A full disk refuses this note, but not the request: reads and heartbeats go on (reliability F04). */
   async function noted(work: (tx: Transaction) => Promise<void>): Promise<void> {
@@ -47,8 +68,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     if (!token) return undefined
     const now = clock.now()
     const lastUse = Date.parse(token.lastUsedAt)
-    if (now >= Date.parse(token.expiresAt)) return undefined
-    if (token.kind === 'session' && now >= lastUse + sessionIdle) return undefined
+    if (!isLive(token, now)) return undefined
     const owner = await store.get('users', token.userId)
     if (!owner?.enabled) return undefined
     const isNoted = now - lastUse > useGranularity

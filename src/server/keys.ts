@@ -14,6 +14,9 @@ import { open, seal } from '../core/sealing.ts'
 import { signedBytes } from '../core/signing.ts'
 import { writeFileDurably } from '../disk/durable.ts'
 
+/** How long a signature holds, in milliseconds of the server's clock (contract §6). */
+export const signatureLife = 5 * 60_000
+
 /** The server's own keys: files of mode 0600, apart from the store, so that a stolen store tells nothing (S04). */
 export interface Keys {
   /** Ed25519 public key, 32 bytes, base64: what agents pin when they register. */

@@ -21,13 +21,22 @@ import { createLog } from './log.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
 import { explainListen, refuseOpenHttp, type ServerOptions } from './options.ts'
 import { createPasswords } from './passwords.ts'
-import { createRetention, defaultTaskRetention, isPastRetention } from './retention.ts'
+import {
+  createRetention,
+  defaultRecordingRetention,
+  defaultTaskRetention,
+  isPastRetention,
+} from './retention.ts'
 import { registerRoutes } from './routes/routes.ts'
 import { createAgents } from './services/agents.ts'
 import { createContext } from './services/context.ts'
 import { createFleet } from './services/fleet.ts'
 import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
+import { createTerminalService, readRecording } from './services/terminals.ts'
+import { createTerminalRetention } from './terminals/retention.ts'
+import { createTerminals } from './terminals/sessions.ts'
+import { createTickets } from './terminals/tickets.ts'
 import { serveCertificate } from './tls/serving.ts'
 import { openTls } from './tls/tls.ts'
 import { serverVersion } from './version.ts'
@@ -87,14 +96,29 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const passwords = createPasswords()
   const credentials = createCredentials(store, clock)
   const fleet = createFleet(store, presence, log)
-  const context = createContext({ ...data, fleet, engine, passwords, bus, clock, log })
+  const terminals = createTerminals({
+    ...data,
+    bus,
+    clock,
+    log,
+    directory: join(path, 'terminals'),
+    record: options.recordTerminals !== false,
+    idleLimit: options.terminalIdleLimit ?? 3600,
+  })
+  const tickets = createTickets(clock)
+  const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, bus, clock, log })
   const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
-  const housekeeping = createHousekeeping({ ...context, retention })
+  const recordingRetention = options.recordingRetention ?? defaultRecordingRetention
+  const oldTerminals = createTerminalRetention({ ...context, days: recordingRetention })
+  const housekeeping = createHousekeeping({ ...context, retention, oldTerminals })
   const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
     credentials,
     engine,
+    terminals,
+    tickets,
+    store,
     presence,
     bus,
     clock,
@@ -102,12 +126,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     wsIdleTimeout: options.wsIdleTimeout,
     accepting: () => accepting,
     refused: (request, caller, error) => events.refusedUpgrade(request, caller, error),
+    frameRefused: (socket, message) => events.refusedTerminalFrame(socket, message),
   })
   const scrape = metrics.exposition({
     version: serverVersion(),
     hosts: () => fleet.countByStatus(),
     work: () => engine.load(),
     links: () => hub.load(),
+    terminals: () => terminals.load(),
     journalQueue: () => store.queueLength,
     loginQueue: () => passwords.queueLength,
     readOnly: () => store.readOnlyReason !== null,
@@ -121,12 +147,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     hsts: options.tls?.hsts === true,
     answered,
     accepting: () => accepting,
-    noLongerKept: (taskId: string) => isPastRetention(taskId, retention.days, clock.now()),
+    noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>
+      isPastRetention(id, noun === 'tasks' ? retention.days : recordingRetention, clock.now()),
   }
   const app = buildApp({ store, credentials, log, ...door }, (instance) => {
     recordRequests(instance, { log: audit, refusals, store })
     registerRoutes(instance, {
       services: createServices(context),
+      terminals: (caller) => createTerminalService(context, caller),
+      recording: (caller, sessionId) => readRecording(context, caller, sessionId),
       login: createLogin(context),
       agents: createAgents(context, options),
       context,
@@ -142,6 +171,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
     await events.checkHead()
     await engine.recover()
+    await terminals.recover()
     hub.attach(app.server)
     await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
       throw explainListen(error, options)
@@ -176,6 +206,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     clearInterval(idling)
     fleetEvents.close()
     await stepping
+    await terminals.stop()
     await outputs.close()
     await presence.close()
     await history.close()

@@ -23,6 +23,12 @@ export interface ServerOptions {
   logLevel: LogLevel
   /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
   taskRetention?: number
+  /** Whether terminal sessions are recorded; true by default. */
+  recordTerminals?: boolean
+  /** Days for which ended terminal sessions are kept, with their recording; 0 = for good; 90 by default. */
+  recordingRetention?: number
+  /** Seconds without data in either direction after which a terminal session ends; 0 = none; 3600 by default. */
+  terminalIdleLimit?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
   /** The system's by default. */

@@ -7,6 +7,8 @@ import type { Store } from './store/store.ts'
 
 /** Days (contract §4). */
 export const defaultTaskRetention = 30
+/** Days for which ended terminal sessions and their recordings are kept. */
+export const defaultRecordingRetention = 90
 const day = 24 * 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 200
@@ -27,9 +29,9 @@ export interface Retention {
   sweep(): Promise<number>
 }
 
-/** Whether an id is one of a task so old that it may have been removed: what is asked of it is 410, not 404. */
-export function isPastRetention(taskId: string, days: number, now: number): boolean {
-  const made = timeOfId(taskId)
+/** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
+export function isPastRetention(id: string, days: number, now: number): boolean {
+  const made = timeOfId(id)
   return days > 0 && made !== null && now - made > days * day
 }
 

@@ -109,6 +109,7 @@ asRoot('sandbox user: a user on the list that is root is refused all the same', 
 
 const starts: [string, Partial<AgentOptions>, RegExp][] = [
   ['an unknown --run-as', { runAs: 'no-such-user' }, /--run-as no-such-user: there is no such user/],
+  ['--sandbox-network without strict', { sandboxNetwork: true }, /--sandbox-network is for --sandbox strict/],
   ['--sandbox user without another user', { sandbox: 'user' }, /--sandbox user/],
   ['--sandbox user as root by name', { sandbox: 'user', runAs: userInfo().username }, /--sandbox user/],
 ]
@@ -120,6 +121,16 @@ for (const [title, options, message] of starts)
     await t.throwsAsync(startAgent({ ...agentOptions(server, dataDir), ...options }), { message })
     t.is(server.registrations, 0)
   })
+
+test('an unknown user of --allow-run-as is warned of at the start, and stops nothing', async (t) => {
+  const warned: string[] = []
+  await linkedAgent(t, {
+    allowRunAs: ['no-such-user'],
+    logLevel: 'WARN',
+    log: (level, message) => level === 'WARN' && warned.push(message),
+  })
+  t.true(warned.some((message) => message.startsWith('--allow-run-as no-such-user: there is no such user')))
+})
 
 test('an agent that is not root refuses another user at its start, and says why', async (t) => {
   const own = { ...ownAccount(), name: 'app', uid: 4711 }

@@ -21,6 +21,7 @@ interface LinkOptions {
   storeId?: string | null
   maxExecutions?: number
   tasks?: AgentHello['tasks']
+  terminals?: AgentHello['terminals']
   /** What its HELLO says beside what every agent of ours does. */
   capabilities?: Partial<AgentHello['capabilities']>
   /** False to open the link without a HELLO. */
@@ -75,7 +76,10 @@ export class ScriptedAgent {
     return agent
   }
 
-  hello(storeId: string, { maxExecutions = 16, tasks = [], capabilities = {} }: LinkOptions = {}): void {
+  hello(
+    storeId: string,
+    { maxExecutions = 16, tasks = [], terminals, capabilities = {} }: LinkOptions = {},
+  ): void {
     this.send('AGENT_HELLO', {
       agentVersion: 'test',
       storeId,
@@ -87,6 +91,7 @@ export class ScriptedAgent {
         ...capabilities,
       },
       tasks,
+      ...(terminals === undefined ? {} : { terminals }),
     })
   }
 
@@ -167,6 +172,15 @@ export class ScriptedAgent {
       const { exitCode = 0, output } = run(message.payload)
       if (output !== undefined) this.output(message.payload.taskId, 0, output)
       this.complete(message.payload.taskId, exitCode, { lastSequence: output === undefined ? -1 : 0 })
+    })
+  }
+
+  /** Opens all terminals that are asked for. */
+  serveTerminals(): void {
+    this.socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as FromServer
+      if (message.type === 'TERMINAL_OPEN')
+        this.send('TERMINAL_OPENED', { sessionId: message.payload.sessionId })
     })
   }
 }

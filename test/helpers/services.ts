@@ -21,6 +21,8 @@ import { createFleet } from '../../src/server/services/fleet.ts'
 import { createServices } from '../../src/server/services/services.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
 import type { Store } from '../../src/server/store/store.ts'
+import { createTerminals } from '../../src/server/terminals/sessions.ts'
+import { createTickets } from '../../src/server/terminals/tickets.ts'
 import { adminPassword } from './server.ts'
 
 /** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
@@ -72,6 +74,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const outputs = createFileOutputs(tasks, bus, onFatal)
   const archive = createArchive(tasks)
   const engine = createEngine({ store, outputs, archive, presence, bus, keys, clock, log })
+  const terminals = createTerminals({ store, bus, keys, clock, log, directory: join(directory, 'terminals') })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
   const fleet = createFleet(store, presence, log)
@@ -90,6 +93,8 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     history,
     engine,
     outputs,
+    terminals,
+    tickets: createTickets(clock),
     bus,
     versions,
     keys,
@@ -100,6 +105,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const context = createContext(parts)
   t.teardown(async () => {
     await engine.stop()
+    await terminals.stop()
     await outputs.close()
     await presence.close()
     await history.close()

@@ -6,7 +6,7 @@ import type { AgentHello } from '../../core/protocol/messages.ts'
 import type { Log } from '../log.ts'
 import { type Containment, findContainment } from '../processes/containment.ts'
 import { findLimiter, type Limiter } from '../processes/limits.ts'
-import { type Account, ownAccount } from './account.ts'
+import { type Account, findAccount, ownAccount } from './account.ts'
 import { installedTypes } from './launch.ts'
 import { checkDrop, namedAccount } from './privileges.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
@@ -37,6 +37,14 @@ export interface ScriptSetting {
  */
 export async function checkScripts(options: ScriptOptions, dataDir: string): Promise<ScriptSetting> {
   const { runAs, allowRunAs, sandbox: mode = 'none', sandboxNetwork: network = false } = options
+  if (network && mode !== 'strict')
+    throw new RsmError(
+      'usage',
+      '--sandbox-network is for --sandbox strict: only there is the network cut off',
+      {
+        hint: 'add --sandbox strict, or leave --sandbox-network out',
+      },
+    )
   const own = ownAccount()
   const account = runAs === undefined ? own : await namedAccount(runAs, own)
   if (own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)) await checkDrop(account)
@@ -49,6 +57,17 @@ export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void 
     log('WARN', 'scripts run as root without a sandbox: each can do anything on this host', {
       hint: '--run-as USER, or --sandbox strict',
     })
+}
+
+/** A directory service may come up after the agent, so an unknown name is no reason not to start. */
+export async function warnOfUnknown(allowRunAs: readonly string[], log: Log): Promise<void> {
+  for (const name of allowRunAs)
+    await findAccount(name).catch(() =>
+      log(
+        'WARN',
+        `--allow-run-as ${name}: there is no such user on this host; tasks that ask for it get 126`,
+      ),
+    )
 }
 
 export interface Bounds {
@@ -78,13 +97,13 @@ export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
 export function capabilities(
   { account, sandbox }: ScriptSetting,
   { containment, limiter }: Bounds,
-  maxExecutions: number,
+  { maxExecutions, terminal }: { maxExecutions: number; terminal: boolean },
 ): AgentHello['capabilities'] {
   return {
     maxExecutions,
     scriptTypes: installedTypes(),
     containment: containment.level,
-    terminal: false,
+    terminal,
     runAs: account.name,
     runsAsRoot: account.uid === 0,
     sandbox: sandbox.mode,

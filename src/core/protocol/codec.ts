@@ -2,6 +2,7 @@ import type { FromAgent, FromServer, Message, MessageType } from './messages.ts'
 import { largestScreen, longestSentence } from './messages.ts'
 import { splitOutput } from './output-frame.ts'
 import { list, map, nullable, number, object, oneOf, optional, type Shape, text, truth } from './shape.ts'
+import type { FromTerminalClient } from './terminal-messages.ts'
 
 const finalStatuses = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST'] as const
 const most = Number.MAX_SAFE_INTEGER
@@ -137,6 +138,14 @@ const fromServer = new Set<string>([
   'ERROR',
 ])
 
+const fromTerminalClient = new Set<string>([
+  'TERMINAL_INPUT',
+  'TERMINAL_RESIZE',
+  'TERMINAL_ACK',
+  'TERMINAL_CLOSE',
+  'ERROR',
+])
+
 /** What is wrong with a frame: a `protocol` fault closes the link (4400), any other is answered with ERROR. */
 export interface FrameFault {
   readonly fault: 'protocol' | 'unknown-type' | 'payload'
@@ -197,7 +206,12 @@ export function decodeFromServer(frame: string): FromServer | FrameFault {
   return decode(frame, fromServer) as FromServer | FrameFault
 }
 
-export function isFault(frame: Message | FrameFault): frame is FrameFault {
+/** A frame that a client of a terminal sent, or what is wrong with it. */
+export function decodeFromTerminalClient(frame: string): FromTerminalClient | FrameFault {
+  return decode(frame, fromTerminalClient) as FromTerminalClient | FrameFault
+}
+
+export function isFault(frame: object): frame is FrameFault {
   return 'fault' in frame
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { showLimits } from '../../core/limits.ts'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'
@@ -33,6 +34,9 @@ const telling = [
   'agentId',
   'hostname',
   'runAs',
+  'shell',
+  'command',
+  'watch',
   'strategy',
 ] as const
 const hostsShown = 20
@@ -43,10 +47,13 @@ const idOrNull = (value: unknown): number | string | null =>
   typeof value === 'number' || typeof value === 'string' ? value : null
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** The name of the record that the path names, or null. */
+/** The name of the record that the path names, or null; of a terminal, that of its host. */
 export async function nameInPath(request: FastifyRequest, store: Store): Promise<string | null> {
-  const { exists } = request.routeOptions.config
-  const { id } = asFields(request.params)
+  const { exists, operation } = request.routeOptions.config
+  const { id, sessionId } = asFields(request.params)
+  if (exists === 'terminals') return (await store.get(exists, String(sessionId)))?.hostname ?? null
+  if (operation?.audit?.object === 'terminal')
+    return (await store.get('hosts', Number(asFields(request.body)['hostId'])))?.hostname ?? null
   if (exists === undefined || exists === 'tasks' || id === undefined) return null
   const record = asFields(await store.get(exists, Number(id)))
   return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])
@@ -77,6 +84,7 @@ export function objectOf(
       id: idOrNull(data['taskId'] ?? params['taskId']),
       name: textOrNull(asFields(body['script'])['name']),
     }
+  if (type === 'terminal') return { type, id: idOrNull(data['sessionId'] ?? params['sessionId']), name }
   if (type === 'agent') return { type, id: idOrNull(body['agentId']), name: textOrNull(body['hostname']) }
   const inPath = config.exists !== undefined && singularOf(config.exists) === type
   if (inPath) return { type, id: Number(params['id']), name: name ?? textOrNull(body['name']) }
@@ -140,8 +148,9 @@ async function execution(request: FastifyRequest, data: Fields, store: Store): P
   if (typeof params['taskId'] === 'string' && params['taskId'] !== taskId) found['retryOf'] = params['taskId']
   const task = await store.get('tasks', taskId)
   if (!task) return found
-  const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId } = task
+  const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
   if (task.content !== null) found['sha256'] = sha256(task.content)
+  if (limits) found['limits'] = showLimits(limits)
   return { ...found, taskId, hostCount, type, scriptId, scriptVersion, scriptName, clusterId, runAs }
 }
 

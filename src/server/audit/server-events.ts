@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http'
 import { showHead } from '../../core/audit.ts'
 import { httpStatus } from '../../core/errors.ts'
 import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol/http/audit.ts'
-import type { Bus } from '../bus.ts'
+import type { Bus, BusEvents } from '../bus.ts'
 import type { Caller } from '../caller.ts'
 import type { Log } from '../log.ts'
+import type { TerminalRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { AuditLog } from './audit-log.ts'
@@ -34,6 +35,11 @@ export interface ServerEvents {
   ): Promise<void>
   /** Records a refused WebSocket upgrade. */
   refusedUpgrade(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  /** Records a frame that a client of a terminal sent for another's session. */
+  refusedTerminalFrame(
+    client: { caller: Caller; ip: string | null; sessionId: string },
+    message: string,
+  ): void
   /** Writes the head to the server's log. */
   sayHead(): Promise<void>
   /** Tells, in the log and in the audit log itself, when that has lost what was noted of it. Before the first `sayHead`. */
@@ -90,6 +96,26 @@ export function recordServerEvents({
       ...ended,
     })
   }
+  const terminalObject = ({ id, hostname }: Pick<TerminalRecord, 'id' | 'hostname'>): AuditObject => ({
+    type: 'terminal',
+    id,
+    name: hostname,
+  })
+
+  async function ofTerminal(event: BusEvents['terminal']): Promise<void> {
+    const { record: session } = event
+    const { hostId, user, exitCode, signal, reason, startedAt, endedAt } = session
+    const object = terminalObject(session)
+    if (event.kind === 'ended') {
+      const duration = Date.parse(endedAt ?? startedAt) - Date.parse(startedAt)
+      return record('terminal.close', object, 'SUCCESS', { hostId, user, exitCode, signal, reason, duration })
+    }
+    const { caller, ip, kind } = event
+    const action = kind === 'watched' ? 'terminal.watch' : 'terminal.attach'
+    const actor = await actorOf(caller, store)
+    await audit.append({ actor, ip, action, object, outcome: 'SUCCESS', detail: { hostId, user } })
+  }
+
   const guarded = (work: Promise<void>) => {
     work.catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
   }
@@ -106,6 +132,7 @@ export function recordServerEvents({
       const message = 'a frame for a task or session of another host'
       guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
     }),
+    bus.subscribe('terminal', null, (event) => guarded(ofTerminal(event))),
     bus.subscribe('distrusted', null, ({ agentId, hostId, taskId, message }) => {
       const task = taskId === null ? null : { type: 'task', id: taskId, name: null }
       guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
@@ -142,6 +169,20 @@ export function recordServerEvents({
         outcome: 'REFUSED',
         detail: { status, message, method: 'UPGRADE', route },
       })
+    },
+    refusedTerminalFrame({ caller, ip, sessionId }, message) {
+      const object = { type: 'terminal', id: sessionId, name: null }
+      const noted = actorOf(caller, store).then((actor) =>
+        refusals.note(ip ?? 'unknown', {
+          actor,
+          ip,
+          action: 'terminal.frame',
+          object,
+          outcome: 'REFUSED',
+          detail: { message },
+        }),
+      )
+      guarded(noted)
     },
     sayHead,
     async checkHead() {

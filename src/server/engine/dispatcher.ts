@@ -2,13 +2,12 @@ import { faultPoint } from '#fault-point'
 import { limitWords, notEnforced } from '../../core/limits.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { isoTime } from '../clock.ts'
+import { signatureLife } from '../keys.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
 import { type EngineState, ended, type HostLane, type Waiting } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
-/** How long a signature holds, by the server's clock (contract §6). */
-const signatureLife = 5 * 60_000
 /** How long a host that heartbeats without a link may take to come (contract §4). */
 const defaultQueueSeconds = 120
 /** A seed-only agent says nothing of its capacity; the default of ours is taken for it (contract §9). */

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { AnySchema } from 'ajv'
 import Fastify, {
   type FastifyContextConfig,
   type FastifyError,
@@ -14,11 +15,11 @@ import type { Credentials } from '../credentials.ts'
 import type { Log } from '../log.ts'
 import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../store/store.ts'
-import { type Allow, guard } from './auth.ts'
+import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { jsonParser } from './json-body.ts'
 import { createListener, type Listener } from './listener.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
-import { bodyAjv, queryAjv, validationError } from './validation.ts'
+import { bodyAjv, queryAjv, validationError, validator } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
 const bodyLimit = 2 * 1024 * 1024
@@ -88,8 +89,8 @@ export interface AppDependencies {
   accepting(): boolean
   /** Hears of every request that has been answered. */
   answered: HttpMetrics['answered']
-  /** Whether a task of this id may have been removed for its age: then it is 410, not 404. Never, by default. */
-  noLongerKept?: (taskId: string) => boolean
+  /** Never, by default. */
+  noLongerKept?: NoLongerKept
   /** Plain HTTP by default. */
   listener?: Listener
   /** Whether answers tell browsers to insist on TLS; false by default. */
@@ -102,7 +103,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   const app = newApp(deps.listener ?? createListener(null), headersOf)
   const routes = new Map<string, Set<string>>()
   app.setValidatorCompiler(({ schema, httpPart }) =>
-    (httpPart === 'querystring' ? queryAjv : bodyAjv).compile(schema),
+    validator(httpPart === 'querystring' ? queryAjv : bodyAjv, schema as AnySchema),
   )
   app.setSchemaErrorFormatter((errors) => validationError(errors as Parameters<typeof validationError>[0]))
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))

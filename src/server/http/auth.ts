@@ -33,8 +33,9 @@ export const pathNouns = {
   tokens: 'token',
   enrollments: 'enrollment token',
   tasks: 'task',
+  terminals: 'terminal session',
 } as const
-/** The noun that `:id` or `:taskId` of a path names: 404 before the body is looked at (contract §1). */
+/** The noun that `:id`, `:taskId` or `:sessionId` of a path names: 404 before the body is looked at (contract §1). */
 export type PathNoun = keyof typeof pathNouns
 
 declare module 'fastify' {
@@ -80,6 +81,20 @@ const unauthenticated = (given?: string) =>
     ? new RsmError('unauthenticated', 'Log in first: this needs the header "Authorization: Bearer TOKEN"')
     : new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
 
+/** Whether the path's id may name something that was removed for its age: then it is 410, not 404. */
+export type NoLongerKept = (noun: 'tasks' | 'terminals', id: string) => boolean
+
+const gone = {
+  tasks: (id: string) =>
+    new RsmError('gone', `Task ${id} is no longer kept: ended tasks and their output are removed in time`, {
+      hint: 'the server keeps them for --task-retention days; the audit log still says who ran it',
+    }),
+  terminals: (id: string) =>
+    new RsmError('gone', `Terminal session ${id} is no longer kept, nor is its recording`, {
+      hint: 'the server keeps them for --recording-retention days; the audit log still says who had it open',
+    }),
+} as const
+
 /** What a route says of who may call it, and of what its path names. */
 type Admission = Pick<FastifyContextConfig, 'allow' | 'exists'>
 
@@ -94,7 +109,7 @@ export function guard(
   store: Store,
   credentials: Credentials,
   { allow, exists }: Admission,
-  noLongerKept: (taskId: string) => boolean = () => false,
+  noLongerKept: NoLongerKept = () => false,
 ): (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void {
   function admit(request: FastifyRequest, reply: FastifyReply, token?: string, caller?: Caller): void {
     if (!caller) {
@@ -129,17 +144,10 @@ export function guard(
   }
 
   async function find(request: FastifyRequest, noun: PathNoun): Promise<void> {
-    const { id, taskId } = request.params as { id?: string; taskId?: string }
-    const named = id ?? taskId ?? ''
-    if (await has(store, noun, named)) return
-    if (noun === 'tasks' && noLongerKept(named))
-      throw new RsmError(
-        'gone',
-        `Task ${named} is no longer kept: ended tasks and their output are removed in time`,
-        {
-          hint: 'the server keeps them for --task-retention days; the audit log still says who ran it',
-        },
-      )
+    const { id, taskId, sessionId } = request.params as { id?: string; taskId?: string; sessionId?: string }
+    const named = id ?? taskId ?? sessionId ?? ''
+    if (await has(store, noun, named, userOf(request))) return
+    if ((noun === 'tasks' || noun === 'terminals') && noLongerKept(noun, named)) throw gone[noun](named)
     throw new RsmError('not_found', `There is no ${pathNouns[noun]} ${named}`)
   }
 
@@ -153,7 +161,12 @@ export function guard(
   }
 }
 
-async function has(store: Store, noun: PathNoun, named: string): Promise<boolean> {
+async function has(store: Store, noun: PathNoun, named: string, { role, id }: UserCaller): Promise<boolean> {
+  if (noun === 'terminals') {
+    const session = await store.get('terminals', named)
+    // Another's is hidden from all but administrators (contract §2).
+    return session !== undefined && (role === 'ADMIN' || session.userId === id)
+  }
   if (noun === 'tasks') return (await store.get('tasks', named)) !== undefined
   return /^[1-9]\d{0,15}$/.test(named) && (await store.get(noun, Number(named))) !== undefined
 }

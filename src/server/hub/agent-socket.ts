@@ -95,7 +95,7 @@ export class AgentSocket implements AgentLink {
     return this.#backlog.bytes
   }
 
-  send<T extends MessageType>(type: T, payload: Payloads[T]): boolean {
+  send<T extends MessageType>(type: T, payload: Payloads[T], written?: () => void): boolean {
     if (!this.#open || this.#socket.readyState !== this.#socket.OPEN) return false
     if (this.#socket.bufferedAmount > sendBufferLimit) {
       this.close(closeCodes.overloaded, 'the agent does not read')
@@ -103,7 +103,7 @@ export class AgentSocket implements AgentLink {
     }
     const now = this.#clock.now()
     const id = `${this.#idPrefix}${this.#nextId++}`
-    this.#socket.send(encode(type, payload, id, isoTime(now)))
+    this.#socket.send(encode(type, payload, id, isoTime(now)), written && (() => written()))
     this.lastActivity = this.#clock.monotonic()
     return true
   }

@@ -1,7 +1,7 @@
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import { httpStatus, RsmError } from '../../core/errors.ts'
+import { RsmError } from '../../core/errors.ts'
 import { LineBudget } from '../../core/line-budget.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import {
@@ -18,16 +18,24 @@ import type { Credentials } from '../credentials.ts'
 import type { Engine } from '../engine/engine.ts'
 import { bearer } from '../http/auth.ts'
 import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
-import { rawSecurityHeaders } from '../http/security-headers.ts'
 import type { Log } from '../log.ts'
 import type { Presence } from '../presence.ts'
+import type { Store } from '../store/store.ts'
+import type { Terminals } from '../terminals/sessions.ts'
+import type { Tickets } from '../terminals/tickets.ts'
 import { AgentSocket, pingInterval, type SocketEvents } from './agent-socket.ts'
 import { createBacklog } from './backlog.ts'
+import { refuseUpgrade } from './refused-upgrade.ts'
 import { createReplacements } from './replacements.ts'
+import { createTerminalDoor, isTerminalPath } from './terminal-door.ts'
+import type { TerminalSocket } from './terminal-socket.ts'
 
 export interface HubDependencies {
   credentials: Credentials
   engine: Engine
+  terminals: Terminals
+  tickets: Tickets
+  store: Store
   presence: Presence
   bus: Bus
   clock: Clock
@@ -37,6 +45,8 @@ export interface HubDependencies {
   accepting(): boolean
   /** Hears of every upgrade that is refused, before the answer leaves; `caller` is who it was, where that is known. */
   refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  /** Hears of a client's frame that nobody of good will sends. */
+  frameRefused(socket: TerminalSocket, message: string): void
 }
 
 /** Owns every WebSocket of the server. */
@@ -51,7 +61,7 @@ export interface Hub {
 const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
 
 export function createHub(deps: HubDependencies): Hub {
-  const { engine, presence, log, clock } = deps
+  const { engine, terminals, presence, log, clock } = deps
   const links = new Map<string, AgentSocket>()
   const backlog = createBacklog()
   const replacements = createReplacements(clock, (hostId, duplicate) => {
@@ -71,6 +81,16 @@ export function createHub(deps: HubDependencies): Hub {
       deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: error })
   }
 
+  async function takeUp(link: AgentSocket): Promise<void> {
+    terminals.linked(link)
+    await engine.linked(link)
+  }
+
+  function letGo(link: AgentSocket): void {
+    terminals.unlinked(link)
+    engine.unlinked(link)
+  }
+
   const reported = new LineBudget()
   function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
     const { message } = error
@@ -85,7 +105,7 @@ export function createHub(deps: HubDependencies): Hub {
       const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
       presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment, agentVersion })
       presence.connected(link.hostId, true)
-      return engine.linked(link)
+      return takeUp(link)
     },
     async message(link, message, json) {
       switch (message.type) {
@@ -97,17 +117,15 @@ export function createHub(deps: HubDependencies): Hub {
         case 'ERROR':
           return noteReported(link, message.payload)
         case 'TERMINAL_OPENED':
+          return terminals.opened(link, message.id, message.payload.sessionId)
         case 'TERMINAL_OUTPUT':
+          return terminals.output(link, message.id, message.payload)
         case 'TERMINAL_CLOSED':
-          link.send('ERROR', {
-            code: 404,
-            message: `no terminal session ${message.payload.sessionId}`,
-            refId: message.id,
-          })
+          return terminals.closed(link, message.id, message.payload)
       }
     },
     closed(link) {
-      engine.unlinked(link)
+      letGo(link)
       if (links.get(link.agentId) !== link) return
       links.delete(link.agentId)
       presence.connected(link.hostId, false)
@@ -126,7 +144,7 @@ export function createHub(deps: HubDependencies): Hub {
       const former = links.get(identity.agentId)
       links.set(identity.agentId, link)
       if (former) {
-        engine.unlinked(former)
+        letGo(former)
         former.close(closeCodes.replaced, 'replaced by a newer link')
         replacements.replaced(identity.hostId)
       }
@@ -135,7 +153,7 @@ export function createHub(deps: HubDependencies): Hub {
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
       if (ofOurs) return
       presence.greeted(identity.hostId, null)
-      engine.linked(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
+      takeUp(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
     })
   }
 
@@ -168,15 +186,18 @@ export function createHub(deps: HubDependencies): Hub {
       accept(request, socket, head, authorize(request, caller))
     } catch (error) {
       await deps.refused(request, caller, error).catch(() => undefined)
-      refuse(socket, error)
+      refuseUpgrade(socket, error)
     }
   }
+
+  const door = createTerminalDoor({ ...deps, callerOf })
 
   const ticking = setInterval(
     () => {
       const idle = deps.wsIdleTimeout * 1000
       for (const link of links.values()) link.tick(idle)
       replacements.tick()
+      door.tick()
     },
     Math.min(pingInterval, Math.max(250, (deps.wsIdleTimeout * 1000) / 4)),
   )
@@ -191,7 +212,8 @@ export function createHub(deps: HubDependencies): Hub {
       server.on('upgrade', (request, socket: Duplex, head: Buffer) => {
         if (!asksForWebSocket(request)) return declineUpgrade(server, request, socket, head)
         socket.on('error', () => socket.destroy())
-        void admit(request, socket, head)
+        if (isTerminalPath(request.url)) void door.admit(request, socket, head)
+        else void admit(request, socket, head)
       })
     },
     load() {
@@ -202,6 +224,8 @@ export function createHub(deps: HubDependencies): Hub {
     close() {
       clearInterval(ticking)
       unsubscribe()
+      // Before the links: no client need hear that its host is away.
+      door.close()
       for (const link of links.values()) link.close(closeCodes.shuttingDown, 'the server is shutting down')
       sockets.close()
     },
@@ -214,15 +238,4 @@ function decodeComponent(text: string): string {
   } catch {
     return text
   }
-}
-
-/** The envelope, over a socket that is no WebSocket yet. */
-function refuse(socket: Duplex, error: unknown): void {
-  const status = httpStatus(error)
-  const message = error instanceof RsmError ? error.message : 'Internal server error'
-  const body = JSON.stringify({ code: status, message })
-  const retry = error instanceof RsmError && error.retryAfter ? `retry-after: ${error.retryAfter}\r\n` : ''
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-type: application/json; charset=utf-8\r\n${rawSecurityHeaders}${retry}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  )
 }

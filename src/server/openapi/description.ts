@@ -32,6 +32,7 @@ export const tagDescriptions: Record<Tag, string> = {
   scripts: 'Stored scripts, with their versions.',
   server: 'The server itself: health, measurements, and this document.',
   tasks: 'Runs of a script on hosts: start, watch, cancel, retry.',
+  terminals: 'Interactive sessions on hosts, and their recordings.',
   tokens: 'Personal access tokens, for pipelines.',
   users: 'Who may use the server.',
 }

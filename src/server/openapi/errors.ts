@@ -124,7 +124,7 @@ export function errorCodes(url: string, declared: Operation): ResponseErrorCode[
   if (!open) codes.add('unauthenticated').add('forbidden')
   if (exists || url.includes(':')) codes.add('not_found')
   // What was removed for its age.
-  if (exists === 'tasks') codes.add('gone')
+  if (exists === 'tasks' || exists === 'terminals') codes.add('gone')
   if (body) codes.add('too_large').add('media_type')
   if (!declared.always) codes.add('unavailable')
   const described = [...codes].filter((code): code is ResponseErrorCode => code in errorResponses)

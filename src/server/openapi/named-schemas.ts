@@ -6,6 +6,7 @@ import * as events from '../../core/protocol/http/events.ts'
 import * as hosts from '../../core/protocol/http/hosts.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
 import * as tasks from '../../core/protocol/http/tasks.ts'
+import * as terminals from '../../core/protocol/http/terminals.ts'
 import * as tokens from '../../core/protocol/http/tokens.ts'
 import * as users from '../../core/protocol/http/users.ts'
 import { isSchema, type Schema } from './schema.ts'
@@ -20,6 +21,7 @@ const modules: readonly object[] = [
   hosts,
   scripts,
   tasks,
+  terminals,
   tokens,
   users,
 ]

@@ -21,6 +21,7 @@ const pathParameters: Record<string, { schema: Schema; description: string }> = 
   id: { schema: Id, description: 'The id of the record' },
   version: { schema: Type.Integer({ minimum: 1 }), description: 'A version of the script, from 1' },
   taskId: { schema: OpaqueId, description: 'The id of the task' },
+  sessionId: { schema: OpaqueId, description: 'The id of the terminal session' },
   file: { schema: Type.String(), description: 'The name of a file of the page' },
 }
 

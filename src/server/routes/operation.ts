@@ -11,6 +11,7 @@ export type AuditObjectType =
   | 'host'
   | 'script'
   | 'task'
+  | 'terminal'
   | 'token'
   | 'user'
 
@@ -26,6 +27,7 @@ export type Tag =
   | 'scripts'
   | 'server'
   | 'tasks'
+  | 'terminals'
   | 'tokens'
   | 'users'
 

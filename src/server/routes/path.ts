@@ -6,3 +6,7 @@ export function idOf(request: { params: unknown }): number {
 export function taskIdOf(request: { params: unknown }): string {
   return (request.params as { taskId: string }).taskId
 }
+
+export function sessionIdOf(request: { params: unknown }): string {
+  return (request.params as { sessionId: string }).sessionId
+}

@@ -1,4 +1,5 @@
-import type { Services } from '../../core/services.ts'
+import type { Readable } from 'node:stream'
+import type { Services, TerminalService } from '../../core/services.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { UserCaller } from '../caller.ts'
 import type { Events } from '../events/events.ts'
@@ -21,12 +22,16 @@ import { metricsRoutes } from './metrics.ts'
 import { openapiRoutes } from './openapi.ts'
 import { scriptRoutes } from './scripts.ts'
 import { taskRoutes } from './tasks.ts'
+import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
 import { userRoutes } from './users.ts'
 
 /** What handlers call: each is one call on a service. */
 export interface RouteDependencies {
   services: (caller: UserCaller, started?: NoteStarted) => Services
+  terminals: (caller: UserCaller) => TerminalService
+  /** The bytes of a session's recording; see services/recordings.ts for its errors. */
+  recording: (caller: UserCaller, sessionId: string) => Promise<Readable>
   login: LoginService
   agents: AgentService
   context: Context
@@ -55,6 +60,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   scriptRoutes(app, deps)
   clusterRoutes(app, deps)
   taskRoutes(app, deps)
+  terminalRoutes(app, deps)
   eventRoutes(app, deps)
   agentRoutes(app, deps)
   auditRoutes(app, deps)

@@ -11,6 +11,8 @@ import type { Presence } from '../presence.ts'
 import { createReadersOfTasks, type ReadersOfTasks } from '../readers-of-tasks.ts'
 import type { ScriptVersions } from '../script-versions.ts'
 import type { Store } from '../store/store.ts'
+import type { Terminals } from '../terminals/sessions.ts'
+import type { Tickets } from '../terminals/tickets.ts'
 import type { Fleet } from './fleet.ts'
 
 /** What the services stand on. */
@@ -21,6 +23,8 @@ export interface Context {
   history: History
   engine: Engine
   outputs: Outputs
+  terminals: Terminals
+  tickets: Tickets
   bus: Bus
   /** Who reads the log of a task just now. */
   readers: ReadersOfTasks

@@ -7,7 +7,11 @@ import type { Transaction } from '../store/store.ts'
  * Throws unless the caller's token still stands for an enabled user who may do this: what ended it while the work
  * waited must not leave anything new behind.
  */
-export async function stillAllowed(tx: Transaction, caller: UserCaller, action: Action): Promise<void> {
+export async function stillAllowed(
+  tx: Pick<Transaction, 'get'>,
+  caller: UserCaller,
+  action: Action,
+): Promise<void> {
   const token = await tx.get('tokens', caller.tokenId)
   const owner = await tx.get('users', caller.id)
   if (!token || !owner?.enabled)

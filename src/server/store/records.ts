@@ -10,6 +10,7 @@ import type {
   TaskResult,
   TaskStatus,
 } from '../../core/protocol/http/tasks.ts'
+import type { TerminalStatus } from '../../core/protocol/http/terminals.ts'
 
 /** Text sealed with the key file of the server, base64; bound to the record that holds it. */
 type Sealed = string
@@ -197,6 +198,33 @@ export interface IdempotencyRecord {
   createdAt: string
 }
 
+/** A terminal session (contract §7). */
+export interface TerminalRecord {
+  id: string
+  hostId: number
+  hostname: string
+  agentId: string
+  user: string
+  userId: number
+  /** Of the token that it hangs on: the session ends with it. */
+  tokenId: number
+  status: TerminalStatus
+  cols: number
+  rows: number
+  runAs: string | null
+  shell: string | null
+  term: string | null
+  command: string | null
+  startedAt: string
+  endedAt: string | null
+  exitCode: number | null
+  signal: string | null
+  reason: string | null
+  recorded: boolean
+  /** Of an ended session. */
+  recordingBytes: number
+}
+
 export interface Records {
   hosts: HostRecord
   scripts: ScriptRecord
@@ -207,6 +235,7 @@ export interface Records {
   tasks: TaskRecord
   executions: ExecutionRecord
   idempotency: IdempotencyRecord
+  terminals: TerminalRecord
 }
 export type Noun = keyof Records
 export const nouns = [
@@ -219,6 +248,7 @@ export const nouns = [
   'tasks',
   'executions',
   'idempotency',
+  'terminals',
 ] as const satisfies readonly Noun[]
 
 type IndexesOf<N extends Noun> = Record<
@@ -247,6 +277,7 @@ export const indexes = {
     hostId: { unique: false, key: (execution) => execution.hostId },
   },
   idempotency: {},
+  terminals: { status: { unique: false, key: ({ status }) => (status === 'OPEN' ? 'OPEN' : null) } },
 } satisfies { [N in Noun]: IndexesOf<N> }
 
 export type IndexOf<N extends Noun> = Extract<keyof (typeof indexes)[N], string>

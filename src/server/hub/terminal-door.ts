@@ -1,0 +1,145 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { RsmError } from '../../core/errors.ts'
+import { may } from '../../core/permissions.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { maxFrameBytes } from '../../core/protocol/messages.ts'
+import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
+import type { Caller, UserCaller } from '../caller.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { stillAllowed } from '../services/still-allowed.ts'
+import type { TerminalRecord } from '../store/records.ts'
+import type { Store } from '../store/store.ts'
+import type { Terminals } from '../terminals/sessions.ts'
+import type { Tickets } from '../terminals/tickets.ts'
+import { isOwnOrigin } from './origin.ts'
+import { refuseUpgrade } from './refused-upgrade.ts'
+import { TerminalSocket } from './terminal-socket.ts'
+
+interface DoorDependencies {
+  store: Store
+  terminals: Terminals
+  tickets: Tickets
+  clock: Clock
+  log: Log
+  accepting(): boolean
+  callerOf(request: IncomingMessage): Promise<Caller | undefined>
+  refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  frameRefused(socket: TerminalSocket, message: string): void
+}
+
+/** Lets clients in to terminal sessions, and owns their sockets. */
+export interface TerminalDoor {
+  admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>
+  tick(): void
+  close(): void
+}
+
+const path = /^\/ws\/terminal\/([A-Za-z0-9_-]{1,64})$/
+
+export const isTerminalPath = (url = ''): boolean => url.startsWith('/ws/terminal/')
+
+interface Entry {
+  caller: UserCaller
+  record: TerminalRecord
+  after: number | null
+  watch: boolean
+}
+
+export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
+  const { store, terminals, tickets, clock, log } = deps
+  const open = new Set<TerminalSocket>()
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxFrameBytes,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(terminalSubprotocol) ? terminalSubprotocol : false),
+  })
+
+  /** Who comes, by ticket or token, and what a ticket narrows. A ticket is used up by this, whatever follows. */
+  async function identify(
+    request: IncomingMessage,
+    sessionId: string,
+    query: URLSearchParams,
+  ): Promise<{ caller: Caller | undefined; watch: boolean | null }> {
+    const ticket = query.get('ticket')
+    if (ticket === null) return { caller: await deps.callerOf(request), watch: null }
+    const admission = tickets.redeem(ticket)
+    if (!admission || admission.sessionId !== sessionId) return { caller: undefined, watch: null }
+    return { caller: admission.caller, watch: admission.watch }
+  }
+
+  async function authorize(request: IncomingMessage, seen: { caller: Caller | undefined }): Promise<Entry> {
+    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://server')
+    const sessionId = path.exec(pathname)?.[1] ?? ''
+    const { caller, watch: ofTicket } = await identify(request, sessionId, query)
+    seen.caller = caller
+    if (!caller)
+      throw new RsmError(
+        'unauthenticated',
+        'This needs a token, or a ticket that is fresh, unused and for this session',
+      )
+    if (!isOwnOrigin(request))
+      throw new RsmError('forbidden', 'A page of another origin opens no terminal here')
+    if (caller.type !== 'user' || !may(caller.role, 'execute'))
+      throw new RsmError('forbidden', 'Your role does not allow this; ask an administrator')
+    // A ticket is as good as the token that it was asked for with, and no longer.
+    await stillAllowed(store, caller, 'execute')
+    const watch = ofTicket ?? query.get('watch') === 'true'
+    const record = await store.get('terminals', sessionId)
+    const isOwn = record?.userId === caller.id
+    if (!record || (!isOwn && caller.role !== 'ADMIN'))
+      throw new RsmError('not_found', `There is no terminal session ${sessionId}`)
+    if (watch && caller.role !== 'ADMIN') throw new RsmError('forbidden', 'Only an ADMIN reads along')
+    if (!watch && !isOwn)
+      throw new RsmError(
+        'forbidden',
+        `This is a session of ${record.user}: an ADMIN may read along (watch=true)`,
+      )
+    return { caller, record, watch, after: afterOf(query.get('after')) }
+  }
+
+  async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const seen: { caller: Caller | undefined } = { caller: undefined }
+    try {
+      const entry = await authorize(request, seen)
+      terminals.expect(entry.record.id)
+      sockets.handleUpgrade(request, socket, head, (ws) => {
+        const client = new TerminalSocket(ws, entry.record.id, {
+          caller: entry.caller,
+          ip: request.socket.remoteAddress ?? null,
+          clock,
+          refused: (message) => deps.frameRefused(client, message),
+          closed: () => open.delete(client),
+        })
+        open.add(client)
+        client.start(() => terminals.attach(entry.record.id, client, entry))
+      })
+    } catch (error) {
+      if (!(error instanceof RsmError)) log.error({ err: error }, 'a terminal could not be attached')
+      await deps.refused(request, seen.caller, error).catch(() => undefined)
+      refuseUpgrade(socket, error)
+    }
+  }
+
+  return {
+    admit,
+    tick() {
+      for (const client of open) client.tick()
+    },
+    close() {
+      for (const client of open) client.close(closeCodes.shuttingDown, 'the server is shutting down')
+      sockets.close()
+    },
+  }
+}
+
+function afterOf(text: string | null): number | null {
+  if (text === null) return null
+  const after = Number(text)
+  if (/^-?\d+$/.test(text) && Number.isSafeInteger(after) && after >= -1) return after
+  throw new RsmError('invalid', 'after has to be a whole number from -1')
+}

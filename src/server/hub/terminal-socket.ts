@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import type { WebSocket } from 'ws'
+import { httpStatus, RsmError } from '../../core/errors.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { decodeFromTerminalClient, isFault } from '../../core/protocol/codec.ts'
+import {
+  type FromTerminalClient,
+  type TerminalMessageType,
+  type TerminalPayloads,
+  terminalSubprotocol,
+} from '../../core/protocol/terminal-messages.ts'
+import type { UserCaller } from '../caller.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { Attachment, TerminalClient } from '../terminals/client.ts'
+import { pingInterval } from './agent-socket.ts'
+
+/** As for agents: a network that went silent is noticed within 45 s (reliability F20). */
+const deadAfter = 30_000
+/** Whoever sends what is answered with ERROR and never reads the answers. */
+const sendBufferLimit = 4 * 1024 * 1024
+
+interface SocketOptions {
+  caller: UserCaller
+  ip: string | null
+  clock: Clock
+  /** A frame was refused that only someone with bad intentions sends. */
+  refused(message: string): void
+  closed(): void
+}
+
+/** One WebSocket of a client of a terminal: framing, faults, liveness. */
+export class TerminalSocket implements TerminalClient {
+  readonly caller: UserCaller
+  readonly ip: string | null
+  readonly acknowledges: boolean
+  readonly sessionId: string
+  readonly #socket: WebSocket
+  readonly #clock: Clock
+  readonly #options: SocketOptions
+  #attachment: Attachment | null = null
+  #open = true
+  #lastHeard: number
+  #pingedAt = Number.NEGATIVE_INFINITY
+  #nextId = 0
+  readonly #idPrefix = randomBytes(6).toString('base64url')
+
+  constructor(socket: WebSocket, sessionId: string, options: SocketOptions) {
+    this.caller = options.caller
+    this.ip = options.ip
+    this.acknowledges = socket.protocol === terminalSubprotocol
+    this.sessionId = sessionId
+    this.#socket = socket
+    this.#clock = options.clock
+    this.#options = options
+    this.#lastHeard = options.clock.monotonic()
+    const heard = () => {
+      this.#lastHeard = this.#clock.monotonic()
+    }
+    socket.on('ping', heard)
+    socket.on('pong', heard)
+    socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
+    socket.on('error', () => undefined)
+    socket.on('close', () => this.#ended())
+  }
+
+  /** `attach` throws for a session that has ended meanwhile. */
+  start(attach: () => Attachment): void {
+    try {
+      this.#attachment = attach()
+    } catch (error) {
+      const known = error instanceof RsmError
+      const message = known ? error.message : 'the session can not be attached'
+      this.send('ERROR', { code: httpStatus(error), message, refId: null })
+      this.close(closeCodes.overloaded, 'the session can not be attached')
+      if (!known) throw error
+    }
+  }
+
+  output(sequence: number, json: string, written: () => void): void {
+    if (!this.#open) return
+    const head = this.#head('TERMINAL_OUTPUT')
+    const frame = `${head}{"sessionId":"${this.sessionId}","sequence":${sequence},"data":${json}}}`
+    this.#socket.send(frame, () => written())
+  }
+
+  send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void {
+    if (!this.#open) return
+    if (this.#socket.bufferedAmount > sendBufferLimit)
+      return this.close(closeCodes.overloaded, 'the client does not read')
+    this.#socket.send(`${this.#head(type)}${JSON.stringify(payload)}}`)
+  }
+
+  #head(type: TerminalMessageType): string {
+    const id = `${this.#idPrefix}${this.#nextId++}`
+    return `{"type":"${type}","id":"${id}","timestamp":"${isoTime(this.#clock.now())}","payload":`
+  }
+
+  close(code: number, reason: string): void {
+    if (!this.#open) return
+    this.#socket.close(code, reason)
+    // A peer that is gone never answers the close frame; one that is held is not heard.
+    this.#socket.resume()
+    setTimeout(() => this.#socket.terminate(), 2000).unref()
+    this.#ended()
+  }
+
+  hold(): void {
+    this.#socket.pause()
+  }
+
+  release(): void {
+    this.#lastHeard = this.#clock.monotonic()
+    this.#socket.resume()
+  }
+
+  /** Called every few seconds: pings, and gives up a peer that does not answer. */
+  tick(): void {
+    const now = this.#clock.monotonic()
+    // A server that stood still itself asks again first: what came meanwhile is not read yet.
+    const isAsked = now - this.#pingedAt < 1.5 * pingInterval
+    this.#pingedAt = now
+    if (isAsked && !this.#socket.isPaused && now - this.#lastHeard > deadAfter) this.#socket.terminate()
+    else this.#socket.ping()
+  }
+
+  #ended(): void {
+    if (!this.#open) return
+    this.#open = false
+    this.#options.closed()
+    this.#attachment?.gone()
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    if (!this.#open) return
+    this.#lastHeard = this.#clock.monotonic()
+    if (isBinary) return this.close(closeCodes.protocolFault, 'binary frames are not part of the protocol')
+    const message = decodeFromTerminalClient(data.toString('utf8'))
+    if (isFault(message)) {
+      if (message.fault === 'protocol') return this.close(closeCodes.protocolFault, message.message)
+      if (!message.isError) this.send('ERROR', { code: 400, message: message.message, refId: message.refId })
+      return
+    }
+    if (message.type === 'ERROR') return
+    if (message.payload.sessionId !== this.sessionId) {
+      this.send('ERROR', { code: 403, message: 'this socket is for another session', refId: message.id })
+      return this.#options.refused('a frame for another session')
+    }
+    if (this.#attachment) this.#deliver(this.#attachment, message)
+  }
+
+  #deliver(attachment: Attachment, message: FromTerminalClient): void {
+    switch (message.type) {
+      case 'TERMINAL_INPUT':
+        return attachment.input(message.payload.data, message.id)
+      case 'TERMINAL_RESIZE':
+        return attachment.resize(message.payload.cols, message.payload.rows)
+      case 'TERMINAL_ACK':
+        return attachment.acknowledge(message.payload.sequence)
+      case 'TERMINAL_CLOSE':
+        return attachment.leave()
+      case 'ERROR':
+    }
+  }
+}

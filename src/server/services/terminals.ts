@@ -1,0 +1,121 @@
+import type { Readable } from 'node:stream'
+import { invalid, RsmError } from '../../core/errors.ts'
+import { unknownName } from '../../core/nearest.ts'
+import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
+import type { TerminalService } from '../../core/services.ts'
+import type { UserCaller } from '../caller.ts'
+import { opaqueId } from '../ids.ts'
+import type { TerminalRecord } from '../store/records.ts'
+import { type Context, notFound } from './context.ts'
+import { pageOf, slicePage } from './paging.ts'
+import { stillAllowed } from './still-allowed.ts'
+
+const pathOf = (sessionId: string) => `/ws/terminal/${sessionId}`
+
+/** Whether this caller may see a session at all: one's own, or anyone's for an ADMIN (contract §2). */
+export function maySee(caller: UserCaller, record: Pick<TerminalRecord, 'userId'>): boolean {
+  return caller.role === 'ADMIN' || record.userId === caller.id
+}
+
+export function createTerminalService(context: Context, caller: UserCaller): TerminalService {
+  const { store, terminals, tickets, presence, clock } = context
+
+  function show(found: Readonly<TerminalRecord>): Terminal {
+    const { record, watchers, recordingBytes } = terminals.live(found)
+    const { id, userId: _, agentId: __, tokenId: ___, term: ____, ...shown } = record
+    return { sessionId: id, ...shown, recordingBytes, watchers }
+  }
+
+  async function find(sessionId: string): Promise<TerminalRecord> {
+    const record = await store.get('terminals', sessionId)
+    if (!record || !maySee(caller, record)) throw notFound('terminal session', sessionId)
+    return record
+  }
+
+  const matches = (terminal: Terminal, { status, hostId, user, recorded }: TerminalQuery) =>
+    (status === undefined || terminal.status === status) &&
+    (hostId === undefined || terminal.hostId === hostId) &&
+    (user === undefined || terminal.user.toLowerCase() === user.toLowerCase()) &&
+    (recorded === undefined || terminal.recorded === recorded)
+
+  const issue = (sessionId: string, watch: boolean) => ({
+    ...tickets.issue({ sessionId, caller, watch }),
+    path: pathOf(sessionId),
+  })
+
+  return {
+    async list(query) {
+      const all = (await store.all('terminals')).filter((record) => maySee(caller, record))
+      const found = all
+        .map(show)
+        .filter((terminal) => matches(terminal, query))
+        .reverse()
+      const { items, total } = slicePage(found, query)
+      return pageOf(items, total, query)
+    },
+    get: async (sessionId) => show(await find(sessionId)),
+    async create(input) {
+      const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
+      const host = await store.get('hosts', hostId)
+      if (!host) throw invalid([{ field: 'hostId', message: unknownName('host', String(hostId), []) }])
+      const [view] = await presence.views([hostId])
+      if (view?.status === 'OFFLINE')
+        throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${view.statusReason ?? 'not heard of'}`)
+      const sessionId = opaqueId(clock.now())
+      await terminals.open({
+        record: {
+          id: sessionId,
+          hostId,
+          user: caller.username,
+          userId: caller.id,
+          tokenId: caller.tokenId,
+          status: 'OPEN',
+          cols,
+          rows,
+          runAs,
+          shell,
+          term,
+          command,
+          startedAt: context.time(),
+          endedAt: null,
+          exitCode: null,
+          signal: null,
+          reason: null,
+          recordingBytes: 0,
+        },
+        check: (tx) => stillAllowed(tx, caller, 'execute'),
+      })
+      return { sessionId, ...issue(sessionId, false) }
+    },
+    async ticket(sessionId, { watch = false }) {
+      const record = await find(sessionId)
+      if (watch && caller.role !== 'ADMIN') throw new RsmError('forbidden', 'Only an ADMIN reads along')
+      if (!watch && record.userId !== caller.id)
+        throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
+      if (terminals.live(record).record.status === 'CLOSED')
+        throw new RsmError('conflict', `Terminal session ${sessionId} has ended`)
+      return issue(sessionId, watch)
+    },
+    async remove(sessionId) {
+      await find(sessionId)
+      await terminals.end(sessionId, `ended by ${caller.username}`)
+      return { sessionId }
+    },
+  }
+}
+
+/**
+ * The recording of a session as far as it stands. Errors: `not_found` for a session that was not recorded, `gone` for a
+ * recording that is kept no longer.
+ */
+export async function readRecording(
+  { store, terminals }: Context,
+  caller: UserCaller,
+  sessionId: string,
+): Promise<Readable> {
+  const found = await store.get('terminals', sessionId)
+  if (!found || !maySee(caller, found)) throw notFound('terminal session', sessionId)
+  const { record, recordingBytes } = terminals.live(found)
+  if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
+  return terminals.recordings.read(sessionId, recordingBytes)
+}

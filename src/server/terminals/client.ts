@@ -1,0 +1,35 @@
+import type { TerminalMessageType, TerminalPayloads } from '../../core/protocol/terminal-messages.ts'
+import type { UserCaller } from '../caller.ts'
+
+/** Whoever shows a session to its user or watches it: the hub makes it, a session never sees a socket. */
+export interface TerminalClient {
+  readonly caller: UserCaller
+  readonly ip: string | null
+  /** Whether it speaks `rsm.terminal.1`, and so acknowledges what it has shown. */
+  readonly acknowledges: boolean
+  /** `json` is the text of the output as JSON; `written` is called once the socket has taken it. */
+  output(sequence: number, json: string, written: () => void): void
+  send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void
+  close(code: number, reason: string): void
+  /** Ceases to read what the client sends, and goes on. */
+  hold(): void
+  release(): void
+}
+
+/** How a client wants to attach. */
+export interface AttachOptions {
+  /** The last sequence that it has shown; null for one that has nothing, and wants what is kept. */
+  readonly after: number | null
+  readonly watch: boolean
+}
+
+/** What a client does with the session that it is attached to; void once another has taken its place. */
+export interface Attachment {
+  input(data: string, frameId: string): void
+  resize(cols: number, rows: number): void
+  acknowledge(sequence: number): void
+  /** It leaves for good: the session ends. */
+  leave(): void
+  /** Its socket is gone. */
+  gone(): void
+}

@@ -1,0 +1,85 @@
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { TerminalClient } from './client.ts'
+
+/** Characters of one frame to the agent. */
+const pieceLength = 16 * 1024
+/** So much may be on its way to the agent before its client is read no further … */
+const high = 64 * 1024
+const low = 16 * 1024
+/** … and so much is kept while the agent is away. */
+const mostKept = 64 * 1024
+
+/** What is typed, on its way to the agent: in pieces, and no faster than the link takes them. */
+export class InputQueue {
+  #link: AgentLink | null = null
+  #kept: string[] = []
+  #keptLength = 0
+  #onItsWay = 0
+  #held: TerminalClient | null = null
+  readonly #sessionId: string
+  readonly #client: () => TerminalClient | null
+
+  constructor(sessionId: string, client: () => TerminalClient | null) {
+    this.#sessionId = sessionId
+    this.#client = client
+  }
+
+  linked(link: AgentLink | null): void {
+    this.#link = link
+    if (!link) return
+    const kept = this.#kept
+    this.#kept = []
+    this.#keptLength = 0
+    for (const data of kept) this.#send(link, data)
+  }
+
+  push(data: string, refId: string): void {
+    if (this.#link) return this.#send(this.#link, data)
+    if (this.#keptLength + data.length > mostKept)
+      return this.#client()?.send('ERROR', {
+        code: 503,
+        message: 'the host is away, and too much was typed meanwhile: this was dropped',
+        refId,
+      })
+    this.#kept.push(data)
+    this.#keptLength += data.length
+  }
+
+  /** Its client is gone: whoever comes next is read from the beginning. */
+  clientGone(): void {
+    this.#held = null
+  }
+
+  #send(link: AgentLink, data: string): void {
+    for (const piece of pieces(data)) {
+      this.#onItsWay += piece.length
+      const written = () => {
+        this.#onItsWay -= piece.length
+        this.#balance()
+      }
+      if (!link.send('TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written)) written()
+    }
+    this.#balance()
+  }
+
+  #balance(): void {
+    if (this.#held && this.#onItsWay <= low) {
+      this.#held.release()
+      this.#held = null
+    } else if (!this.#held && this.#onItsWay > high) {
+      this.#held = this.#client()
+      this.#held?.hold()
+    }
+  }
+}
+
+/** No piece ends within a surrogate pair. */
+function* pieces(data: string): Generator<string> {
+  for (let from = 0; from < data.length; ) {
+    let end = Math.min(data.length, from + pieceLength)
+    const last = data.charCodeAt(end - 1)
+    if (end < data.length && last >= 0xd800 && last <= 0xdbff) end--
+    yield data.slice(from, end)
+    from = end
+  }
+}

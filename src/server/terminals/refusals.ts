@@ -1,0 +1,51 @@
+import { RsmError } from '../../core/errors.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { HostRecord, TerminalRecord } from '../store/records.ts'
+import type { TerminalSession } from './session.ts'
+
+/** Sessions that are open at once: of one user, on one host, on this server. */
+const most = { user: 50, host: 64, server: 1000 } as const
+
+/** The host and agent that a session is opened on; `conflict` says why it can't be. */
+export function refuseWithout(
+  host: HostRecord | undefined,
+  link: AgentLink | undefined,
+  hostId: number,
+): { agentId: string; hostname: string } {
+  const hostname = host?.hostname ?? String(hostId)
+  if (!host?.agent) throw new RsmError('conflict', `${hostname} has no agent, and so no terminals`)
+  if (!link)
+    throw new RsmError('conflict', `The agent of ${hostname} has no link just now; a terminal needs one`)
+  if (!link.hello)
+    throw new RsmError('conflict', `The agent of ${hostname} knows no terminals: it is not one of rsm`)
+  if (!link.hello.capabilities.terminal)
+    throw new RsmError(
+      'conflict',
+      `${hostname} has no terminal facility: its agent can't open one there, or was told not to`,
+    )
+  return { agentId: host.agent.agentId, hostname }
+}
+
+/** Why there are too many sessions for one more, or null. */
+export function tooMany(
+  sessions: Iterable<TerminalSession>,
+  { hostId, userId }: Pick<TerminalRecord, 'hostId' | 'userId'>,
+): RsmError | null {
+  const open = { user: 0, host: 0, server: 0 }
+  for (const { record, end } of sessions) {
+    if (end) continue
+    open.server++
+    if (record.userId === userId) open.user++
+    if (record.hostId === hostId) open.host++
+  }
+  if (open.user >= most.user)
+    return new RsmError(
+      'conflict',
+      `You have ${open.user} terminals open, which is the most; close some first`,
+    )
+  if (open.host >= most.host)
+    return new RsmError('conflict', `${open.host} terminals are open on this host, which is the most`)
+  if (open.server >= most.server)
+    return new RsmError('conflict', `${open.server} terminals are open on this server, which is the most`)
+  return null
+}

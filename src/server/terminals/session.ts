@@ -1,0 +1,326 @@
+import { RsmError } from '../../core/errors.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
+import type { Clock } from '../clock.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { TerminalRecord } from '../store/records.ts'
+import type { Attachment, TerminalClient } from './client.ts'
+import { InputQueue } from './input-queue.ts'
+import type { Recording } from './recording.ts'
+import { Replay } from './replay.ts'
+import { Viewer } from './viewer.ts'
+import { Watchers } from './watchers.ts'
+
+/** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
+const keptBytes = 256 * 1024
+/** An agent pauses at 256 KiB; one that sends so much without an acknowledgement keeps to nothing. */
+const mostUnacknowledged = 4 * 1024 * 1024
+
+/** How a session ended; `reason` is a sentence where the shell did not end by itself. */
+export interface SessionEnd {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly reason: string | null
+}
+
+/** What a session tells its registry. */
+export interface SessionEvents {
+  /** Sends a signed TERMINAL_OPEN. */
+  reopen(session: TerminalSession, link: AgentLink, after: number): void
+  /** It has ended; called once. */
+  ended(session: TerminalSession, end: SessionEnd): void
+  /** It has ended, and its client has heard so or will never: nothing is left to do. */
+  done(session: TerminalSession): void
+  watched(session: TerminalSession, client: TerminalClient): void
+  /** Its size has changed. */
+  resized(session: TerminalSession): void
+}
+
+const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
+
+export const ended = (reason: string): SessionEnd => ({ exitCode: null, signal: null, reason })
+
+/** A session that is not over: output on its way from the agent to recording and client, and who is away. */
+export class TerminalSession {
+  record: TerminalRecord
+  readonly replay: Replay = new Replay()
+  readonly watchers: Watchers
+  recording: Recording | null = null
+  link: AgentLink | null = null
+  end: SessionEnd | null = null
+  /** Whether its agent has said that it has ended. */
+  hasLeftHost = false
+  /** Monotonic milliseconds; 0 before anything was typed. */
+  lastInput = 0
+  /** Monotonic milliseconds of the last data in either direction. */
+  lastActivity: number
+  #client: Viewer | null = null
+  #agentAwaySince: number | null = null
+  #clientAwaySince: number | null
+  /** The last output that a client has acknowledged, or that was written to it. */
+  #shown = -1
+  /** The same of the present client alone, or of the last one: one that began anew may be behind. */
+  #needed = -1
+  #endedAt = 0
+  #acknowledged = -1
+  /** Whether the present link takes input: after its agent has answered. */
+  #isTaken = false
+  /** As the agent knows it. */
+  #size: string
+  /** After a restart it may not be known what came before. */
+  #mayMiss: boolean
+  readonly #input: InputQueue
+  readonly #startedAt: number
+  readonly #clock: Clock
+  readonly #events: SessionEvents
+
+  /** `link` is null for one that a former process opened. */
+  constructor(record: TerminalRecord, link: AgentLink | null, clock: Clock, events: SessionEvents) {
+    const now = clock.monotonic()
+    this.record = record
+    this.link = link
+    this.#size = sizeOf(record)
+    this.lastActivity = now
+    this.#clientAwaySince = now
+    this.#agentAwaySince = link ? null : now
+    this.#mayMiss = link === null
+    this.#clock = clock
+    this.#events = events
+    this.#startedAt = now - (clock.now() - Date.parse(record.startedAt))
+    this.watchers = new Watchers(this.replay, ({ caller }) =>
+      this.#notice('unwatched', `${caller.username} no longer reads along`),
+    )
+    this.#input = new InputQueue(record.id, () => this.#client?.client ?? null)
+  }
+
+  #seconds(): number {
+    return Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
+  }
+
+  output(data: string, given: number | undefined): void {
+    const { replay } = this
+    const sequence = given ?? replay.last + 1
+    this.lastActivity = this.#clock.monotonic()
+    this.taken()
+    if (sequence <= replay.last) {
+      // It was sent again, so its acknowledgement was lost.
+      this.#acknowledged = -1
+      return this.#acknowledge()
+    }
+    if (sequence > replay.last + 1 && !this.#mayMiss)
+      return this.finish(ended('output of the session was lost between its host and the server'))
+    this.#mayMiss = false
+    const json = JSON.stringify(data)
+    this.recording?.output(this.#seconds(), sequence, json)
+    replay.push(sequence, json, data.length)
+    this.#pump()
+    this.#acknowledge()
+    if (replay.bytes > mostUnacknowledged)
+      this.finish(ended('the agent of the host sends more than was asked for'))
+  }
+
+  /** Output that a former process has recorded. */
+  recall(sequence: number, json: string): void {
+    this.replay.push(sequence, json, (JSON.parse(json) as string).length)
+    this.replay.trim(sequence, keptBytes)
+  }
+
+  /** The recording has more in its file, or a client has shown more. */
+  moved(): void {
+    this.#needed = this.#client?.shown ?? this.#needed
+    this.#shown = Math.max(this.#shown, this.#needed)
+    this.#pump()
+    this.#acknowledge()
+  }
+
+  #pump(): void {
+    this.#client?.pump(this.replay)
+    this.watchers.pump()
+    if (this.end && this.#client && this.#client.cursor >= this.replay.last) this.#sayEnd(1000)
+  }
+
+  #acknowledge(): void {
+    const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
+    const upTo = Math.min(this.replay.last, recorded, this.#shown)
+    this.replay.trim(Math.min(upTo, this.#needed), keptBytes)
+    if (upTo <= this.#acknowledged || !this.link || !this.#isTaken || this.end) return
+    if (this.link.send('TERMINAL_ACK', { sessionId: this.record.id, sequence: upTo }))
+      this.#acknowledged = upTo
+  }
+
+  /** The host's agent has it, and a link. */
+  linked(link: AgentLink): void {
+    const wasAway = this.#agentAwaySince !== null
+    this.link = link
+    this.#agentAwaySince = null
+    this.#acknowledged = -1
+    this.#size = sizeOf(this.record)
+    // What stands in memory alone would be lost with this process.
+    const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
+    this.#events.reopen(this, link, Math.min(this.replay.last, recorded))
+    if (wasAway) this.#notice('host-back', `${this.record.hostname} is connected again`)
+  }
+
+  /** The agent has believed that it is asked by its server, and takes input over this link. */
+  taken(): void {
+    if (!this.link || this.#isTaken) return
+    this.#isTaken = true
+    this.#input.linked(this.link)
+    if (this.#size !== sizeOf(this.record)) this.#sendSize()
+    this.#acknowledge()
+  }
+
+  unlinked(): void {
+    this.#isTaken = false
+    this.link = null
+    this.#input.linked(null)
+    this.#agentAwaySince ??= this.#clock.monotonic()
+    if (this.end) return
+    const seconds = reattachWindow / 1000
+    this.#notice('host-away', `${this.record.hostname} has lost its link; waiting ${seconds} s for it`)
+  }
+
+  /** `after` is null for a client that has nothing, and wants what is kept. */
+  attach(client: TerminalClient, after: number | null): Attachment {
+    const former = this.#client
+    this.#clientAwaySince = null
+    // What others than ours have not been written yet is all that they miss.
+    const from = after ?? (client.acknowledges ? -1 : this.#shown)
+    const viewer = new Viewer(client, from, false, () => {
+      if (this.#client === viewer) this.moved()
+    })
+    this.#client = viewer
+    former?.client.close(closeCodes.replaced, 'another client has taken its place')
+    if (former) this.#input.clientGone()
+    this.#greet(viewer, from, false)
+    this.moved()
+    return this.#attachment(viewer)
+  }
+
+  /** Lets someone read along; its user is told. */
+  watch(client: TerminalClient): Attachment {
+    const viewer = this.watchers.add(client)
+    if (!viewer) throw new RsmError('conflict', 'Enough others read along at this session')
+    this.#greet(viewer, -1, true)
+    this.#notice('watched', `${client.caller.username} reads along`)
+    this.#events.watched(this, client)
+    this.#pump()
+    return this.watchers.attachment(viewer)
+  }
+
+  #greet({ client }: Viewer, from: number, watching: boolean): void {
+    if (!client.acknowledges) return
+    const { id, hostname, cols, rows, recorded } = this.record
+    const omitted = this.replay.omittedAfter(from)
+    const next = this.replay.after(from)
+    client.send('TERMINAL_ATTACHED', {
+      sessionId: id,
+      hostname,
+      cols,
+      rows,
+      after: next ? next.sequence - 1 : from,
+      omitted,
+      recorded,
+      watching,
+      watchers: this.watchers.names,
+    })
+  }
+
+  #attachment(viewer: Viewer): Attachment {
+    const whileAttached = (act: () => void) => {
+      if (this.#client === viewer && !this.end) act()
+    }
+    return {
+      input: (data, frameId) =>
+        whileAttached(() => {
+          this.lastInput = this.#clock.monotonic()
+          this.lastActivity = this.lastInput
+          this.#input.push(data, frameId)
+        }),
+      resize: (cols, rows) => whileAttached(() => this.#resize(cols, rows)),
+      acknowledge: (sequence) => {
+        if (this.#client === viewer) viewer.acknowledge(sequence)
+      },
+      leave: () => whileAttached(() => this.finish(ended('its user left'))),
+      gone: () => {
+        if (this.#client !== viewer) return
+        this.#client = null
+        this.#input.clientGone()
+        this.#clientAwaySince = this.#clock.monotonic()
+      },
+    }
+  }
+
+  #resize(cols: number, rows: number): void {
+    this.record = { ...this.record, cols, rows }
+    const { id: sessionId } = this.record
+    if (this.#isTaken) this.#sendSize()
+    this.recording?.resize(this.#seconds(), cols, rows)
+    this.watchers.tell('TERMINAL_RESIZE', { sessionId, cols, rows })
+    this.#events.resized(this)
+  }
+
+  #sendSize(): void {
+    const { id: sessionId, cols, rows } = this.record
+    this.#size = sizeOf(this.record)
+    this.link?.send('TERMINAL_RESIZE', { sessionId, cols, rows })
+  }
+
+  #notice(kind: TerminalNotice['kind'], message: string): void {
+    const client = this.#client?.client
+    if (client?.acknowledges) client.send('TERMINAL_NOTICE', { sessionId: this.record.id, kind, message })
+  }
+
+  /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
+  overdue(now: number, idleLimit: number): SessionEnd | null {
+    if (this.end) return null
+    const seconds = reattachWindow / 1000
+    if (this.#clientAwaySince !== null && now - this.#clientAwaySince > reattachWindow)
+      return ended(`its client did not come back within ${seconds} s`)
+    if (this.#agentAwaySince !== null && now - this.#agentAwaySince > reattachWindow)
+      return ended("the host's agent did not come back")
+    if (idleLimit > 0 && now - this.lastActivity > idleLimit)
+      return ended(`nothing was typed or shown for ${idleLimit / 1000} s`)
+    return null
+  }
+
+  /** Gives up a client that has not come or not read to the end, long after that. */
+  forget(now: number): void {
+    if (this.end && now - this.#endedAt > reattachWindow) this.#sayEnd(1000)
+  }
+
+  /**
+   * Ends it. A client that is to come back, or has not read all yet, is told when it has everything; with `code` it is
+   * told at once, and its socket closed so.
+   */
+  finish(end: SessionEnd, code?: number): void {
+    if (this.end) return
+    this.end = end
+    this.#endedAt = this.#clock.monotonic()
+    this.#events.ended(this, end)
+    if (code !== undefined) this.#sayEnd(code)
+    else if (this.#client === null && end.exitCode === null && end.signal === null) this.#events.done(this)
+    else this.#pump()
+  }
+
+  #sayEnd(code: number): void {
+    const end = this.end ?? ended('the session ended')
+    const payload = { sessionId: this.record.id, ...end }
+    const says = end.reason?.slice(0, 100) ?? 'the session ended'
+    const client = this.#client?.client
+    this.#client = null
+    client?.send('TERMINAL_CLOSED', payload)
+    client?.close(code, says)
+    this.watchers.tell('TERMINAL_CLOSED', payload)
+    this.watchers.close(1000, says)
+    this.#events.done(this)
+  }
+
+  /** Closes the sockets of a server that stops; the session goes on after it. */
+  suspend(): void {
+    const client = this.#client?.client
+    this.#client = null
+    client?.close(closeCodes.shuttingDown, 'the server is shutting down')
+    this.watchers.close(closeCodes.shuttingDown, 'the server is shutting down')
+  }
+}

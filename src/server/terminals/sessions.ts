@@ -1,0 +1,214 @@
+import { mkdir } from 'node:fs/promises'
+import { RsmError } from '../../core/errors.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { isoTime } from '../clock.ts'
+import type { TerminalRecord } from '../store/records.ts'
+import type { Attachment, AttachOptions, TerminalClient } from './client.ts'
+import { createHostSide, type HostSide } from './host-side.ts'
+import { createOpener, type NewSession, sendOpen } from './opener.ts'
+import { createRecordings, type Recordings } from './recordings.ts'
+import { ended, type SessionEvents, TerminalSession } from './session.ts'
+import type { TerminalsDependencies, TerminalsState } from './state.ts'
+import { createTokenWatch } from './token-watch.ts'
+
+const sweepInterval = 500
+
+/** Owns the terminal sessions that are open: agents on one side, recordings and clients on the other (contract §7). */
+export interface Terminals extends HostSide {
+  readonly recordings: Recordings
+  /** Takes up the sessions that a former process left open. */
+  recover(): Promise<void>
+  /** Resolves when the host has opened it; `conflict` says why it has not. */
+  open(session: NewSession): Promise<void>
+  /** Throws `gone` for a session that has ended, and whose client has heard so. */
+  expect(sessionId: string): void
+  attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
+  /** Ends it, if it is open; resolves when that is on disk. */
+  end(sessionId: string, reason: string): Promise<void>
+  /** The record as it stands now, who reads along, and how much is recorded. */
+  live(record: TerminalRecord): { record: TerminalRecord; watchers: string[]; recordingBytes: number }
+  load(): { open: number }
+  /** Closes recordings and sockets; the sessions stay open for the next process. */
+  stop(): Promise<void>
+}
+
+export function createTerminals(deps: TerminalsDependencies): Terminals {
+  const { store, bus, clock, log } = deps
+  const idleLimit = (deps.idleLimit ?? 3600) * 1000
+  const sessions = new Map<string, TerminalSession>()
+  /** Records that the store has not taken yet. */
+  const unsaved = new Set<TerminalSession>()
+  const ending = new Map<string, Promise<void>>()
+
+  const events: SessionEvents = {
+    reopen: (session, link, after) => void sendOpen(deps, link, session.record, after),
+    ended(session, end) {
+      const { record } = session
+      const { id } = record
+      const opening = state.openings.get(id)
+      if (opening) return opening.reject(new RsmError('conflict', end.reason ?? 'The session has ended'))
+      session.record = { ...record, ...end, status: 'CLOSED', endedAt: isoTime(clock.now()) }
+      // The agent that has ended it lets it go once that is on disk; any other is told to end it now.
+      if (!session.hasLeftHost) session.link?.send('TERMINAL_CLOSE', { sessionId: id })
+      const work = finish(session).finally(() => ending.delete(id))
+      ending.set(id, work)
+    },
+    resized: (session) => void unsaved.add(session),
+    done: ({ record: { id } }) => void sessions.delete(id),
+    watched({ record }, { caller, ip }) {
+      bus.publish('terminal', record.id, { kind: 'watched', record, caller, ip })
+    },
+  }
+
+  const state: TerminalsState = {
+    ...deps,
+    recordings: createRecordings(deps.directory, log),
+    sessions,
+    openings: new Map(),
+    links: new Map(),
+    events,
+    recordingEvents: (id) => ({
+      written: () => sessions.get(id)?.moved(),
+      failed(error) {
+        log.error({ err: error, sessionId: id }, 'a recording could not be written')
+        const why = (error as NodeJS.ErrnoException).code ?? 'unknown fault'
+        const reason = `its recording could not be written (${why}), and no session goes on unrecorded`
+        sessions.get(id)?.finish(ended(reason))
+      },
+    }),
+  }
+  const { recordings, openings } = state
+  const tokens = createTokenWatch(store, clock)
+
+  async function finish(session: TerminalSession): Promise<void> {
+    const { recording } = session
+    await recording
+      ?.end()
+      .catch((error: unknown) => log.warn({ err: error }, 'a recording could not be ended'))
+    session.record = { ...session.record, recordingBytes: recording?.bytes ?? 0 }
+    bus.publish('terminal', session.record.id, { kind: 'ended', record: session.record })
+    unsaved.add(session)
+    await save(session)
+  }
+
+  /** Tried again by the sweep until the store takes it. */
+  async function save(session: TerminalSession): Promise<void> {
+    const { record } = session
+    try {
+      await store.transact((tx) => tx.put('terminals', record))
+    } catch (error) {
+      log.warn({ err: error, sessionId: record.id }, 'a terminal session could not be written down')
+      return
+    }
+    if (session.record === record) unsaved.delete(session)
+    if (session.hasLeftHost) session.link?.send('TERMINAL_CLOSE', { sessionId: record.id })
+  }
+
+  async function look(session: TerminalSession, now: number): Promise<void> {
+    if (session.end) return session.forget(now)
+    const end = session.overdue(now, idleLimit)
+    if (end) session.finish(end)
+    else if (!(await tokens.holds(session))) endForToken(session)
+  }
+
+  async function sweep(): Promise<void> {
+    const now = clock.monotonic()
+    for (const session of sessions.values()) if (!openings.has(session.record.id)) await look(session, now)
+    if (store.readOnlyReason === null)
+      for (const session of unsaved) if (!ending.has(session.record.id)) await save(session)
+  }
+  let sweeping: Promise<void> | null = null
+  const timer = setInterval(() => {
+    sweeping ??= sweep()
+      .catch((error: unknown) => log.error({ err: error }, 'terminals: sweep failed'))
+      .finally(() => {
+        sweeping = null
+      })
+  }, sweepInterval)
+  timer.unref()
+
+  const endForToken = (session: TerminalSession) =>
+    session.finish(ended('the login that it hangs on has ended'), closeCodes.revoked)
+  const unsubscribe = [
+    bus.subscribe('tokenEnded', null, ({ tokenId }) => {
+      for (const session of sessions.values()) {
+        session.watchers.dismiss(tokenId)
+        if (session.record.tokenId === tokenId) endForToken(session)
+      }
+    }),
+    bus.subscribe('agentRevoked', null, ({ agentId }) => {
+      for (const session of sessions.values())
+        if (session.record.agentId === agentId)
+          session.finish(ended("the token of the host's agent was revoked"), closeCodes.revoked)
+    }),
+  ]
+
+  function attachable(id: string): TerminalSession {
+    const session = sessions.get(id)
+    if (session && !openings.has(id)) return session
+    throw new RsmError('gone', `Terminal session ${id} has ended`)
+  }
+
+  /** Rebuilds what is known of a session from its recording. */
+  async function takeUp(record: TerminalRecord): Promise<void> {
+    const session = new TerminalSession(record, null, clock, events)
+    sessions.set(record.id, session)
+    if (!record.recorded) return
+    try {
+      await recordings.reopen(session, state.recordingEvents(record.id))
+    } catch (error) {
+      log.error({ err: error, sessionId: record.id }, 'a recording could not be taken up')
+      session.finish(ended('its recording could not be taken up after a restart of the server'))
+    }
+  }
+
+  return {
+    ...createHostSide(state),
+    recordings,
+    async recover() {
+      await mkdir(deps.directory, { recursive: true, mode: 0o700 })
+      for (const record of await store.find('terminals', 'status', 'OPEN')) await takeUp(record)
+    },
+    open: createOpener(state),
+    expect: (sessionId) => void attachable(sessionId),
+
+    attach(sessionId, client, options) {
+      const { caller, ip } = client
+      const session = attachable(sessionId)
+      if (options.watch) return session.watch(client)
+      // It hangs on the token of whoever uses it now.
+      if (session.record.tokenId !== caller.tokenId && !session.end) {
+        session.record = { ...session.record, tokenId: caller.tokenId }
+        unsaved.add(session)
+      }
+      bus.publish('terminal', sessionId, { kind: 'attached', record: session.record, caller, ip })
+      return session.attach(client, options.after)
+    },
+
+    async end(sessionId, reason) {
+      sessions.get(sessionId)?.finish(ended(reason))
+      await ending.get(sessionId)
+    },
+
+    live(record) {
+      const session = sessions.get(record.id)
+      const recordingBytes = session?.recording?.bytes ?? record.recordingBytes
+      return { record: session?.record ?? record, watchers: session?.watchers.names ?? [], recordingBytes }
+    },
+
+    load: () => ({ open: [...sessions.values()].filter(({ end }) => end === null).length }),
+
+    async stop() {
+      clearInterval(timer)
+      for (const end of unsubscribe) end()
+      const stopping = new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+      for (const opening of openings.values()) opening.reject(stopping)
+      await sweeping
+      await Promise.all(ending.values())
+      for (const session of sessions.values()) {
+        session.suspend()
+        if (!session.end) await session.recording?.end()
+      }
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import type { Clock } from '../clock.ts'
+import { isLive, noteUse } from '../credentials.ts'
+import type { Store } from '../store/store.ts'
+import type { TerminalSession } from './session.ts'
+
+/** Keeps the tokens that sessions hang on in use as long as those are used, and tells of those that have ended. */
+export interface TokenWatch {
+  /** Whether the session's token still lives. */
+  holds(session: TerminalSession): Promise<boolean>
+}
+
+export function createTokenWatch(store: Store, clock: Clock): TokenWatch {
+  /** Until when it was active when its token was last noted as used; monotonic. */
+  const noted = new WeakMap<TerminalSession, number>()
+  return {
+    async holds(session) {
+      const token = await store.get('tokens', session.record.tokenId)
+      const owner = token && (await store.get('users', token.userId))
+      if (!token || !owner?.enabled || !isLive(token, clock.now())) return false
+      // What is typed counts as a request does; what only runs does not.
+      if (session.lastInput > (noted.get(session) ?? 0)) {
+        noted.set(session, session.lastInput)
+        await noteUse(store, token.id, clock.now())
+      }
+      return true
+    },
+  }
+}
