@@ -172,7 +172,8 @@ export class Attachment {
           return
         }
         if (message.type === 'TERMINAL_CLOSED') {
-          resolve({ kind: 'closed', closed: message.payload })
+          const isLeft = this.#leaving.signal.aborted
+          resolve(isLeft ? { kind: 'left', told: true } : { kind: 'closed', closed: message.payload })
           socket.close()
         } else this.#receive(message)
       })

@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws'
 
 const pingEvery = 5_000
 /** So many pings without a word from the server, and the connection counts as lost. */
-const patience = 3
+const patience = 2
 
 /** Ends a connection on which nothing comes any more, as on a dead path, where TCP would wait for many minutes. */
 export function keepAlive(socket: WebSocket): void {

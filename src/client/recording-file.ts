@@ -1,5 +1,5 @@
-import { createReadStream } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { RsmError } from '../core/errors.ts'
@@ -18,16 +18,10 @@ export async function* readRecordingFile(path: string): AsyncGenerator<Buffer> {
 export async function writeRecordingFile(path: string, recording: Readable): Promise<number> {
   const temporary = temporaryName(path)
   try {
-    const handle = await open(temporary, 'wx', 0o600)
-    try {
-      await pipeline(recording, handle.createWriteStream({ autoClose: false }))
-      await handle.sync()
-      const { size } = await handle.stat()
-      await rename(temporary, path)
-      return size
-    } finally {
-      await handle.close()
-    }
+    const file = createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true })
+    await pipeline(recording, file)
+    await rename(temporary, path)
+    return file.bytesWritten
   } catch (error) {
     throw failure('write', path, error)
   } finally {

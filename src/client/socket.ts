@@ -1,4 +1,4 @@
-import http, { type IncomingMessage } from 'node:http'
+import http from 'node:http'
 import https from 'node:https'
 import { text } from 'node:stream/consumers'
 import tls from 'node:tls'
@@ -72,24 +72,28 @@ export async function openSocket(
     perMessageDeflate: false,
     maxPayload: maxFrame,
   })
-  return new Promise((resolve, reject) => {
-    const failed = (error: Error) =>
-      reject(error instanceof RsmError ? error : unreachable(endpoint.url, error))
-    // It stays: whatever ends an open socket is told by its `close`.
-    socket.on('error', failed)
-    const giveUp = () => socket.terminate()
-    signal?.addEventListener('abort', giveUp, { once: true })
-    socket.once('open', () => {
-      signal?.removeEventListener('abort', giveUp)
-      socket.pause()
-      resolve(socket)
+  const giveUp = () => socket.terminate()
+  signal?.addEventListener('abort', giveUp, { once: true })
+  try {
+    return await new Promise((resolve, reject) => {
+      const failed = (error: Error) =>
+        reject(error instanceof RsmError ? error : unreachable(endpoint.url, error))
+      // It stays: whatever ends an open socket is told by its `close`.
+      socket.on('error', failed)
+      socket.once('open', () => {
+        socket.pause()
+        resolve(socket)
+      })
+      socket.once('unexpected-response', (request, response) => {
+        const { statusCode = 0, headers: answered } = response
+        text(response)
+          .then((body) => reject(api.failure(statusCode, body, answered['retry-after'])))
+          .catch(failed)
+          // ws leaves the end of a refused handshake to whoever listens for it.
+          .finally(() => request.destroy())
+      })
     })
-    socket.once('unexpected-response', (request, response: IncomingMessage) => {
-      text(response)
-        .then((body) => reject(api.failure(response.statusCode ?? 0, body, response.headers['retry-after'])))
-        .catch(failed)
-        // ws leaves the end of a refused handshake to whoever listens for it.
-        .finally(() => request.destroy())
-    })
-  })
+  } finally {
+    signal?.removeEventListener('abort', giveUp)
+  }
 }

@@ -43,6 +43,8 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
   ]
   static override args = {
     host: word({ ignoreStdin: true, description: 'hostname, or @id:17' }),
+    // What ssh would take as a command: here options may follow the host, so it comes after `--`.
+    word: word({ ignoreStdin: true, hidden: true }),
   }
   static override flags = {
     'run-as': string({ char: 'l', helpValue: 'USER', description: 'as this user of the host' }),
@@ -66,6 +68,10 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
     const { args, flags } = await this.parse(Terminal, end === -1 ? this.argv : this.argv.slice(0, end))
     this.globals = flags
     if (flags.json) throw new RsmError('usage', 'a terminal prints no JSON', { hint: 'leave out --json' })
+    if (args.word !== undefined)
+      throw new RsmError('usage', `unexpected ${args.word}`, {
+        hint: `a command comes after --: rsm terminal ${args.host} -- ${args.word}`,
+      })
     const escape = escapeCharacter(flags.escape)
     const watched = flags.watch
     if ((args.host === undefined) === (watched === undefined) || (watched !== undefined && words.length > 0))

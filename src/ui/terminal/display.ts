@@ -11,9 +11,11 @@ export class Display {
   /** Null where a terminal shows it. */
   readonly #endings = process.stdout.isTTY ? null : new LineEndings()
   #isAtLineStart = true
+  /** Whether the terminal is given back for now, or for good. */
+  #isLeft = false
 
   get isFullScreen(): boolean {
-    return process.stdout.isTTY && this.#modes.isAlternate
+    return process.stdout.isTTY && !this.#isLeft && this.#modes.isAlternate
   }
 
   /** `shown` is called once it has gone where it was to go. */
@@ -44,10 +46,12 @@ export class Display {
 
   /** Gives the terminal back as a shell expects it; `enter` takes it again as the session had it. */
   leave(): void {
+    this.#isLeft = true
     this.#toTerminal(this.#modes.undo())
   }
 
   enter(): void {
+    this.#isLeft = false
     this.#toTerminal(this.#modes.redo())
   }
 

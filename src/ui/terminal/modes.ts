@@ -41,7 +41,7 @@ export class TerminalModes {
       else if (kitty !== undefined) this.#kitty(kitty === '>', redo)
       else if (pad !== undefined) this.#note('pad', pad === '=', redo, `${escape}>`)
       else if (reset !== undefined) this.#changes.clear()
-      else this.#note('keys', (keys ?? '0') !== '0', redo, `${escape}[>4m`)
+      else this.#note('keys', (keys || '0') !== '0', redo, `${escape}[>4m`)
     }
     this.#rest = unfinished.exec(text.slice(-longest))?.[0] ?? ''
   }
