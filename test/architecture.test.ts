@@ -10,7 +10,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent', 'core', 'disk'],
   client: ['client', 'core', 'disk'],
   ui: ['ui', 'core', 'client'],
-  web: ['web', 'core', 'client'],
+  web: ['web', 'core', 'client', 'ui'],
   commands: ['commands', 'ui', 'client', 'core'],
   // The entry: it finds the command of a line and shows what went wrong.
   'cli.ts': ['ui', 'core'],

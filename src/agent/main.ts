@@ -30,6 +30,9 @@ import {
   warnOfUnknown,
 } from './script/script-setting.ts'
 import { StatusFile } from './status.ts'
+import { lackOfTerminal } from './terminals/available.ts'
+import { sweepSessions } from './terminals/leftovers.ts'
+import { Terminals } from './terminals/terminals.ts'
 import { Trouble } from './trouble.ts'
 
 /** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
@@ -56,6 +59,8 @@ export interface AgentOptions extends ScriptOptions {
   /** `stop` waits for what runs. */
   drain: boolean
   allowUnsigned: boolean
+  /** Opens no terminals. */
+  noTerminal?: boolean | undefined
   caFile?: string | undefined
   tlsFingerprint?: string | undefined
   /** Left out: the server's, and INFO until it is known. */
@@ -159,8 +164,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const bounds = checkBounds(journal.storeId, script.sandbox.mode, options.limits)
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
-    const runner = new Runner({
-      directory: spool,
+    const common = {
       journal,
       clock,
       machine: options.machine ?? thisMachine,
@@ -169,11 +173,19 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       runAs: script.account.name,
       allowRunAs: options.allowRunAs,
       sandbox: script.sandbox,
-      maxExecutions: options.maxExecutions,
       log,
       verify: distrust.watching((type, payload) => verify(type, payload)),
-      distrusted: (what, reason) => distrust.note(what, reason),
+      distrusted: (what: string, reason: string) => distrust.note(what, reason),
       hearServerTime: () => pulse.hearServerTime(),
+    }
+    const runner = new Runner({ ...common, directory: spool, maxExecutions: options.maxExecutions })
+    const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal()
+    const sessions = join(directory.path, 'terminals')
+    const terminals = new Terminals({
+      ...common,
+      directory: sessions,
+      lack,
+      changed: () => status.changed(),
     })
     const uplink = new Uplink(runner, new Trouble(clock, log))
     let wasLinked = false
@@ -183,7 +195,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const closeWhenIdle = () => {
       cancelIdle()
       cancelIdle = clock.after(idleLink, () => {
-        if (uplink.isIdle) void link.close()
+        if (uplink.isIdle && terminals.isIdle) void link.close()
         else closeWhenIdle()
       })
     }
@@ -201,13 +213,21 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
         })
+        const named = terminals.begin({
+          send: (type, payload) => void link.send(type, payload),
+          hasRoom: () => link.hasRoom(),
+        })
         linkId = randomBytes(12).toString('base64url')
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
           linkId,
-          capabilities: capabilities(script, bounds, options.maxExecutions),
+          capabilities: capabilities(script, bounds, {
+            maxExecutions: options.maxExecutions,
+            terminal: lack === null,
+          }),
           tasks,
+          ...(lack === null ? { terminals: named } : {}),
         })
         for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())
@@ -220,19 +240,24 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         status.changed()
         if (options.onDemand) closeWhenIdle()
       },
-      drained: () => uplink.flow(),
+      drained() {
+        // Neither a flood of a script nor one of a session holds up the other's.
+        while (terminals.turn()) uplink.flow()
+        uplink.flow()
+      },
       closed() {
         status.relinked()
         cancelProbe()
         cancelIdle()
         uplink.end()
+        terminals.end()
       },
       revoked: () => log('ERROR', 'the server has revoked the token of this agent', { agentId }),
     })
-    const sources = { agentId, options, runner, link, script, bounds, clock, log }
+    const sources = { agentId, options, runner, terminals, link, script, bounds, clock, log }
     const status = new StatusFile(directory.path, sources, () => registration.hostId)
     opened.unshift(() => status.remove())
-    const receive = inbox({ runner, uplink, log, send: (type, payload) => link.send(type, payload) })
+    const receive = inbox({ runner, uplink, terminals, log })
 
     let mayEnrol = options.enrollToken !== undefined
     const pulse = new Pulse({
@@ -273,6 +298,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         )
       },
     })
+    await sweepSessions(sessions, common)
     await runner.recover()
     status.changed()
     pulse.start()
@@ -288,9 +314,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         for (let waited = 0; link.isOpen && !runner.isDrained && waited < drainPatience; waited += drainLook)
           await new Promise<void>((resolve) => clock.after(drainLook, resolve))
       }
-      // First nothing new comes in, then nothing goes out, then the files close, then another agent may have them.
+      // First nothing new comes in, sessions end and say so, then nothing goes out, then the files close, then another agent may have them.
       stopping.abort()
       pulse.stop()
+      await terminals.stop()
       await link.close()
       uplink.end()
       await runner.stop()

@@ -37,6 +37,8 @@ export interface AgentState {
   /** What can be limited here. */
   readonly enforces: readonly LimitName[]
   readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
+  /** Open sessions; null where none can be opened. */
+  readonly terminals: number | null
 }
 
 interface Kept extends AgentState {
@@ -52,6 +54,7 @@ interface Sources {
   readonly script: ScriptSetting
   readonly bounds: Bounds
   readonly runner: { readonly executions: ReadonlyMap<string, { readonly state: ExecutionState }> }
+  readonly terminals: { readonly size: number; readonly isAvailable: boolean }
   readonly clock: Clock
   readonly log: Log
 }
@@ -109,7 +112,7 @@ export class StatusFile {
   }
 
   #state(): AgentState {
-    const { agentId, options, link, script, bounds, runner } = this.#sources
+    const { agentId, options, link, script, bounds, runner, terminals } = this.#sources
     const states = [...runner.executions.values()].map(({ state }) => state)
     const count = (state: ExecutionState) => states.filter((each) => each === state).length
     return {
@@ -128,6 +131,7 @@ export class StatusFile {
       limits: bounds.ceiling,
       enforces: bounds.limiter.enforced,
       executions: { running: count('RUNNING'), queued: count('QUEUED'), unacknowledged: count('EXITED') },
+      terminals: terminals.isAvailable ? terminals.size : null,
     }
   }
 

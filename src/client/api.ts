@@ -101,7 +101,7 @@ export class Api {
     }
     const answer = await this.#send({ method, path, headers, body })
     const text = await this.#text(answer.body)
-    if (answer.status >= 300) throw this.#failure(answer.status, text, answer.headers['retry-after'])
+    if (answer.status >= 300) throw this.failure(answer.status, text, answer.headers['retry-after'])
     const envelope = parseEnvelope(text)
     return envelope === undefined ? { text } : { data: envelope.data }
   }
@@ -110,7 +110,7 @@ export class Api {
   async stream(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Readable> {
     const answer = await this.#send({ method: 'GET', path, headers: this.#headers(headers), signal })
     if (answer.status < 300) return answer.body
-    throw this.#failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
+    throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
   }
 
   async #once<T>(method: string, path: string, options: CallOptions): Promise<T> {
@@ -134,7 +134,7 @@ export class Api {
     const text = await this.#text(stream)
     const envelope = parseEnvelope(text)
     if (status < 300 && envelope !== undefined) return envelope.data as T
-    throw this.#failure(status, text, answered['retry-after'])
+    throw this.failure(status, text, answered['retry-after'])
   }
 
   async #text(body: Readable): Promise<string> {
@@ -155,7 +155,8 @@ export class Api {
     return headers
   }
 
-  #failure(status: number, text: string, retryAfter: string | undefined): RsmError {
+  /** What an answer that is no success says. */
+  failure(status: number, text: string, retryAfter: string | undefined): RsmError {
     const envelope = parseEnvelope(text)
     if (envelope === undefined) {
       const code = status >= 502 && status <= 504 ? 'unreachable' : 'internal'

@@ -1,3 +1,4 @@
+import type { WebSocket } from 'ws'
 import type { Services } from '../core/services.ts'
 import { Api } from './api.ts'
 import { auditOver, type ClientAuditService } from './audit.ts'
@@ -7,6 +8,7 @@ import { enrollmentsOver } from './enrollments.ts'
 import { hostsOver } from './hosts.ts'
 import { scriptsOver } from './scripts.ts'
 import { type ClientTaskService, tasksOver } from './tasks.ts'
+import { type ClientTerminalService, terminalsOver } from './terminals.ts'
 import { tokensOver } from './tokens.ts'
 import { type Endpoint, openTransport } from './transport.ts'
 import { usersOver } from './users.ts'
@@ -17,6 +19,9 @@ export interface Client extends Services {
   readonly audit: ClientAuditService
   readonly auth: AuthService
   readonly tasks: ClientTaskService
+  readonly terminals: ClientTerminalService
+  /** A WebSocket of the server at this path, query included, that speaks `protocol`; see socket.ts. */
+  readonly socket: (path: string, protocol: string, signal?: AbortSignal) => Promise<WebSocket>
 }
 
 /** A client of one server; nothing is sent before its first call. */
@@ -33,5 +38,7 @@ export async function openClient(endpoint: Endpoint & { token?: string | undefin
     tokens: tokensOver(api),
     enrollments: enrollmentsOver(api),
     tasks: tasksOver(api),
+    terminals: terminalsOver(api),
+    socket: async (...wanted) => (await import('./socket.ts')).openSocket(endpoint, api, ...wanted),
   }
 }

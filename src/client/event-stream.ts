@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { RsmError } from '../core/errors.ts'
 import type { Api } from './api.ts'
-import { type ServerEvent, SseParser } from './sse.ts'
+import { SseParser } from './sse.ts'
+import type { ServerEvent } from './sse-text.ts'
 
 export interface StreamOptions {
   readonly signal?: AbortSignal
@@ -17,7 +18,7 @@ const firstPause = 250
 const longestPause = 5_000
 
 /** Faults that waiting can mend; anything else (401, 404, 410) is final. */
-function mendable(error: unknown): error is RsmError {
+export function mendable(error: unknown): error is RsmError {
   return (
     error instanceof RsmError && ['unreachable', 'unavailable', 'internal', 'too_many'].includes(error.code)
   )

@@ -14,12 +14,12 @@ function exempt(url: URL, list: string): boolean {
     })
 }
 
-/** Whether a proxy variable applies to `url` (contract §9: HTTPS_PROXY, HTTP_PROXY, NO_PROXY, in both cases). */
-export function proxyFor(url: URL, env: NodeJS.ProcessEnv): boolean {
+/** The proxy that the environment names for `url` (contract §9: HTTPS_PROXY, HTTP_PROXY, NO_PROXY, in both cases). */
+export function proxyFor(url: URL, env: NodeJS.ProcessEnv): string | undefined {
   const proxy =
     url.protocol === 'https:'
       ? (env['https_proxy'] ?? env['HTTPS_PROXY'])
       : (env['http_proxy'] ?? env['HTTP_PROXY'])
-  if (proxy === undefined || proxy === '') return false
-  return !exempt(url, env['no_proxy'] ?? env['NO_PROXY'] ?? '')
+  if (proxy === undefined || proxy === '') return undefined
+  return exempt(url, env['no_proxy'] ?? env['NO_PROXY'] ?? '') ? undefined : proxy
 }

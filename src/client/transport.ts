@@ -69,7 +69,8 @@ function hintFor(url: string, code: string): string {
   return 'is the server up? try another with --url or `rsm login URL`'
 }
 
-function unreachable(url: string, error: unknown): RsmError {
+/** That no answer came from `url`, why, and what to try. */
+export function unreachable(url: string, error: unknown): RsmError {
   const code = codeOf(error)
   const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
   const why = untrusted
@@ -85,7 +86,7 @@ function unreachable(url: string, error: unknown): RsmError {
 export async function openTransport(endpoint: Endpoint): Promise<Send> {
   const base = new URL(endpoint.url)
   const { proxyFor } = await import('./proxy.ts')
-  if (proxyFor(base, process.env)) {
+  if (proxyFor(base, process.env) !== undefined) {
     if (endpoint.tlsFingerprint !== undefined)
       throw new RsmError('usage', 'a certificate is not pinned through a proxy', {
         hint: 'name the server in NO_PROXY, or trust it with --ca-file',

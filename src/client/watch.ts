@@ -2,7 +2,7 @@ import { RsmError } from '../core/errors.ts'
 import type { LogEntry, LogQuery, Task, TaskResult, TaskSummary } from '../core/protocol/http/tasks.ts'
 import { type Api, withQuery } from './api.ts'
 import { followStream, type StreamOptions } from './event-stream.ts'
-import type { ServerEvent } from './sse.ts'
+import type { ServerEvent } from './sse-text.ts'
 
 /** What a followed task tells (contract §5). `end` carries the results where the server sent them. */
 export type TaskEvent =

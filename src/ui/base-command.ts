@@ -5,7 +5,7 @@ import { type Client, openClient } from '../client/client.ts'
 import { type ChosenServer, Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
 import { anyCase } from './flags/any-case.ts'
-import { isWatched } from './terminal.ts'
+import { isWatched } from './screen.ts'
 
 const helpGroup = 'GLOBAL'
 

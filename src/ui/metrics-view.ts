@@ -1,4 +1,5 @@
 import type { HostMetrics, Metrics } from '../core/protocol/http/hosts.ts'
+import { showBytes } from './bytes.ts'
 import { type Reading, sparkline } from './sparkline.ts'
 import { type Column, renderTable } from './table.ts'
 
@@ -19,18 +20,7 @@ const gap = 2
 
 const percent = (value: number) => `${value.toFixed(1)} %`
 const load = (value: number) => value.toFixed(2)
-
-/** `512 B/s`, `18.2 kB/s`, `1.3 MB/s`. */
-function rate(value: number): string {
-  const units = ['B/s', 'kB/s', 'MB/s', 'GB/s']
-  let size = value
-  let unit = 0
-  while (size >= 999.5 && unit < units.length - 1) {
-    size /= 1000
-    unit += 1
-  }
-  return `${unit === 0 ? Math.round(size) : size.toFixed(1)} ${units[unit]}`
-}
+const rate = (value: number) => `${showBytes(value)}/s`
 
 function seriesOf(samples: readonly Metrics[]): Series[] {
   const over = (pick: (sample: Metrics) => number | undefined): Reading[] =>

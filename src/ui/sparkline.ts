@@ -1,4 +1,4 @@
-import { isUtf8 } from './terminal.ts'
+import { isUtf8 } from './screen.ts'
 
 /** A value at a time in milliseconds since the epoch. */
 export interface Reading {

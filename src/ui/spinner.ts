@@ -1,4 +1,4 @@
-import { isWatched } from './terminal.ts'
+import { isWatched } from './screen.ts'
 
 /** Shows that something is waited for, to people who watch; elsewhere it says nothing. Ends with the work, however that ends. */
 export async function withSpinner<T>(text: string, work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 import { sanitizeLine } from './sanitize.ts'
-import { isUtf8, paint } from './terminal.ts'
+import { isUtf8, paint } from './screen.ts'
 
 /** One column: its heading and what it shows of a row. */
 export interface Column<Row> {

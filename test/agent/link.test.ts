@@ -108,7 +108,7 @@ test('a faulty message is answered with ERROR, an ERROR never is', async (t) => 
 })
 
 test('a terminal is refused in words, not with silence', async (t) => {
-  const { server } = await linkedAgent(t)
+  const { server } = await linkedAgent(t, { noTerminal: true })
   const signed = { expiry: '', signature: 'x', keyId: 'k1' }
   server.send('TERMINAL_OPEN', { sessionId: 'term', cols: 80, rows: 24, ...signed })
   await server.until(

@@ -1,6 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { type ServerEvent, SseParser } from '../../src/client/sse.ts'
+import { SseParser } from '../../src/client/sse.ts'
+import type { ServerEvent } from '../../src/client/sse-text.ts'
 
 const stream = ': hello\nevent: output\nid: 1\ndata: {"a":"é😀"}\n\nevent: end\r\ndata: 1\r\ndata: 2\r\n\r\n'
 const wanted: ServerEvent[] = [

@@ -99,6 +99,7 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.regex(shown.stdout, /linked +yes, since /)
   t.regex(shown.stdout, /scripts run as +\S+ \(no sandbox\)/)
   t.regex(shown.stdout, /executions +0 running, 0 queued, 0 unacknowledged/)
+  t.regex(shown.stdout, /terminals +0 open/)
   t.is(statSync(join(dataDir, 'status.json')).mode & 0o777, 0o600)
   server.execute(agent.agentId, { taskId: 'runs', script: 'sleep 600' })
   await until(({ executions }) => executions.running === 1, 'a script runs')

@@ -81,6 +81,8 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getOpenapi: () => ({}),
   getDocs: () => ({}),
   getDocsFile: () => ['start.js', 'swagger-ui.css', 'favicon-32x32.png'].map((file) => ({ path: { file } })),
+  getConsole: () => ({}),
+  getConsoleFile: () => ['main.js', 'main.css', 'icon.svg'].map((file) => ({ path: { file } })),
 
   login: () => ({ body: adminLogin }),
   logout: async ({ server, fresh }) => ({

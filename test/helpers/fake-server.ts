@@ -11,6 +11,7 @@ import type {
   Payloads,
   ScriptComplete,
   ScriptOutput,
+  TerminalOpen,
 } from '../../src/core/protocol/messages.ts'
 import { signedBytes } from '../../src/core/signing.ts'
 
@@ -51,6 +52,7 @@ export class FakeServer {
   /** Each may be changed by a test at any time. */
   acksOutput = true
   acksComplete = true
+  acksTerminals = true
   clockSkew = 0
   intervals = { heartbeatInterval: 30, metricsInterval: 60 }
   pendingTasks: AgentConfig['pendingTasks'] = []
@@ -151,12 +153,33 @@ export class FakeServer {
       signature: '',
       ...request,
     }
-    payload.signature = sign(
-      null,
-      signedBytes('EXECUTE_SCRIPT', agentId, payload),
-      this.#key.privateKey,
-    ).toString('base64')
+    payload.signature = this.#sign('EXECUTE_SCRIPT', agentId, payload)
     return payload
+  }
+
+  /** A TERMINAL_OPEN, signed, of 80 columns and 24 rows with `sh`, over the present link; without what is named. */
+  terminalOpen(
+    agentId: string,
+    request: Partial<TerminalOpen> & { sessionId: string },
+    without: readonly 'shell'[] = [],
+  ): TerminalOpen {
+    const payload: TerminalOpen = {
+      cols: 80,
+      rows: 24,
+      shell: 'sh',
+      expiry: new Date(Date.now() + this.clockSkew + 300_000).toISOString(),
+      keyId: this.#key.keyId,
+      linkId: this.hellos.at(-1)?.linkId ?? '',
+      signature: '',
+      ...request,
+    }
+    for (const name of without) delete payload[name]
+    payload.signature = this.#sign('TERMINAL_OPEN', agentId, payload)
+    return payload
+  }
+
+  #sign(type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN', agentId: string, payload: object): string {
+    return sign(null, signedBytes(type, agentId, payload), this.#key.privateKey).toString('base64')
   }
 
   /** Signs with another key from now on; an agent learns it when it registers anew. */
@@ -206,6 +229,9 @@ export class FakeServer {
         this.send('ERROR', { code: 404, message: 'unknown task', refId: message.id })
       this.heard.get(taskId)?.completes.push(message.payload)
       if (this.acksComplete && this.heard.has(taskId)) this.send('SCRIPT_ACK', { taskId, complete: true })
+    } else if (message.type === 'TERMINAL_OUTPUT') {
+      const { sessionId, sequence } = message.payload
+      if (this.acksTerminals && this.socket === socket) this.send('TERMINAL_ACK', { sessionId, sequence })
     } else if (message.type === 'ERROR') this.errors.push(message.payload)
     this.#events.emit('change')
   }

@@ -5,6 +5,7 @@ import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
 import { encode, encodeAround } from '../../core/protocol/envelope.ts'
 import {
+  type FromAgent,
   type FromServer,
   maxFrameBytes,
   type Payloads,
@@ -24,7 +25,7 @@ const handshakeTimeout = 15_000
 /** Bytes in the socket above which output waits in its spool. */
 const fullAt = 256 * 1024
 
-type AgentMessage = 'AGENT_HELLO' | 'SCRIPT_COMPLETE' | 'TERMINAL_CLOSED' | 'ERROR'
+type AgentMessage = Exclude<FromAgent['type'], 'SCRIPT_OUTPUT'>
 
 interface LinkOptions {
   readonly connection: Connection
@@ -122,8 +123,9 @@ export class Link {
     return id
   }
 
+  /** Once it said no it does so until `drained`: who asks in between would keep another from hearing of that. */
   hasRoom(): boolean {
-    this.#isFull = (this.#socket?.bufferedAmount ?? 0) >= fullAt
+    this.#isFull ||= (this.#socket?.bufferedAmount ?? 0) >= fullAt
     return !this.#isFull
   }
 
@@ -175,6 +177,7 @@ export class Link {
     })
     socket.on('open', () => {
       this.#isOpen = true
+      this.#isFull = false
       this.#heardAt = clock.monotonic()
       this.#pingAt = this.#heardAt
       this.#keepAlive(socket)

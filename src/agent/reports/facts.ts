@@ -4,7 +4,6 @@ import os from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
-import type { SystemInfo } from '../../core/protocol/http/hosts.ts'
 
 const run = promisify(execFile)
 /** Milliseconds; a mount that hangs must not keep an agent from registering. */
@@ -18,21 +17,23 @@ export function agentVersion(): string {
   return version
 }
 
-/** What systeminformation finds out; in a process of its own, as its 12 MB would stay with the agent for ever. */
-async function looked(): Promise<Partial<SystemInfo>> {
+/**
+ * What the disks hold, in GB, as systeminformation finds out; 0 where it can't. In a process of its own, as its 12 MB
+ * would stay with the agent for ever; the other facts are cheap to have from Node.
+ */
+async function diskSize(): Promise<number> {
   const program = fileURLToPath(new URL('facts-process.js', import.meta.url))
   try {
     const { stdout } = await run(process.execPath, [program], { timeout: patience })
-    return JSON.parse(stdout) as Partial<SystemInfo>
+    return Math.round(Number(stdout) / 1024 ** 3)
   } catch {
-    return {}
+    return 0
   }
 }
 
 /** What the host is, as the registration tells it (seed "Agent registration"). */
 export async function hostFacts(agentId: string, hostname?: string): Promise<RegisterRequest> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
-  const { os: platform, kernel, arch, memoryMB, diskGB } = await looked()
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))
   return {
     agentId,
@@ -42,12 +43,12 @@ export async function hostFacts(agentId: string, hostname?: string): Promise<Reg
       .sort((a, b) => a.family.localeCompare(b.family))
       .map((address) => address.address)
       .slice(0, 256),
-    os: platform ?? process.platform,
-    kernel: kernel ?? os.release(),
-    arch: arch ?? os.arch(),
+    os: process.platform,
+    kernel: os.release(),
+    arch: os.arch(),
     cpuCores: os.cpus().length,
-    memoryMB: memoryMB ?? Math.round(os.totalmem() / 1024 ** 2),
-    diskGB: diskGB ?? 0,
+    memoryMB: Math.round(os.totalmem() / 1024 ** 2),
+    diskGB: await diskSize(),
     agentVersion: agentVersion(),
   }
 }

@@ -1,14 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  accessSync,
-  chownSync,
-  closeSync,
-  constants,
-  openSync,
-  readFileSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
+import { chownSync, closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { notEnforced } from '../../core/limits.ts'
@@ -18,9 +9,9 @@ import { interpreterOptions } from '../../core/script-form.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
 import type { Account } from './account.ts'
-import { dropTo } from './privileges.ts'
+import { barredUser, dropTo } from './privileges.ts'
 import type { Sandbox } from './sandbox.ts'
-import { searchPath } from './search-path.ts'
+import { findInPath, searchPath } from './search-path.ts'
 
 /** `python -u`, so that output is live. */
 const interpreters: Record<ScriptType, readonly string[]> = {
@@ -79,31 +70,10 @@ exit $?`
 
 const exitLineBytes = 48
 
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Where programs were found: looked at first, as most directories of the path hold none of them. */
-const places = new Map<string, string>()
-
-function findInPath(name: string): boolean {
-  const place = places.get(name)
-  if (place !== undefined && isExecutable(place)) return true
-  const found = searchPath
-    .split(':')
-    .map((directory) => join(directory, name))
-    .find(isExecutable)
-  if (found !== undefined) places.set(name, found)
-  return found !== undefined
-}
-
 export function installedTypes(): ScriptType[] {
-  return (Object.keys(interpreters) as ScriptType[]).filter((type) => findInPath(interpreters[type][0] ?? ''))
+  return (Object.keys(interpreters) as ScriptType[]).filter(
+    (type) => findInPath(interpreters[type][0] ?? '') !== undefined,
+  )
 }
 
 /** Why an execution can't be started here, with the exit code that says so (seed "Script exit codes"). */
@@ -116,22 +86,14 @@ type RefusalOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'limi
 
 /** Checks what can be known before the start: user, limits, interpreter, params, working directory. */
 export function refusal(request: ExecuteScript, options: RefusalOptions): Refusal | null {
-  const { runAs, allowRunAs, own, limiter } = options
-  const user = request.runAs ?? runAs
-  if (user !== runAs && !allowRunAs.includes(user))
-    return {
-      exitCode: 126,
-      error: `this agent runs nothing as ${user}: its --allow-run-as does not name that user`,
-    }
-  if (user !== own.name && own.uid !== 0)
-    return {
-      exitCode: 126,
-      error: `this agent runs nothing as ${user}: it runs as ${own.name}, and only root can become another user`,
-    }
+  const { runAs, limiter } = options
+  const barred = barredUser(request.runAs ?? runAs, options)
+  if (barred !== null) return { exitCode: 126, error: barred }
   const [missing] = notEnforced(request.limits ?? {}, limiter.enforced)
   if (missing !== undefined) return { exitCode: 126, error: limiter.lack(missing) }
   const [program = ''] = interpreters[request.scriptType]
-  if (!findInPath(program)) return { exitCode: 127, error: `${program} is not installed on this host` }
+  if (findInPath(program) === undefined)
+    return { exitCode: 127, error: `${program} is not installed on this host` }
   for (const [name, value] of Object.entries(request.params))
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || value.includes('\0'))
       return {
@@ -180,7 +142,8 @@ export function ownProcesses({ account, sandbox }: Pick<Start, 'account' | 'sand
   return account.uid === process.getuid?.() ? 1 : 2
 }
 
-function existing(directory: string): string {
+/** The directory itself, or the root where there is none. */
+export function existing(directory: string): string {
   try {
     return statSync(directory).isDirectory() ? directory : '/'
   } catch {

@@ -13,6 +13,18 @@ export function dropTo({ uid, gid }: Pick<Account, 'uid' | 'gid'>): [program: st
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--no-new-privs', ...dropAll, '--']
 }
 
+/** Why nothing runs as this user here, as a sentence; null where it may. */
+export function barredUser(
+  user: string,
+  { runAs, allowRunAs, own }: { runAs: string; allowRunAs: readonly string[]; own: Account },
+): string | null {
+  if (user !== runAs && !allowRunAs.includes(user))
+    return `this agent runs nothing as ${user}: its --allow-run-as does not name that user`
+  if (user !== own.name && own.uid !== 0)
+    return `this agent runs nothing as ${user}: it runs as ${own.name}, and only root can become another user`
+  return null
+}
+
 /** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
 export async function checkDrop(account: Account): Promise<void> {
   const [program, ...words] = dropTo(account)

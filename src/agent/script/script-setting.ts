@@ -97,13 +97,13 @@ export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
 export function capabilities(
   { account, sandbox }: ScriptSetting,
   { containment, limiter }: Bounds,
-  maxExecutions: number,
+  { maxExecutions, terminal }: { maxExecutions: number; terminal: boolean },
 ): AgentHello['capabilities'] {
   return {
     maxExecutions,
     scriptTypes: installedTypes(),
     containment: containment.level,
-    terminal: false,
+    terminal,
     runAs: account.name,
     runsAsRoot: account.uid === 0,
     sandbox: sandbox.mode,

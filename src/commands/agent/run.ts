@@ -81,6 +81,10 @@ export default class AgentRun extends BaseCommand {
       env: 'RSM_AGENT_ALLOW_UNSIGNED',
       description: 'for servers that do not sign',
     }),
+    'no-terminal': boolean({
+      env: 'RSM_AGENT_NO_TERMINAL',
+      description: 'open no terminals on this host',
+    }),
     'tls-fingerprint': string({
       env: 'RSM_AGENT_TLS_FINGERPRINT',
       helpValue: 'SHA256',
@@ -128,6 +132,7 @@ export default class AgentRun extends BaseCommand {
         onDemand: flags['on-demand'],
         drain: flags.drain,
         allowUnsigned: flags['allow-unsigned'],
+        noTerminal: flags['no-terminal'],
         caFile,
         tlsFingerprint,
         logLevel: flags['log-level'] as LogLevel | undefined,

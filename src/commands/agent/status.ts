@@ -39,6 +39,7 @@ export default class AgentStatus extends BaseCommand {
           'held by': state.containment,
           limits: showLimits(limits) || `none (it can limit ${canLimit || 'nothing'})`,
           executions: `${executions.running} running, ${executions.queued} queued, ${executions.unacknowledged} unacknowledged`,
+          terminals: state.terminals === null ? 'none can be opened here' : `${state.terminals} open`,
         },
         isUnbounded ? ['scripts run as'] : [],
       ),

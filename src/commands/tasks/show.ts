@@ -3,7 +3,7 @@ import { showLimits } from '../../core/limits.ts'
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/base-command.ts'
 import { sanitize } from '../../ui/sanitize.ts'
-import { isUtf8 } from '../../ui/terminal.ts'
+import { isUtf8 } from '../../ui/screen.ts'
 import { showDuration, showTime } from '../../ui/time.ts'
 
 /** Lines of the script that are shown; its head is enough to know it again. */

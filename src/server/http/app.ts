@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { AnySchema } from 'ajv'
 import Fastify, {
   type FastifyContextConfig,
   type FastifyError,
@@ -18,7 +19,7 @@ import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { jsonParser } from './json-body.ts'
 import { createListener, type Listener } from './listener.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
-import { bodyAjv, queryAjv, validationError } from './validation.ts'
+import { bodyAjv, queryAjv, validationError, validator } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
 const bodyLimit = 2 * 1024 * 1024
@@ -102,7 +103,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   const app = newApp(deps.listener ?? createListener(null), headersOf)
   const routes = new Map<string, Set<string>>()
   app.setValidatorCompiler(({ schema, httpPart }) =>
-    (httpPart === 'querystring' ? queryAjv : bodyAjv).compile(schema),
+    validator(httpPart === 'querystring' ? queryAjv : bodyAjv, schema as AnySchema),
   )
   app.setSchemaErrorFormatter((errors) => validationError(errors as Parameters<typeof validationError>[0]))
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))

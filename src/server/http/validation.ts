@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { Ajv, type ErrorObject } from 'ajv'
+import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { FastifySchemaValidationError } from 'fastify'
 import { type FieldFault, invalid, maxListed, type RsmError } from '../../core/errors.ts'
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
@@ -24,6 +25,15 @@ function newAjv(coerceTypes: false | 'array'): Ajv {
 /** Bodies are never coerced; query strings are (contract §1). */
 export const bodyAjv = newAjv(false)
 export const queryAjv = newAjv('array')
+
+/** Compiled when it is first asked: of a hundred routes most starts of a server see few, and each costs milliseconds. */
+export function validator(ajv: Ajv, schema: AnySchema) {
+  let isValid: ValidateFunction | undefined
+  return (data: unknown): true | { error: FastifySchemaValidationError[] } => {
+    isValid ??= ajv.compile(schema)
+    return isValid(data) || { error: isValid.errors ?? [] }
+  }
+}
 
 /** `/hostIds/1` → `hostIds[1]`, `/params/PATH` → `params.PATH`. */
 function dotted(pointer: string, last?: string): string {

@@ -11,6 +11,7 @@ import type { NoteStarted } from '../services/tasks.ts'
 import { agentRoutes } from './agent.ts'
 import { auditRoutes } from './audit.ts'
 import { clusterRoutes } from './clusters.ts'
+import { consoleRoutes } from './console.ts'
 import { docsRoutes } from './docs.ts'
 import { enrollmentRoutes } from './enrollments.ts'
 import { eventRoutes } from './events.ts'
@@ -48,6 +49,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   // First: it describes all operations that come after it.
   openapiRoutes(app)
   docsRoutes(app)
+  consoleRoutes(app)
   healthRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)

@@ -14,6 +14,8 @@ const table: Record<string, Right> = {
   'GET /api/openapi.json': 'open',
   'GET /docs': 'open',
   'GET /docs/:file': 'open',
+  'GET /': 'open',
+  'GET /console/:file': 'open',
   'POST /api/auth/login': 'open',
   'POST /api/auth/logout': 'anyUser',
   'GET /api/auth/me': 'anyUser',

@@ -1,0 +1,52 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Log } from '../log.ts'
+import { removeCgroup } from '../processes/cgroup-files.ts'
+import type { Containment } from '../processes/containment.ts'
+import type { Machine } from '../processes/machine.ts'
+import type { Tree } from '../processes/tree.ts'
+
+/** What has to be ended of a session, whoever ends it. */
+export interface Held {
+  readonly bootId: string
+  readonly tree: Tree
+  /** Cgroups to remove when it is ended. */
+  readonly groups: readonly string[]
+}
+
+const fileName = 'held.json'
+
+/** Written before the session begins, so that the next agent finds it whatever becomes of this one. */
+export function note(directory: string, held: Held): void {
+  writeFileSync(join(directory, fileName), JSON.stringify(held), { mode: 0o600 })
+}
+
+export function removeGroups({ groups }: Held): void {
+  for (const group of groups) removeCgroup(group)
+}
+
+function read(directory: string): Held | null {
+  try {
+    return JSON.parse(readFileSync(join(directory, fileName), 'utf8')) as Held
+  } catch {
+    return null
+  }
+}
+
+/** Ends what sessions of an agent that was killed have left behind: their terminals are gone, not all heed that. */
+export async function sweepSessions(
+  directory: string,
+  { containment, machine, log }: { containment: Containment; machine: Machine; log: Log },
+): Promise<void> {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const end = async (sessionId: string) => {
+    const held = read(join(directory, sessionId))
+    if (held && held.bootId === machine.bootId()) {
+      const remnants = await containment.end(held.tree)
+      log('INFO', 'ended what a session had left', { sessionId, remaining: remnants.length })
+      removeGroups(held)
+    }
+    rmSync(join(directory, sessionId), { recursive: true, force: true })
+  }
+  await Promise.all(readdirSync(directory).map(end))
+}

@@ -1,0 +1,106 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { searchPath } from '../script/search-path.ts'
+import type { FromPtys, PtyRequest, ToPtys } from './pty-messages.ts'
+
+/** Milliseconds for which the process waits for another session: starting it takes longer than all else of an opening. */
+const idleFor = 30_000
+
+const program = fileURLToPath(new URL('pty-process.js', import.meta.url))
+
+/** What becomes of one PTY. */
+export interface PtyEvents {
+  opened(pid: number): void
+  /** It was never opened, or what held it is gone: nothing follows. */
+  failed(reason: string): void
+  output(bytes: Uint8Array): void
+  dropped(bytes: number): void
+  /** After all output; nothing follows. `signal` by its number, 0 for none. */
+  exited(exitCode: number, signal: number): void
+}
+
+/** The agent's end of the process that holds the PTYs; that one runs only while there are any, and a little longer. */
+export class PtyHost {
+  readonly #ptys = new Map<string, PtyEvents>()
+  #process: ChildProcess | null = null
+  #idle: NodeJS.Timeout | undefined
+
+  open(id: string, request: PtyRequest, events: PtyEvents): void {
+    clearTimeout(this.#idle)
+    this.#ptys.set(id, events)
+    this.#process ??= this.#start()
+    this.#tell({ id, to: 'open', request })
+  }
+
+  write(id: string, text: string): void {
+    this.#tell({ id, to: 'write', text })
+  }
+
+  resize(id: string, cols: number, rows: number): void {
+    this.#tell({ id, to: 'resize', cols, rows })
+  }
+
+  /** So many bytes of its output are not wanted any more, and as many may follow. */
+  credit(id: string, bytes: number): void {
+    this.#tell({ id, to: 'credit', bytes })
+  }
+
+  hangUp(id: string): void {
+    this.#tell({ id, to: 'hangUp' })
+  }
+
+  /** Ends the process; the kernel hangs up what terminals there are. */
+  stop(): void {
+    clearTimeout(this.#idle)
+    const child = this.#process
+    this.#process = null
+    if (child?.connected) child.disconnect()
+  }
+
+  #tell(message: ToPtys): void {
+    // One that has just died says so by its end.
+    if (this.#ptys.has(message.id) && this.#process?.connected) this.#process.send(message, () => {})
+  }
+
+  /** A session of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its sessions ended. */
+  #start(): ChildProcess {
+    const child = fork(program, [], {
+      execArgv: [],
+      env: { PATH: searchPath },
+      cwd: '/',
+      detached: true,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    child.on('message', (message: FromPtys) => this.#heard(message))
+    child.on('error', (error) => this.#lost(child, error.message))
+    child.on('exit', (code, signal) => this.#lost(child, `it ended with ${signal ?? code}`))
+    return child
+  }
+
+  #heard(message: FromPtys): void {
+    const { id } = message
+    const events = this.#ptys.get(id)
+    if (message.is === 'opened') events?.opened(message.pid)
+    else if (message.is === 'output') events?.output(message.bytes)
+    else if (message.is === 'dropped') events?.dropped(message.bytes)
+    else {
+      this.#release(id)
+      if (message.is === 'exited') events?.exited(message.exitCode, message.signal)
+      else events?.failed(message.reason)
+    }
+  }
+
+  #release(id: string): void {
+    this.#ptys.delete(id)
+    if (this.#ptys.size === 0) this.#idle = setTimeout(() => this.stop(), idleFor)
+  }
+
+  #lost(child: ChildProcess, reason: string): void {
+    if (this.#process !== child) return
+    this.#process = null
+    const lost = [...this.#ptys.values()]
+    this.#ptys.clear()
+    for (const events of lost) events.failed(`the process that holds the terminals is gone: ${reason}`)
+  }
+}

@@ -1,0 +1,207 @@
+import { closeSync, constants, fchmodSync, fchownSync, openSync, readSync, writeSync } from 'node:fs'
+import { ReadStream } from 'node:tty'
+import * as nodePty from 'node-pty'
+import type { PtyRequest } from './pty-messages.ts'
+
+/**
+ * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by
+ * then, and try without a pause to write what the program does not read; neither can be turned off.
+ */
+interface Native {
+  fork(
+    file: string,
+    args: readonly string[],
+    env: readonly string[],
+    cwd: string,
+    cols: number,
+    rows: number,
+    uid: number,
+    gid: number,
+    isUtf8: boolean,
+    helperPath: string,
+    exited: (exitCode: number, signal: number) => void,
+  ): { fd: number; pid: number; pty: string }
+  resize(fd: number, cols: number, rows: number, pixelWidth: number, pixelHeight: number): void
+}
+const { native } = nodePty as unknown as { native: Native }
+
+/** Output that may be on its way, bytes: beyond, the program waits (design "Flow control"). */
+const window = 256 * 1024
+/** Milliseconds in which further output waits for more of it, and the bytes that wait no longer. */
+const coalesce = 4
+const fullChunk = 64 * 1024
+/** What a terminal holds is far less (12 KiB): what is read beyond this after the exit was written after it. */
+const mostAfterExit = 64 * 1024
+/** Input that the program has not read yet, bytes: a large paste fits. */
+const mostInput = 4 * 1024 * 1024
+/** Milliseconds after which a terminal is tried again that took no more input. */
+const firstRetry = 1
+const longestRetry = 20
+
+interface PtyEvents {
+  output(bytes: Buffer): void
+  /** So many bytes of input were dropped: nobody reads them. */
+  dropped(bytes: number): void
+  /** Once, after all output. `signal` by its number, 0 for none. */
+  exited(exitCode: number, signal: number): void
+}
+
+function isWouldBlock(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EAGAIN'
+}
+
+/** A program on a terminal of its own, the leader of a session. To be used in a process that starts no other programs: they would inherit the terminal. */
+export class Pty {
+  readonly pid: number
+  readonly #events: PtyEvents
+  readonly #master: ReadStream
+  readonly #fd: number
+  /** Held open, so that the end of the program is no hang-up of the terminal before all was read. */
+  readonly #slave: number
+  #isClosed = false
+  #unacknowledged = 0
+  #pending: Buffer[] = []
+  #pendingBytes = 0
+  #coalescing: NodeJS.Timeout | null = null
+  #input: Buffer[] = []
+  #inputBytes = 0
+  #retry: NodeJS.Timeout | null = null
+  #retryAfter = firstRetry
+
+  /** Throws when the system refuses (EAGAIN, no PTY left). */
+  constructor({ argv, env, cwd, cols, rows, uid }: PtyRequest, events: PtyEvents) {
+    this.#events = events
+    const [file = '', ...args] = argv
+    const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+    const { fd, pid, pty } = native.fork(
+      file,
+      args,
+      pairs,
+      cwd,
+      cols,
+      rows,
+      -1,
+      -1,
+      true,
+      '',
+      (code, signal) => this.#exited(code, signal),
+    )
+    this.pid = pid
+    this.#fd = fd
+    this.#slave = openSync(pty, constants.O_RDWR | constants.O_NOCTTY)
+    fchmodSync(this.#slave, 0o600)
+    if (uid !== process.getuid?.()) fchownSync(this.#slave, uid, -1)
+    this.#master = new ReadStream(fd)
+    this.#master.on('data', (bytes: Buffer) => this.#take(bytes))
+    this.#master.on('error', () => this.#close())
+  }
+
+  write(text: string): void {
+    if (this.#isClosed) return
+    const bytes = Buffer.from(text)
+    if (this.#inputBytes + bytes.length > mostInput) return this.#events.dropped(bytes.length)
+    this.#input.push(bytes)
+    this.#inputBytes += bytes.length
+    if (this.#retry === null) this.#feed()
+  }
+
+  resize(cols: number, rows: number): void {
+    if (!this.#isClosed) native.resize(this.#fd, cols, rows, 0, 0)
+  }
+
+  /** So many bytes of output are not wanted any more. */
+  credit(bytes: number): void {
+    this.#unacknowledged -= bytes
+    if (!this.#isClosed && this.#master.isPaused() && this.#unacknowledged <= window / 2)
+      this.#master.resume()
+  }
+
+  /** Closes the terminal: the kernel sends HUP to the leader and to what is in the foreground. */
+  hangUp(): void {
+    if (this.#isClosed) return
+    this.#flush()
+    this.#close()
+  }
+
+  #take(bytes: Buffer): void {
+    this.#unacknowledged += bytes.length
+    if (this.#unacknowledged >= window) this.#master.pause()
+    this.#pending.push(bytes)
+    this.#pendingBytes += bytes.length
+    // The echo of a key leaves at once; what follows it within a few milliseconds leaves together.
+    if (this.#coalescing === null || this.#pendingBytes >= fullChunk) this.#flush()
+    this.#coalescing ??= setTimeout(() => this.#coalesced(), coalesce)
+  }
+
+  #coalesced(): void {
+    this.#coalescing = null
+    if (this.#pendingBytes === 0) return
+    this.#flush()
+    this.#coalescing = setTimeout(() => this.#coalesced(), coalesce)
+  }
+
+  #flush(): void {
+    if (this.#pendingBytes === 0) return
+    const bytes = Buffer.concat(this.#pending, this.#pendingBytes)
+    this.#pending = []
+    this.#pendingBytes = 0
+    this.#events.output(bytes)
+  }
+
+  /** As much as the terminal takes. */
+  #feed(): void {
+    this.#retry = null
+    try {
+      for (let [bytes] = this.#input; bytes !== undefined; [bytes] = this.#input) {
+        const written = writeSync(this.#fd, bytes)
+        this.#inputBytes -= written
+        this.#retryAfter = firstRetry
+        if (written === bytes.length) this.#input.shift()
+        else this.#input[0] = bytes.subarray(written)
+      }
+    } catch (error) {
+      if (isWouldBlock(error)) {
+        this.#retry = setTimeout(() => this.#feed(), this.#retryAfter)
+        this.#retryAfter = Math.min(this.#retryAfter * 2, longestRetry)
+        return
+      }
+      // Nobody is there who could read it.
+      this.#input = []
+      this.#inputBytes = 0
+    }
+  }
+
+  #exited(exitCode: number, signal: number): void {
+    if (!this.#isClosed) this.#readRest()
+    this.hangUp()
+    this.#events.exited(exitCode, signal)
+  }
+
+  /** What the program has written before its exit, paused or not: the kernel holds no more than a few KiB of it. */
+  #readRest(): void {
+    this.#master.pause()
+    // What the stream has read already comes as `data`.
+    while (this.#master.read() !== null);
+    const rest = Buffer.allocUnsafe(mostAfterExit)
+    let length = 0
+    try {
+      while (length < mostAfterExit) {
+        const read = readSync(this.#fd, rest, length, mostAfterExit - length, null)
+        if (read === 0) break
+        length += read
+      }
+    } catch {
+      // EAGAIN: that was all. EIO: somebody has hung up this terminal.
+    }
+    if (length > 0) this.#take(rest.subarray(0, length))
+  }
+
+  #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    if (this.#coalescing) clearTimeout(this.#coalescing)
+    if (this.#retry) clearTimeout(this.#retry)
+    this.#master.destroy()
+    closeSync(this.#slave)
+  }
+}

@@ -1,0 +1,267 @@
+import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
+import type { RunnerOptions } from '../executions/runner-options.ts'
+import { isTooOld } from '../link/verify.ts'
+import { PtyHost } from './pty-host.ts'
+import { Session, type SessionOptions } from './session.ts'
+
+/** Sessions at once. */
+const mostSessions = 64
+/** Milliseconds for which a session waits for a link that takes it up: the server waits for 60 s. */
+const longestAbsence = 75_000
+/** Milliseconds for which the end of a session is told over every new link. */
+const endKept = 60_000
+/** Milliseconds for which the id of an ended session opens no other: a signature is good for 5 minutes. */
+const idKept = 10 * 60_000
+const mostIds = 10_000
+/** Frames of input that are kept for a session while it is asked whether its message is too old. */
+const mostUndecided = 1024
+
+type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
+
+/** The way to the server while it stands. */
+export interface TerminalSending {
+  send<T extends Outgoing>(type: T, payload: Payloads[T]): void
+  /** False while too much waits in the socket; `Terminals.turn` is called when there is room again. */
+  hasRoom(): boolean
+}
+
+export interface TerminalsOptions
+  extends Omit<SessionOptions, 'host'>,
+    Pick<RunnerOptions, 'clock' | 'verify' | 'distrusted' | 'hearServerTime'> {
+  /** Why there is no terminal here, null where there is. */
+  readonly lack: string | null
+  /** The number of sessions has changed. */
+  readonly changed: () => void
+}
+
+/** The sessions of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
+export class Terminals {
+  readonly #options: TerminalsOptions
+  readonly #sessions = new Map<string, Session>()
+  readonly #host = new PtyHost()
+  /** When each session ended whose id opens no other. */
+  readonly #past = new Map<string, number>()
+  readonly #timers = new Map<string, () => void>()
+  /** What came for sessions of which it is not decided yet who asks for them. */
+  readonly #undecided = new Map<string, Payloads['TERMINAL_INPUT'][]>()
+  #sending: TerminalSending | null = null
+  #isStopped = false
+  #whenEmpty: (() => void) | undefined
+
+  constructor(options: TerminalsOptions) {
+    this.#options = options
+  }
+
+  /** Whether this host opens any. */
+  get isAvailable(): boolean {
+    return this.#options.lack === null
+  }
+
+  /** Those that run. */
+  get size(): number {
+    return [...this.#sessions.values()].filter(({ closed }) => closed === null).length
+  }
+
+  /** Whether none runs, and no end waits to be told. */
+  get isIdle(): boolean {
+    return [...this.#sessions.values()].every(({ isCloseSent }) => isCloseSent)
+  }
+
+  /** A link stands: names all sessions; each waits for its TERMINAL_OPEN. */
+  begin(sending: TerminalSending): NonNullable<AgentHello['terminals']> {
+    this.#sending = sending
+    return [...this.#sessions.values()].map(({ sessionId, frames }) => ({
+      sessionId,
+      lastSequence: frames.last,
+    }))
+  }
+
+  /** The link is gone. */
+  end(): void {
+    this.#sending = null
+    for (const session of this.#sessions.values()) {
+      if (!session.isAttached) continue
+      session.isAttached = false
+      if (session.closed === null) this.#awaitLink(session)
+    }
+  }
+
+  async open(request: TerminalOpen, isTimeKnown = false): Promise<void> {
+    const { lack, verify, distrusted, hearServerTime } = this.#options
+    const { sessionId } = request
+    if (lack !== null) return this.#refuse(sessionId, `this agent has no terminal facility: ${lack}`)
+    const distrust = verify('TERMINAL_OPEN', request)
+    if (distrust !== null) {
+      // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#asked(sessionId, hearServerTime)))
+        return this.open(request, true)
+      this.#undecided.delete(sessionId)
+      distrusted(`TERMINAL_OPEN ${sessionId}`, distrust)
+      return this.#refuse(sessionId, distrust)
+    }
+    const known = this.#sessions.get(sessionId)
+    if (known) return this.#takeUp(known, request)
+    this.#undecided.delete(sessionId)
+    if (request.after !== undefined)
+      return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
+    if (this.#past.has(sessionId)) return this.#refuse(sessionId, 'the session has ended')
+    if (this.#isStopped) return this.#refuse(sessionId, 'the agent of this host is being stopped')
+    if (this.size >= mostSessions)
+      return this.#refuse(sessionId, `this host has ${mostSessions} sessions open already, its most`)
+    return this.#begin(request)
+  }
+
+  input({ sessionId, data }: Payloads['TERMINAL_INPUT']): void {
+    const session = this.#sessions.get(sessionId)
+    if (session?.isAttached) return session.write(data)
+    const undecided = this.#undecided.get(sessionId)
+    if (undecided) return void (undecided.length < mostUndecided && undecided.push({ sessionId, data }))
+    // Input is not signed: who has not shown over this link to be the server must not type into a shell that lives.
+    if (session && session.closed === null)
+      this.#options.distrusted(
+        `TERMINAL_INPUT ${sessionId}`,
+        'signature missing: this link has not taken the session up',
+      )
+  }
+
+  resize({ sessionId, cols, rows }: Payloads['TERMINAL_RESIZE']): void {
+    const session = this.#sessions.get(sessionId)
+    if (session?.isAttached) session.resize(cols, rows)
+  }
+
+  acknowledged({ sessionId, sequence }: Payloads['TERMINAL_ACK']): void {
+    const session = this.#sessions.get(sessionId)
+    if (session?.isAttached) session.acknowledged(sequence)
+  }
+
+  close({ sessionId }: Payloads['TERMINAL_CLOSE']): void {
+    const session = this.#sessions.get(sessionId)
+    if (session?.closed && session.isCloseSent) return this.#forget(session)
+    // Whoever asks for the end need not show who it is, and hears of it.
+    if (session && !session.isAttached) session.attach(session.frames.last)
+    session?.end('the session was closed')
+  }
+
+  /** One frame of each session that has some, so that none of them waits for another's flood; whether there was any. */
+  turn(): boolean {
+    let wasSent = false
+    for (const session of this.#sessions.values()) if (this.#sendNext(session)) wasSent = true
+    return wasSent
+  }
+
+  /** Ends all sessions; settles when their processes are gone. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    for (const session of this.#sessions.values()) session.end('the agent of this host was stopped')
+    if (this.size > 0)
+      await new Promise<void>((resolve) => {
+        this.#whenEmpty = resolve
+      })
+    this.#host.stop()
+    for (const cancel of this.#timers.values()) cancel()
+  }
+
+  /** What is typed meanwhile waits for the answer. */
+  async #asked(sessionId: string, ask: () => Promise<boolean>): Promise<boolean> {
+    this.#undecided.set(sessionId, [])
+    return ask()
+  }
+
+  #refuse(sessionId: string, reason: string): void {
+    this.#sending?.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
+  }
+
+  async #begin(request: TerminalOpen): Promise<void> {
+    const { sessionId } = request
+    const session = new Session(
+      request,
+      { ...this.#options, host: this.#host },
+      {
+        opened: () => this.#opened(session),
+        changed: () => this.#pump(session),
+        dropped: (bytes) => this.#dropped(session, bytes),
+        ended: () => this.#ended(session),
+      },
+    )
+    session.isAttached = this.#sending !== null
+    this.#sessions.set(sessionId, session)
+    this.#options.changed()
+    await session.open(request)
+  }
+
+  #opened(session: Session): void {
+    const { sessionId, isAttached } = session
+    if (isAttached) this.#sending?.send('TERMINAL_OPENED', { sessionId })
+    else this.#awaitLink(session)
+  }
+
+  #takeUp(session: Session, { cols, rows, after = -1 }: TerminalOpen): void {
+    const { sessionId } = session
+    session.attach(after)
+    if (session.closed === null) {
+      this.#cancelTimer(sessionId)
+      session.resize(cols, rows)
+      if (session.isOpen) this.#sending?.send('TERMINAL_OPENED', { sessionId })
+    }
+    for (const { data } of this.#undecided.get(sessionId) ?? []) session.write(data)
+    this.#undecided.delete(sessionId)
+    this.#pump(session)
+  }
+
+  #dropped({ sessionId, isAttached }: Session, bytes: number): void {
+    const message = `session ${sessionId}: its program reads no input, ${bytes} bytes were dropped`
+    this.#options.log('WARN', 'input was dropped', { sessionId, bytes })
+    if (isAttached) this.#sending?.send('ERROR', { code: 413, message, refId: null })
+  }
+
+  #pump(session: Session): void {
+    while (this.#sendNext(session));
+  }
+
+  #sendNext(session: Session): boolean {
+    const sending = this.#sending
+    if (sending === null || !session.isAttached || session.isCloseSent || !sending.hasRoom()) return false
+    const output = session.next()
+    if (output) sending.send('TERMINAL_OUTPUT', output)
+    else if (session.closed) {
+      session.isCloseSent = true
+      sending.send('TERMINAL_CLOSED', session.closed)
+    }
+    return output !== null
+  }
+
+  /** Who is not taken up again has nobody left. */
+  #awaitLink(session: Session): void {
+    const { sessionId } = session
+    this.#after(sessionId, longestAbsence, () => session.end('the server did not come back to the session'))
+  }
+
+  #ended(session: Session): void {
+    const { sessionId } = session
+    const { clock, changed } = this.#options
+    const now = clock.monotonic()
+    for (const [id, endedAt] of this.#past)
+      if (now - endedAt > idKept || this.#past.size >= mostIds) this.#past.delete(id)
+    this.#past.set(sessionId, now)
+    this.#after(sessionId, endKept, () => this.#forget(session))
+    this.#pump(session)
+    changed()
+    if (this.size === 0) this.#whenEmpty?.()
+  }
+
+  #forget({ sessionId }: Session): void {
+    this.#cancelTimer(sessionId)
+    this.#sessions.delete(sessionId)
+  }
+
+  #after(sessionId: string, milliseconds: number, run: () => void): void {
+    this.#cancelTimer(sessionId)
+    const cancel = this.#options.clock.after(milliseconds, run)
+    this.#timers.set(sessionId, cancel)
+  }
+
+  #cancelTimer(sessionId: string): void {
+    this.#timers.get(sessionId)?.()
+    this.#timers.delete(sessionId)
+  }
+}

@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { string as word } from '@oclif/core/args'
+import { boolean } from '@oclif/core/flags'
+import { writeRecordingFile } from '../../client/recording-file.ts'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showBytes } from '../../ui/bytes.ts'
+import { confirm } from '../../ui/prompt.ts'
+
+export default class RecordingsExport extends BaseCommand {
+  static override summary = 'Write a recorded terminal session to a file, for asciinema and other players'
+  static override description =
+    'The file is an asciicast v2, readable by its owner only. Without FILE it goes to stdout.'
+  static override examples = [
+    '$ rsm recordings export SESSION session.cast',
+    '$ rsm recordings export SESSION > session.cast',
+  ]
+  static override args = {
+    session: word({ required: true, ignoreStdin: true, description: 'id of the session' }),
+    file: word({ ignoreStdin: true, description: 'file to write' }),
+  }
+  static override flags = {
+    yes: boolean({ char: 'y', description: 'replace a file that there is' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(RecordingsExport)
+    this.globals = flags
+    const { session, file } = args
+    if (file === undefined && flags.json)
+      throw new RsmError('usage', 'stdout is for the recording', { hint: 'name a file, or leave out --json' })
+    const client = await this.client()
+    if (file === undefined) {
+      await pipeline(await client.terminals.recording(session), process.stdout, { end: false })
+      return undefined
+    }
+    if (!flags.yes && existsSync(file) && !(await confirm(`Replace ${file}?`, 'say --yes')))
+      throw new RsmError('interrupted', `${file} is kept`)
+    const bytes = await writeRecordingFile(file, await client.terminals.recording(session))
+    this.notice(`${file}: ${showBytes(bytes)}`)
+    return { sessionId: session, file, bytes }
+  }
+}

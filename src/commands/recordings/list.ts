@@ -1,0 +1,63 @@
+import { boolean, integer, string } from '@oclif/core/flags'
+import { findHost } from '../../client/names.ts'
+import { allPages } from '../../client/pages.ts'
+import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import { showBytes } from '../../ui/bytes.ts'
+import { showDuration, showTime } from '../../ui/time.ts'
+
+/** How it ended, in a word: exit code, signal, or that the shell did not end by itself. */
+function endOf({ status, exitCode, signal, reason }: Terminal): string {
+  if (status === 'OPEN') return 'open'
+  if (reason !== null) return 'ended'
+  return signal ?? String(exitCode ?? '-')
+}
+
+function durationOf({ startedAt, endedAt }: Terminal): number {
+  return (endedAt === null ? Date.now() : Date.parse(endedAt)) - Date.parse(startedAt)
+}
+
+export default class RecordingsList extends BaseCommand {
+  static override summary = 'List the recorded terminal sessions, newest first'
+  static override description =
+    'Your own; an administrator sees those of all users. With --open: the sessions that are open now, recorded or not.'
+  static override examples = [
+    '$ rsm recordings list',
+    '$ rsm recordings list --host web1 --user ann --limit 20',
+    '$ rsm recordings list --open',
+  ]
+  static override flags = {
+    host: string({ char: 'w', helpValue: 'HOST', description: 'only on this host' }),
+    user: string({ helpValue: 'USER', description: 'only of this user' }),
+    open: boolean({ description: 'only those that are open' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(RecordingsList)
+    this.globals = flags
+    const client = await this.client()
+    const query: TerminalQuery = flags.open ? { status: 'OPEN' } : { recorded: true }
+    if (flags.host !== undefined) query.hostId = (await findHost(client, flags.host)).id
+    if (flags.user !== undefined) query.user = flags.user
+    const page = await allPages((paging) => client.terminals.list(paging), query, flags.limit)
+    if (!this.globals.json && page.content.length > 0) {
+      const { renderTable } = await import('../../ui/table.ts')
+      this.print(
+        renderTable(page.content, [
+          { heading: 'SESSION', value: (session) => session.sessionId },
+          { heading: 'HOST', value: (session) => session.hostname },
+          { heading: 'USER', value: (session) => session.user },
+          { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
+          { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
+          { heading: 'EXIT', value: endOf },
+          { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
+        ]),
+      )
+    }
+    if (page.totalElements === 0)
+      this.notice(flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one')
+    this.saidCut(page, flags.open ? 'sessions' : 'recordings')
+    return page
+  }
+}

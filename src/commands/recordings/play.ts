@@ -1,0 +1,62 @@
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import { readRecording } from '../../client/recording.ts'
+import { readRecordingFile } from '../../client/recording-file.ts'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/base-command.ts'
+import type { Pace } from '../../ui/recording/pace.ts'
+import { meansFile } from '../../ui/script-file.ts'
+import { parseDuration } from '../../ui/values.ts'
+
+function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): Pace {
+  const speed = Number(flags.speed)
+  if (!(speed > 0 && Number.isFinite(speed)))
+    throw new RsmError('usage', `--speed takes a number above 0, not ${flags.speed}`, {
+      hint: 'for example: --speed 2 is twice as fast, --speed 0.5 half as fast',
+    })
+  const limit = flags['idle-limit']
+  return { speed, idleLimit: limit === undefined ? Number.POSITIVE_INFINITY : parseDuration(limit) }
+}
+
+export default class RecordingsPlay extends BaseCommand {
+  static override summary = 'Play a recorded terminal session, or a .cast file'
+  static override description = `Space pauses and goes on, . steps while it is paused, q quits.
+Where stdout is no terminal all of the output is printed at once.`
+  static override examples = [
+    '$ rsm recordings play SESSION --speed 2 --idle-limit 1s',
+    '$ rsm recordings play ./session.cast',
+  ]
+  static override args = {
+    recording: word({
+      required: true,
+      ignoreStdin: true,
+      description: 'id of the session, or a file (with a / or the ending .cast)',
+    }),
+  }
+  static override flags = {
+    speed: string({ default: '1', helpValue: 'N', description: 'so many times as fast' }),
+    'idle-limit': string({ helpValue: 'TIME', description: 'no pause longer than this' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(RecordingsPlay)
+    this.globals = flags
+    if (flags.json)
+      throw new RsmError('usage', 'a recording is played, not printed as JSON', {
+        hint: 'rsm recordings export SESSION prints it',
+      })
+    const pace = readPace(flags)
+    const name = args.recording
+    const isFile = name.endsWith('.cast') || meansFile(name)
+    const bytes = isFile ? readRecordingFile(name) : await this.#ofServer(name)
+    const recording = await readRecording(bytes, name)
+    const { playOnTerminal, printAtOnce } = await import('../../ui/recording/playback.ts')
+    if (process.stdout.isTTY) await playOnTerminal(recording, pace, (text) => this.notice(text))
+    else await printAtOnce(recording)
+  }
+
+  async #ofServer(sessionId: string): Promise<AsyncIterable<Buffer>> {
+    const client = await this.client()
+    return client.terminals.recording(sessionId)
+  }
+}

@@ -1,0 +1,113 @@
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import type { Client } from '../client/client.ts'
+import { findHost } from '../client/names.ts'
+import { RsmError } from '../core/errors.ts'
+import type { Host } from '../core/protocol/http/hosts.ts'
+import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
+import { BaseCommand } from '../ui/base-command.ts'
+import { escapeCharacter } from '../ui/terminal/escapes.ts'
+import { commandFromStdin } from '../ui/terminal/piped-command.ts'
+import { localSize } from '../ui/terminal/size.ts'
+
+/** A host by its name, `@id:17`, or its bare id where no host has that name. */
+async function findNamedHost(client: Client, name: string): Promise<Host> {
+  try {
+    return await findHost(client, name)
+  } catch (error) {
+    if (!(error instanceof RsmError) || error.code !== 'not_found' || !/^\d{1,15}$/.test(name)) throw error
+    return client.hosts.get(Number(name)).catch(() => Promise.reject(error))
+  }
+}
+
+/** TERM for the other side: programs that write into a file or a pipe are not to colour it. */
+function termOf(env: NodeJS.ProcessEnv): string | undefined {
+  if (!process.stdout.isTTY) return 'dumb'
+  const term = env['TERM'] ?? ''
+  return /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/.test(term) ? term : undefined
+}
+
+export default class Terminal extends BaseCommand {
+  static override summary = 'Open a terminal on a host'
+  static override description =
+    `A login shell, or COMMAND in one. It survives a lost network for 60 s, and is recorded by the server.
+At the beginning of a line ~. leaves, ~? helps, ~^Z suspends and ~~ is one ~.
+Exit code: the shell's own; 128 + the number of the signal that ended it; 255 when the session is lost or was left.
+Without a terminal on stdin: what stdin holds is run by the shell, or, with COMMAND, stdin is not read.`
+  static override usage = 'terminal HOST [OPTIONS] [-- COMMAND...]'
+  static override examples = [
+    '$ rsm terminal web1',
+    '$ rsm terminal web1 --run-as deploy -- htop',
+    '$ echo "df -h /" | rsm terminal web1',
+    '$ rsm terminal --watch SESSION',
+  ]
+  static override args = {
+    host: word({ ignoreStdin: true, description: 'hostname, or @id:17' }),
+    // What ssh would take as a command: here options may follow the host, so it comes after `--`.
+    word: word({ ignoreStdin: true, hidden: true }),
+  }
+  static override flags = {
+    'run-as': string({ char: 'l', helpValue: 'USER', description: 'as this user of the host' }),
+    shell: string({ helpValue: 'SHELL', description: "instead of the user's login shell" }),
+    escape: string({
+      char: 'e',
+      default: '~',
+      helpValue: 'CHAR|none',
+      description: 'what begins an escape; ^X is a control character',
+    }),
+    watch: string({
+      helpValue: 'SESSION',
+      exclusive: ['run-as', 'shell'],
+      description: 'read along, without a key of yours; q leaves (for administrators)',
+    }),
+  }
+
+  async run() {
+    const end = this.argv.indexOf('--')
+    const words = end === -1 ? [] : this.argv.slice(end + 1)
+    const { args, flags } = await this.parse(Terminal, end === -1 ? this.argv : this.argv.slice(0, end))
+    this.globals = flags
+    if (flags.json) throw new RsmError('usage', 'a terminal prints no JSON', { hint: 'leave out --json' })
+    if (args.word !== undefined)
+      throw new RsmError('usage', `unexpected ${args.word}`, {
+        hint: `a command comes after --: rsm terminal ${args.host} -- ${args.word}`,
+      })
+    const escape = escapeCharacter(flags.escape)
+    const watched = flags.watch
+    if ((args.host === undefined) === (watched === undefined) || (watched !== undefined && words.length > 0))
+      throw new RsmError('usage', 'name a host, or a session to --watch', {
+        hint: 'rsm terminal web1, or rsm terminal --watch SESSION',
+      })
+    const command = watched === undefined ? await this.#command(words) : undefined
+    const client = await this.client()
+    const sessionId = watched ?? (await this.#open(client, args.host ?? '', flags, command))
+    const { runSession } = await import('../ui/terminal/session.ts')
+    const options = { client, sessionId, watch: watched !== undefined, escape, quiet: flags.quiet }
+    process.exitCode = await runSession(options)
+  }
+
+  async #command(words: readonly string[]): Promise<string | undefined> {
+    if (words.length > 0) return words.join(' ')
+    return process.stdin.isTTY ? undefined : commandFromStdin()
+  }
+
+  async #open(
+    client: Client,
+    name: string,
+    flags: { 'run-as'?: string | undefined; shell?: string | undefined },
+    command: string | undefined,
+  ): Promise<string> {
+    const host = await findNamedHost(client, name)
+    if (host.status === 'OFFLINE')
+      throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
+        hint: `rsm hosts doctor ${host.hostname}`,
+      })
+    const input: TerminalCreate = { hostId: host.id, ...localSize() }
+    const term = termOf(process.env)
+    if (term !== undefined) input.term = term
+    if (flags['run-as'] !== undefined) input.runAs = flags['run-as']
+    if (flags.shell !== undefined) input.shell = flags.shell
+    if (command !== undefined) input.command = command
+    return (await client.terminals.create(input)).sessionId
+  }
+}

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
+
+/** What the build leaves in dist/web, by name. */
+const mediaTypes: Record<string, string> = {
+  'main.js': 'text/javascript; charset=utf-8',
+  'main.css': 'text/css; charset=utf-8',
+  'icon.svg': 'image/svg+xml',
+}
+
+/** A file as it is, and as browsers would rather have it. */
+interface ConsoleFile {
+  plain: UnchangingFile
+  gzipped: UnchangingFile
+}
+
+const read = new Map<string, Promise<ConsoleFile>>()
+
+async function readBuilt(name: string, mediaType: string): Promise<ConsoleFile> {
+  const bytes = await readFile(new URL(`../../../web/${name}`, import.meta.url))
+  return {
+    plain: unchangingFile(mediaType, bytes),
+    gzipped: unchangingFile(mediaType, await promisify(gzip)(bytes)),
+  }
+}
+
+/** A file of the console by its name; undefined for one that there is not. Read at most once. */
+export async function consoleFile(name: string): Promise<ConsoleFile | undefined> {
+  const mediaType = Object.hasOwn(mediaTypes, name) ? mediaTypes[name] : undefined
+  if (mediaType === undefined) return undefined
+  const known = read.get(name)
+  if (known) return known
+  const reading = readBuilt(name, mediaType)
+  read.set(name, reading)
+  reading.catch(() => read.delete(name))
+  return reading
+}

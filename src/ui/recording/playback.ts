@@ -1,0 +1,65 @@
+import type { RecordingEvent, RecordingHeader } from '../../client/recording.ts'
+import { Keyboard } from '../terminal/keyboard.ts'
+import { LineEndings } from '../terminal/line-endings.ts'
+import { TerminalModes } from '../terminal/modes.ts'
+import { localSize } from '../terminal/size.ts'
+import type { Pace } from './pace.ts'
+import { Player } from './player.ts'
+import { playerKeysOf } from './player-keys.ts'
+
+interface Recording {
+  readonly header: RecordingHeader
+  readonly events: AsyncGenerator<RecordingEvent>
+}
+
+const write = (text: string) =>
+  new Promise<void>((resolve) => {
+    if (text === '') resolve()
+    else process.stdout.write(text, () => resolve())
+  })
+
+/** On this terminal, as it was; afterwards the terminal is as before, whatever the recording turned on. */
+export async function playOnTerminal(
+  { header, events }: Recording,
+  pace: Pace,
+  notice: (text: string) => void,
+): Promise<void> {
+  const { cols, rows } = localSize()
+  const { width, height } = header
+  if (cols < width || rows < height)
+    notice(`recorded on ${width}x${height}, this terminal has only ${cols}x${rows}`)
+  const modes = new TerminalModes()
+  const player = new Player({
+    pace,
+    show(output) {
+      modes.see(output)
+      return write(output)
+    },
+  })
+  const quit = () => player.press('quit')
+  const keyboard = process.stdin.isTTY
+    ? new Keyboard({
+        typed: (text) => playerKeysOf(text).forEach((key) => player.press(key)),
+        gone: quit,
+        suspending: () => process.stdout.write(modes.undo()),
+        resumed: () => process.stdout.write(modes.redo()),
+      })
+    : null
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
+  for (const signal of signals) process.once(signal, quit)
+  keyboard?.start()
+  try {
+    await player.play(events)
+  } finally {
+    keyboard?.stop()
+    for (const signal of signals) process.off(signal, quit)
+    await write(modes.undo())
+  }
+}
+
+/** All of its output, for a file or a pipe: without waiting, and with the line ends that programs write. */
+export async function printAtOnce({ events }: Recording): Promise<void> {
+  const endings = new LineEndings()
+  for await (const [, kind, data] of events) if (kind === 'o') await write(endings.write(data))
+  await write(endings.end())
+}

@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RecordingEvent } from '../../client/recording.ts'
+import { type Pace, waitBetween } from './pace.ts'
+import type { PlayerKey } from './player-keys.ts'
+
+interface PlayerOptions {
+  readonly pace: Pace
+  /** Resolves when it is shown. */
+  readonly show: (output: string) => Promise<void>
+}
+
+/** Shows a recording as it was, or as its keys say: paused, a step at a time, quit. */
+export class Player {
+  readonly #options: PlayerOptions
+  readonly #quit = new AbortController()
+  #isPaused = false
+  #steps = 0
+  /** Ends the wait in which it is. */
+  #wake = new AbortController()
+
+  constructor(options: PlayerOptions) {
+    this.#options = options
+  }
+
+  press(key: PlayerKey): void {
+    if (key === 'quit') this.#quit.abort()
+    else if (key === 'pause') this.#isPaused = !this.#isPaused
+    else if (this.#isPaused) this.#steps++
+    this.#wake.abort()
+  }
+
+  /** Resolves at the end, or when it was quit. */
+  async play(events: AsyncIterable<RecordingEvent>): Promise<void> {
+    const { pace, show } = this.#options
+    let at = 0
+    for await (const [time, kind, data] of events) {
+      if (kind !== 'o') continue
+      await this.#wait(waitBetween(at, time, pace))
+      if (this.#quit.signal.aborted) return
+      at = time
+      await show(data)
+    }
+  }
+
+  /** A pause interrupts it, and what was left of it comes after. */
+  async #wait(milliseconds: number): Promise<void> {
+    let left = milliseconds
+    while (!this.#quit.signal.aborted) {
+      if (this.#steps > 0) {
+        this.#steps--
+        return
+      }
+      if (!this.#isPaused && left <= 0) return
+      this.#wake = new AbortController()
+      const { signal } = this.#wake
+      const began = performance.now()
+      if (this.#isPaused) await once(signal, 'abort')
+      else {
+        await delay(left, undefined, { signal }).catch(() => undefined)
+        left -= performance.now() - began
+        // A timer may fire a moment early; that is not worth another one.
+        if (!signal.aborted) return
+      }
+    }
+  }
+}

@@ -1,0 +1,36 @@
+const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const
+/** 128 + SIGPIPE, as of a program whose reader went away. */
+const brokenPipe = 141
+
+/** What ends a session from outside, and the exit code that it leads to. */
+export interface Departure {
+  readonly exit: number | undefined
+  stop(): void
+}
+
+/** Calls `leave` at a signal that ends this process, or when nobody reads stdout any more; a second one ends it at once. */
+export function onDeparture(leave: () => void): Departure {
+  let exit: number | undefined
+  const depart = (code: number) => {
+    if (exit !== undefined) process.exit(exit)
+    exit = code
+    leave()
+  }
+  const handlers = Object.entries(signals).map(([name, code]) => [name, () => depart(code)] as const)
+  for (const [name, handler] of handlers) process.on(name, handler)
+  // Elsewhere a closed stdout ends the process at once, which would leave the session to wait for us.
+  const others = process.stdout.listeners('error') as ((error: Error) => void)[]
+  for (const listener of others) process.stdout.off('error', listener)
+  const closed = () => {
+    if (exit === undefined) depart(brokenPipe)
+  }
+  process.stdout.on('error', closed)
+  return {
+    get exit() {
+      return exit
+    },
+    stop() {
+      for (const [name, handler] of handlers) process.off(name, handler)
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process'
+
+interface KeyboardOptions {
+  readonly typed: (text: string) => void
+  /** The terminal is gone. */
+  readonly gone: () => void
+  /** Before this process stops, and after it was taken up again. */
+  readonly suspending: () => void
+  readonly resumed: () => void
+}
+
+/**
+ * The terminal's keys, every one of them: raw, until `stop`. However this process ends, but by SIGKILL, the terminal is left as
+ * it was found.
+ */
+export class Keyboard {
+  readonly #options: KeyboardOptions
+  #isRaw = false
+
+  constructor(options: KeyboardOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    const { stdin } = process
+    this.#takeOver()
+    // Its decoder keeps what is no whole character yet.
+    stdin.setEncoding('utf8')
+    stdin.on('data', this.#options.typed)
+    stdin.on('end', this.#options.gone)
+    stdin.on('error', this.#options.gone)
+    process.on('exit', this.#restore)
+    // Before the fault is printed, which would run down the screen like stairs.
+    process.on('uncaughtExceptionMonitor', this.#restore)
+    this.#heedStops()
+  }
+
+  stop(): void {
+    const { stdin } = process
+    stdin.off('data', this.#options.typed)
+    this.#ignoreStops()
+    this.#restore()
+    stdin.pause()
+    stdin.unref()
+  }
+
+  pause(): void {
+    process.stdin.pause()
+  }
+
+  resume(): void {
+    process.stdin.resume()
+  }
+
+  /** Stops this process and what it shares its job with, as Ctrl-Z does elsewhere; returns when it is taken up again. */
+  readonly suspend = (): void => {
+    this.#options.suspending()
+    this.#restore()
+    this.#ignoreStops()
+    // Where nobody could take it up again the system does not stop it, and it goes on at once.
+    process.kill(0, 'SIGTSTP')
+    this.#heedStops()
+    this.#continued()
+  }
+
+  readonly #continued = (): void => {
+    // Whoever had the terminal meanwhile may have set it anew behind our back.
+    this.#restore()
+    this.#takeOver()
+    this.#options.resumed()
+  }
+
+  #heedStops(): void {
+    process.on('SIGTSTP', this.suspend)
+    process.on('SIGCONT', this.#continued)
+  }
+
+  #ignoreStops(): void {
+    process.off('SIGTSTP', this.suspend)
+    process.off('SIGCONT', this.#continued)
+  }
+
+  #takeOver(): void {
+    process.stdin.setRawMode(true)
+    this.#isRaw = true
+    // Node leaves the output cooked: a line feed would become two characters, and full screens fall apart.
+    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] })
+  }
+
+  readonly #restore = (): void => {
+    if (!this.#isRaw) return
+    this.#isRaw = false
+    process.stdin.setRawMode(false)
+  }
+}

@@ -1,0 +1,102 @@
+import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
+import type { Page } from '../core/protocol/http/common.ts'
+import { endSession, session } from './session.ts'
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
+interface CallOptions {
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+interface Envelope {
+  message?: string
+  errors?: FieldFault[]
+}
+
+const largestPage = 500
+
+/** `path?a=1&b=2`; what is undefined or empty is left out. */
+export function withQuery(
+  path: string,
+  query: Record<string, string | number | boolean | undefined>,
+): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
+  return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`
+}
+
+async function failure(response: Response): Promise<RsmError> {
+  const text = await response.text().catch(() => '')
+  let envelope: Envelope = {}
+  try {
+    envelope = JSON.parse(text) as Envelope
+  } catch {
+    // A proxy's page: the status says enough.
+  }
+  const message = envelope.message ?? `The server answered ${response.status}`
+  return new RsmError(codeOfStatus(response.status), message, { fields: envelope.errors ?? [] })
+}
+
+/** A request with the session's token; rejects with an RsmError. Paths are relative, so that a proxy's prefix works. */
+export async function send(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
+  const token = session.get()?.token
+  const { body, headers, signal } = options
+  let response: Response
+  try {
+    response = await fetch(path, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+      cache: 'no-store',
+    })
+  } catch (error) {
+    if (signal?.aborted === true) throw error
+    throw new RsmError('unreachable', 'The server can’t be reached', { cause: error })
+  }
+  if (response.ok) return response
+  // Who signed in meanwhile is not signed out by an answer to who was there before.
+  if (response.status === 401 && token !== undefined && session.get()?.token === token)
+    endSession('Your session has ended. Sign in again.')
+  throw await failure(response)
+}
+
+/** The `data` of an answer. */
+export async function call<T>(method: Method, path: string, options: CallOptions = {}): Promise<T> {
+  const response = await send(method, path, options)
+  return ((await response.json()) as { data: T }).data
+}
+
+/** A list's records, page by page, `most` of them at most. */
+export async function all<T>(
+  path: string,
+  query: Record<string, string | number | boolean | undefined> = {},
+  most = 20_000,
+): Promise<T[]> {
+  const found: T[] = []
+  for (let page = 0; found.length < most; page++) {
+    const size = Math.min(largestPage, most)
+    const { content, totalPages } = await call<Page<T>>('GET', withQuery(path, { ...query, page, size }))
+    found.push(...content)
+    if (page + 1 >= totalPages) break
+  }
+  return found
+}
+
+/** Whether waiting may mend it: the network, a restart, a proxy; not what the server says of the request. */
+export function isMendable(error: unknown): boolean {
+  return (
+    error instanceof RsmError && ['unreachable', 'unavailable', 'internal', 'too_many'].includes(error.code)
+  )
+}
+
+/** What went wrong, for people. */
+export function said(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.message
+}

@@ -1,0 +1,63 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { HostsPage } from './hosts/hosts-page.tsx'
+import { RecordingPage } from './recordings/recording-page.tsx'
+import { SessionsPage } from './recordings/sessions-page.tsx'
+import { type Route, route } from './route.ts'
+import { RunPage } from './run/run-page.tsx'
+import { session } from './session.ts'
+import { SignIn } from './sign-in.tsx'
+import { useStore } from './store.ts'
+import { TaskPage } from './tasks/task-page.tsx'
+import { TasksPage } from './tasks/tasks-page.tsx'
+import { TerminalsPage } from './terminals/terminals-page.tsx'
+import { TopBar } from './top-bar.tsx'
+
+function Page({ page, id }: Route) {
+  switch (page) {
+    case 'hosts':
+      return <HostsPage />
+    case 'run':
+      return <RunPage />
+    case 'tasks':
+      return id === undefined ? <TasksPage /> : <TaskPage key={id} taskId={id} />
+    case 'sessions':
+      return id === undefined ? <SessionsPage /> : <RecordingPage key={id} sessionId={id} />
+    case 'terminals':
+      // Always there, so that its screens live on while another page is looked at.
+      return null
+  }
+}
+
+/** `/` goes to the search of the page, where one is not typing already. */
+function focusSearch(event: KeyboardEvent): void {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
+  const { target } = event
+  if (target instanceof Element && target.closest('input, textarea, select, dialog') !== null) return
+  const search = document.querySelector<HTMLInputElement>('input[type=search]')
+  if (search === null) return
+  event.preventDefault()
+  search.focus()
+}
+
+export function App() {
+  const who = useStore(session)
+  const where = useStore(route)
+  const main = useRef<HTMLElement>(null)
+  useEffect(() => {
+    document.addEventListener('keydown', focusSearch)
+    return () => document.removeEventListener('keydown', focusSearch)
+  }, [])
+  if (who === undefined) return <SignIn />
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <TopBar page={where.page} user={who.user} />
+      <main ref={main} tabIndex={-1} class={where.page === 'terminals' ? 'filled' : ''}>
+        <Page {...where} />
+        <TerminalsPage isShown={where.page === 'terminals'} />
+      </main>
+    </>
+  )
+}

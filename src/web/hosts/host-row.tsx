@@ -1,0 +1,81 @@
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { Badge } from '../parts/badge.tsx'
+import { allowed } from '../session.ts'
+import { createStore } from '../store.ts'
+import { openTerminal } from '../terminals/open-terminals.ts'
+
+/** The ids of the hosts to run something on. */
+export const chosenHosts = createStore<ReadonlySet<number>>(new Set())
+
+function choose(id: number, isOn: boolean): void {
+  chosenHosts.update((now) => {
+    const next = new Set(now)
+    if (isOn) next.add(id)
+    else next.delete(id)
+    return next
+  })
+}
+
+export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
+  const { id, hostname, ip, status, statusReason, systemInfo, tags } = host
+  const mayExecute = allowed('execute')
+  return (
+    <tr>
+      {mayExecute && (
+        <td class="narrow">
+          <input
+            type="checkbox"
+            aria-label={`Choose ${hostname}`}
+            checked={isChosen}
+            onChange={(event) => choose(id, event.currentTarget.checked)}
+          />
+        </td>
+      )}
+      <td>
+        {mayExecute ? (
+          <button
+            type="button"
+            class="name"
+            title={`Open a terminal on ${hostname}`}
+            onClick={() => openTerminal(host)}
+          >
+            {hostname}
+          </button>
+        ) : (
+          <strong>{hostname}</strong>
+        )}
+        <small class="under">{ip}</small>
+      </td>
+      <td>
+        <Badge state={status} />
+        {statusReason !== null && <small class="under">{statusReason}</small>}
+      </td>
+      <td class="wide">
+        {systemInfo === null ? (
+          '–'
+        ) : (
+          <>
+            {systemInfo.os}
+            <small class="under">
+              {`${systemInfo.arch} · ${systemInfo.cpuCores} cores · ${Math.round(systemInfo.memoryMB / 102.4) / 10} GiB`}
+            </small>
+          </>
+        )}
+      </td>
+      <td class="wide">
+        {Object.entries(tags).map(([key, value]) => (
+          <span key={key} class="tag">
+            {`${key}:${value}`}
+          </span>
+        ))}
+      </td>
+      {mayExecute && (
+        <td class="narrow">
+          <button type="button" onClick={() => openTerminal(host)} aria-label={`Terminal on ${hostname}`}>
+            Terminal
+          </button>
+        </td>
+      )}
+    </tr>
+  )
+}

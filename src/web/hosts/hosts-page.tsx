@@ -1,0 +1,117 @@
+import { useEffect, useState } from 'preact/hooks'
+import { type HostStatus, hostStatuses } from '../../core/protocol/http/hosts.ts'
+import { useTitle } from '../parts/use-title.ts'
+import { go } from '../route.ts'
+import { allowed } from '../session.ts'
+import { useStore } from '../store.ts'
+import { chosenHosts, HostRow } from './host-row.tsx'
+import { followHosts, liveHosts } from './live-hosts.ts'
+import { matches } from './search.ts'
+
+/** Rows that are drawn: past that a fleet is searched, not read. */
+const mostRows = 300
+
+const freshnessSaid = { loading: 'Loading …', live: 'Live', polled: 'Every 10 s' }
+
+export function HostsPage() {
+  useTitle('Hosts')
+  const { hosts, freshness, fault } = useStore(liveHosts)
+  const chosen = useStore(chosenHosts)
+  const [search, setSearch] = useState('')
+  const [status, setStatus] = useState<HostStatus | ''>('')
+  useEffect(() => {
+    const leave = new AbortController()
+    void followHosts(leave.signal)
+    return () => leave.abort()
+  }, [])
+  const count = (wanted: HostStatus) => hosts.filter((host) => host.status === wanted).length
+  const found = hosts.filter((host) => (status === '' || host.status === status) && matches(host, search))
+  const isAllChosen = found.length > 0 && found.every((host) => chosen.has(host.id))
+  const chooseAll = (isOn: boolean) =>
+    chosenHosts.update((now) => {
+      const next = new Set(now)
+      for (const { id } of found) {
+        if (isOn) next.add(id)
+        else next.delete(id)
+      }
+      return next
+    })
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>Hosts</h1>
+        <span class={`freshness ${freshness}`} role="status">
+          {freshnessSaid[freshness]}
+        </span>
+      </div>
+      <div class="bar" role="search">
+        <input
+          type="search"
+          aria-label="Search hosts"
+          placeholder="Search name, address or tag   /"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        <div class="choice" role="group" aria-label="Status">
+          {(['', ...hostStatuses] as const).map((one) => (
+            <button key={one} type="button" aria-pressed={status === one} onClick={() => setStatus(one)}>
+              {one === '' ? `All ${hosts.length}` : `${one.toLowerCase()} ${count(one)}`}
+            </button>
+          ))}
+        </div>
+        {allowed('execute') && (
+          <button type="button" class="primary" disabled={chosen.size === 0} onClick={() => go('run')}>
+            {chosen.size === 0 ? 'Run on …' : `Run on ${chosen.size}`}
+          </button>
+        )}
+      </div>
+      {fault !== '' && (
+        <p role="alert" class="fault">
+          {fault}
+        </p>
+      )}
+      {found.length > 0 && (
+        <table class="rows">
+          <thead>
+            <tr>
+              {allowed('execute') && (
+                <th class="narrow">
+                  <input
+                    type="checkbox"
+                    aria-label="Choose all that are shown"
+                    checked={isAllChosen}
+                    onChange={(event) => chooseAll(event.currentTarget.checked)}
+                  />
+                </th>
+              )}
+              <th>Host</th>
+              <th>Status</th>
+              <th class="wide">System</th>
+              <th class="wide">Tags</th>
+              {allowed('execute') && <th class="narrow" aria-label="Actions" />}
+            </tr>
+          </thead>
+          <tbody>
+            {found.slice(0, mostRows).map((host) => (
+              <HostRow key={host.id} host={host} isChosen={chosen.has(host.id)} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {found.length > mostRows && (
+        <p class="hint">{`${found.length - mostRows} more: narrow the search to see them.`}</p>
+      )}
+      {found.length === 0 && freshness !== 'loading' && (
+        <p class="empty">
+          {hosts.length === 0 ? (
+            <>
+              No hosts yet. <code>rsm hosts join</code> prints the line that enrols one.
+            </>
+          ) : (
+            'No host matches.'
+          )}
+        </p>
+      )}
+    </section>
+  )
+}

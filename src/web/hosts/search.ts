@@ -1,0 +1,15 @@
+import type { Host } from '../../core/protocol/http/hosts.ts'
+
+/** Whether every word of `search` stands in the host's name, addresses, tags or system; case does not matter. */
+export function matches(
+  host: Pick<Host, 'hostname' | 'ip' | 'tags' | 'systemInfo'>,
+  search: string,
+): boolean {
+  const tags = Object.entries(host.tags).map(([key, value]) => `${key}:${value}`)
+  const { ipAddresses = [], os = '' } = host.systemInfo ?? {}
+  const text = [host.hostname, host.ip, ...ipAddresses, os, ...tags].join('\n').toLowerCase()
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word))
+}

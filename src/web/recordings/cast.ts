@@ -1,0 +1,74 @@
+/** What a recording holds of one moment (asciicast v2): output, or a new size. */
+export interface CastEvent {
+  /** Seconds from the start. */
+  readonly at: number
+  readonly kind: 'o' | 'r'
+  readonly data: string
+}
+
+export interface Cast {
+  readonly cols: number
+  readonly rows: number
+  readonly events: readonly CastEvent[]
+}
+
+const fallback = { cols: 80, rows: 24 }
+
+function sizeOf(cols: unknown, rows: unknown): { cols: number; rows: number } {
+  const isSize = (count: unknown): count is number => Number.isInteger(count) && Number(count) >= 1
+  return isSize(cols) && isSize(rows) ? { cols: Math.min(cols, 1000), rows: Math.min(rows, 1000) } : fallback
+}
+
+/** The size that an event of kind `r` tells. */
+export function resizeOf(data: string): { cols: number; rows: number } {
+  const [cols, rows] = data.split('x').map(Number)
+  return sizeOf(cols, rows)
+}
+
+function eventOf(line: string): CastEvent | undefined {
+  const value = JSON.parse(line) as unknown
+  if (!Array.isArray(value)) return undefined
+  const [at, kind, data] = value as unknown[]
+  if (typeof at !== 'number' || typeof data !== 'string' || (kind !== 'o' && kind !== 'r')) return undefined
+  return { at, kind, data }
+}
+
+/** A recording's text; a last line that is torn is left out. Throws for what is no recording. */
+export function parseCast(text: string): Cast {
+  const [head = '', ...lines] = text.split('\n')
+  const { version, width, height } = JSON.parse(head) as Record<string, unknown>
+  if (version !== 2) throw new Error('This is no recording in the asciicast v2 format')
+  const events: CastEvent[] = []
+  for (const line of lines) {
+    if (line === '') continue
+    try {
+      const event = eventOf(line)
+      if (event) events.push(event)
+    } catch {
+      break
+    }
+  }
+  return { ...sizeOf(width, height), events }
+}
+
+/** When each event is shown, in seconds, where no pause is longer than `idleCap`. */
+export function timeline(events: readonly CastEvent[], idleCap: number): number[] {
+  let before = 0
+  let shown = 0
+  return events.map(({ at }) => {
+    shown += Math.min(Math.max(0, at - before), idleCap)
+    before = Math.max(before, at)
+    return shown
+  })
+}
+
+/** How many of the ascending `times` are at or before `moment`. */
+export function countUntil(times: readonly number[], moment: number): number {
+  let [low, high] = [0, times.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((times[middle] ?? 0) <= moment) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,110 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { shownClock } from '../parts/time.ts'
+import { createScreen } from '../terminals/screen.ts'
+import type { Cast } from './cast.ts'
+import { createPlayback, type Playback } from './playback.ts'
+
+const speeds = [0.5, 1, 2, 4, 8]
+const idleCaps = [1, 2, 5, Number.POSITIVE_INFINITY]
+const firstIdleCap = 2
+/** The bar and the arrow keys move by so many seconds. */
+const step = 5
+
+/** Plays a recording. Space plays and pauses, the arrows go back and forth. */
+export function Player({ cast }: { cast: Cast }) {
+  const element = useRef<HTMLDivElement>(null)
+  const playback = useRef<Playback>(undefined)
+  const [isPlaying, setPlaying] = useState(false)
+  const [speed, setSpeed] = useState(1)
+  const [idleCap, setIdleCap] = useState(firstIdleCap)
+  const [position, setPosition] = useState(0)
+  const [duration, setDuration] = useState(0)
+
+  useEffect(() => {
+    if (element.current === null) return undefined
+    const screen = createScreen(element.current)
+    screen.answer(false)
+    screen.terminal.options.disableStdin = true
+    const made = createPlayback(screen.terminal, cast, firstIdleCap)
+    playback.current = made
+    setDuration(made.duration)
+    setPlaying(true)
+    return () => screen.close()
+  }, [cast])
+
+  useEffect(() => {
+    if (!isPlaying) return undefined
+    let before = performance.now()
+    let frame = requestAnimationFrame(function draw(now) {
+      const isOver = playback.current?.advance(((now - before) / 1000) * speed) ?? true
+      before = now
+      setPosition(playback.current?.position() ?? 0)
+      if (isOver) setPlaying(false)
+      else frame = requestAnimationFrame(draw)
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [isPlaying, speed])
+
+  function seek(moment: number): void {
+    playback.current?.seek(moment)
+    setPosition(playback.current?.position() ?? 0)
+  }
+  function toggle(): void {
+    if (!isPlaying && position >= duration) seek(0)
+    setPlaying(!isPlaying)
+  }
+  function cap(seconds: number): void {
+    setIdleCap(seconds)
+    playback.current?.setIdleCap(seconds)
+    setPosition(playback.current?.position() ?? 0)
+    setDuration(playback.current?.duration ?? 0)
+  }
+  function press(event: KeyboardEvent): void {
+    if (event.target instanceof Element && event.target.closest('select, button, input') !== null) return
+    if (event.key === ' ') toggle()
+    else if (event.key === 'ArrowLeft') seek(position - step)
+    else if (event.key === 'ArrowRight') seek(position + step)
+    else return
+    event.preventDefault()
+  }
+
+  return (
+    <div class="player" role="group" aria-label="Player" onKeyDown={press}>
+      <div class="cast" ref={element} tabIndex={0} aria-label="Recording" />
+      <div class="controls">
+        <button type="button" class="primary" onClick={toggle}>
+          {isPlaying ? 'Pause' : 'Play'}
+        </button>
+        <input
+          type="range"
+          aria-label="Position"
+          aria-valuetext={`${shownClock(position)} of ${shownClock(duration)}`}
+          min={0}
+          max={duration}
+          step="any"
+          value={position}
+          onInput={(event) => seek(Number(event.currentTarget.value))}
+        />
+        <output>{`${shownClock(position)} / ${shownClock(duration)}`}</output>
+        <label class="inline">
+          Speed
+          <select value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
+            {speeds.map((one) => (
+              <option key={one} value={one}>{`${one}×`}</option>
+            ))}
+          </select>
+        </label>
+        <label class="inline">
+          Pauses
+          <select value={String(idleCap)} onChange={(event) => cap(Number(event.currentTarget.value))}>
+            {idleCaps.map((one) => (
+              <option key={one} value={String(one)}>
+                {Number.isFinite(one) ? `${one} s at most` : 'as they were'}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+    </div>
+  )
+}

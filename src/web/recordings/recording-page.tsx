@@ -1,0 +1,71 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Terminal } from '../../core/protocol/http/terminals.ts'
+import { call, said, send } from '../api.ts'
+import { shownTime } from '../parts/time.ts'
+import { useTitle } from '../parts/use-title.ts'
+import { hrefOf } from '../route.ts'
+import { type Cast, parseCast } from './cast.ts'
+import { Player } from './player.tsx'
+
+/** A browser plays no more than this; the command line has no such bound. */
+const mostBytes = 64 * 1024 * 1024
+
+interface Recording {
+  terminal: Terminal
+  cast: Cast
+  file: Blob
+}
+
+async function read(sessionId: string, signal: AbortSignal): Promise<Recording> {
+  const path = `api/terminals/${encodeURIComponent(sessionId)}`
+  const terminal = await call<Terminal>('GET', path, { signal })
+  if (terminal.recordingBytes > mostBytes)
+    throw new Error(`This recording is too large for a browser: rsm recordings play ${sessionId}`)
+  const file = await (await send('GET', `${path}/recording`, { signal })).blob()
+  return { terminal, cast: parseCast(await file.text()), file }
+}
+
+function save(file: Blob, name: string): void {
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(file)
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(link.href)
+}
+
+export function RecordingPage({ sessionId }: { sessionId: string }) {
+  useTitle('Recording')
+  const [recording, setRecording] = useState<Recording | undefined>()
+  const [fault, setFault] = useState('')
+  useEffect(() => {
+    const leave = new AbortController()
+    read(sessionId, leave.signal).then(setRecording, (error: unknown) => {
+      if (!leave.signal.aborted) setFault(said(error))
+    })
+    return () => leave.abort()
+  }, [sessionId])
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>{recording?.terminal.hostname ?? 'Recording'}</h1>
+        {recording && (
+          <span class="hint">{`${recording.terminal.user} · ${shownTime(recording.terminal.startedAt)}`}</span>
+        )}
+        <span class="spring" />
+        {recording && (
+          <button type="button" onClick={() => save(recording.file, `${sessionId}.cast`)}>
+            Download
+          </button>
+        )}
+        <a href={hrefOf('sessions')}>All recordings</a>
+      </div>
+      {recording === undefined && fault === '' && <p class="hint">Loading …</p>}
+      {fault !== '' && (
+        <p role="alert" class="fault">
+          {fault}
+        </p>
+      )}
+      {recording && <Player cast={recording.cast} />}
+    </section>
+  )
+}

@@ -1,0 +1,30 @@
+import { createStore } from './store.ts'
+
+/** The pages, as the address bar names them after `#/`. */
+export const pages = ['hosts', 'terminals', 'run', 'tasks', 'sessions'] as const
+export type PageName = (typeof pages)[number]
+
+export interface Route {
+  page: PageName
+  /** What of it is shown: the id of a task or session. */
+  id: string | undefined
+}
+
+function parse(hash: string): Route {
+  const [name, id] = hash.replace(/^#\/?/, '').split('/')
+  const page = pages.find((known) => known === name) ?? 'hosts'
+  return { page, id: id === undefined || id === '' ? undefined : decodeURIComponent(id) }
+}
+
+export const route = createStore<Route>(parse(location.hash))
+addEventListener('hashchange', () => route.set(parse(location.hash)))
+
+export function hrefOf(page: PageName, id?: string): string {
+  return id === undefined ? `#/${page}` : `#/${page}/${encodeURIComponent(id)}`
+}
+
+export function go(page: PageName, id?: string): void {
+  location.hash = hrefOf(page, id)
+  // Not only when the browser tells of it: what is opened there has to find its page shown.
+  route.set(parse(location.hash))
+}

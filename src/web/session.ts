@@ -1,0 +1,27 @@
+import { type Action, may } from '../core/permissions.ts'
+import type { LoginResult } from '../core/protocol/http/users.ts'
+import { keep, readKept } from './kept.ts'
+import { createStore } from './store.ts'
+
+export type Session = Pick<LoginResult, 'token' | 'user'>
+
+const key = 'rsm.session'
+
+/** Who is signed in, in this browser tab only: it ends with the tab. */
+export const session = createStore<Session | undefined>(readKept(sessionStorage, key) as Session | undefined)
+session.subscribe(() => keep(sessionStorage, key, session.get()))
+
+/** What the sign-in page says of how one came there. */
+export const parting = createStore('')
+
+/** Forgets who was signed in, and everything that was kept for them; `why` is said on the sign-in page. */
+export function endSession(why: string): void {
+  if (session.get() === undefined) return
+  parting.set(why)
+  session.set(undefined)
+}
+
+export function allowed(action: Action): boolean {
+  const now = session.get()
+  return now !== undefined && may(now.user.role, action)
+}

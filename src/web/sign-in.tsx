@@ -1,0 +1,68 @@
+import { useState } from 'preact/hooks'
+import type { LoginResult } from '../core/protocol/http/users.ts'
+import { call, said } from './api.ts'
+import { useTitle } from './parts/use-title.ts'
+import { parting, session } from './session.ts'
+import { useStore } from './store.ts'
+
+export function SignIn() {
+  useTitle('Sign in')
+  const word = useStore(parting)
+  const [fault, setFault] = useState('')
+  const [isBusy, setBusy] = useState(false)
+
+  async function submit(event: SubmitEvent): Promise<void> {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget as HTMLFormElement)
+    setBusy(true)
+    setFault('')
+    try {
+      const { token, user } = await call<LoginResult>('POST', 'api/auth/login', {
+        body: { username: form.get('username'), password: form.get('password') },
+      })
+      parting.set('')
+      session.set({ token, user })
+    } catch (error) {
+      setFault(said(error))
+      setBusy(false)
+    }
+  }
+
+  return (
+    <main class="sign-in">
+      <form onSubmit={(event) => void submit(event)}>
+        <h1>
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="7" />
+            <path d="M8 10l6 6-6 6M17 22h8" />
+          </svg>
+          Sign in to rsm
+        </h1>
+        <p role="status" class="hint">
+          {word}
+        </p>
+        <label>
+          User
+          <input
+            name="username"
+            required
+            autoComplete="username"
+            autoCapitalize="off"
+            spellcheck={false}
+            autoFocus
+          />
+        </label>
+        <label>
+          Password
+          <input name="password" type="password" required autoComplete="current-password" />
+        </label>
+        <p role="alert" class="fault">
+          {fault}
+        </p>
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Signing in …' : 'Sign in'}
+        </button>
+      </form>
+    </main>
+  )
+}

@@ -1,0 +1,21 @@
+import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+
+export function nameOf({ scriptName, type }: Pick<TaskSummary, 'scriptName' | 'type'>): string {
+  return scriptName ?? `${type.toLowerCase()} command`
+}
+
+/** `3 success, 1 failed`. */
+export function countsSaid(counts: Counts): string {
+  return Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([status, count]) => `${count} ${status.toLowerCase()}`)
+    .join(', ')
+}
+
+/** How a host's part ended, beside its status. */
+export function endSaid({ status, exitCode, signal, error }: TaskResult): string {
+  if (error !== null) return error
+  if (signal !== null) return `ended by ${signal}`
+  if (status === 'TIMEOUT' || exitCode === null) return ''
+  return `exit ${exitCode}`
+}

@@ -1,0 +1,82 @@
+import type { Terminal } from '../../core/protocol/http/terminals.ts'
+import { keep, readKept } from '../kept.ts'
+import { go } from '../route.ts'
+import { session } from '../session.ts'
+import { createStore } from '../store.ts'
+
+/** A terminal in a tab of its own. */
+export interface Tab {
+  readonly key: string
+  readonly hostId: number
+  readonly title: string
+  /** Undefined until the host has opened it. */
+  readonly sessionId: string | undefined
+  /** Reads along with somebody else's. */
+  readonly isWatching: boolean
+}
+
+interface OpenTerminals {
+  readonly tabs: readonly Tab[]
+  /** The key of the tab that is shown. */
+  readonly active: string | undefined
+}
+
+const key = 'rsm.terminals'
+const none: OpenTerminals = { tabs: [], active: undefined }
+
+/** The tabs, which a reload of the page keeps: each attaches to its session again. */
+export const openTerminals = createStore<OpenTerminals>(
+  session.get() === undefined ? none : ((readKept(sessionStorage, key) as OpenTerminals | undefined) ?? none),
+)
+openTerminals.subscribe(() => {
+  const { tabs, active } = openTerminals.get()
+  keep(sessionStorage, key, { tabs: tabs.filter(({ sessionId }) => sessionId !== undefined), active })
+})
+session.subscribe(() => {
+  // The sessions end with the token that they hang on.
+  if (session.get() === undefined) openTerminals.set(none)
+})
+
+function add(tab: Omit<Tab, 'key'>): void {
+  const tabKey = `tab-${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`
+  openTerminals.update(({ tabs }) => ({ tabs: [...tabs, { ...tab, key: tabKey }], active: tabKey }))
+  go('terminals')
+}
+
+/** A new session on a host, in a new tab. */
+export function openTerminal({ id, hostname }: { id: number; hostname: string }): void {
+  add({ hostId: id, title: hostname, sessionId: undefined, isWatching: false })
+}
+
+/** A session that there is, in the tab that has it or in a new one; `isWatching` to read along with its user. */
+export function attachTerminal(
+  { sessionId, hostId, hostname, user }: Pick<Terminal, 'sessionId' | 'hostId' | 'hostname' | 'user'>,
+  isWatching: boolean,
+): void {
+  const known = openTerminals.get().tabs.find((tab) => tab.sessionId === sessionId)
+  if (known === undefined)
+    return add({ hostId, title: isWatching ? `${hostname} (${user})` : hostname, sessionId, isWatching })
+  showTab(known.key)
+  go('terminals')
+}
+
+export function showTab(active: string): void {
+  openTerminals.update((now) => ({ ...now, active }))
+}
+
+export function nameSession(tabKey: string, sessionId: string): void {
+  openTerminals.update((now) => ({
+    ...now,
+    tabs: now.tabs.map((tab) => (tab.key === tabKey ? { ...tab, sessionId } : tab)),
+  }))
+}
+
+/** Its neighbour is shown then. */
+export function closeTab(tabKey: string): void {
+  openTerminals.update(({ tabs, active }) => {
+    const at = tabs.findIndex((tab) => tab.key === tabKey)
+    const left = tabs.filter((tab) => tab.key !== tabKey)
+    const neighbour = left[Math.min(at, left.length - 1)]?.key
+    return { tabs: left, active: active === tabKey ? neighbour : active }
+  })
+}

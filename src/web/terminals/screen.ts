@@ -1,0 +1,146 @@
+import { FitAddon } from '@xterm/addon-fit'
+import { UnicodeGraphemesAddon } from '@xterm/addon-unicode-graphemes'
+import { WebLinksAddon } from '@xterm/addon-web-links'
+import { type ITheme, Terminal } from '@xterm/xterm'
+import { isDark } from '../theme.ts'
+
+const scrollback = 10_000
+const fontFamily =
+  'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace'
+
+const dark: ITheme = {
+  background: '#12151c',
+  foreground: '#d6dbe6',
+  cursor: '#8fb4ff',
+  cursorAccent: '#12151c',
+  selectionBackground: '#32528f',
+  black: '#2a2f3a',
+  red: '#f0777a',
+  green: '#7fc98b',
+  yellow: '#e3b866',
+  blue: '#7aa7f7',
+  magenta: '#c593e6',
+  cyan: '#68c5cf',
+  white: '#d6dbe6',
+  brightBlack: '#717a8c',
+  brightRed: '#ff9a9c',
+  brightGreen: '#a0e0aa',
+  brightYellow: '#f5d28c',
+  brightBlue: '#a0c3ff',
+  brightMagenta: '#dbb2f5',
+  brightCyan: '#8fdfe8',
+  brightWhite: '#ffffff',
+}
+
+const light: ITheme = {
+  background: '#fbfbfd',
+  foreground: '#22262e',
+  cursor: '#2457d6',
+  cursorAccent: '#fbfbfd',
+  selectionBackground: '#b9cdf7',
+  black: '#22262e',
+  red: '#b3261e',
+  green: '#1c7a35',
+  yellow: '#8a5a00',
+  blue: '#2457d6',
+  magenta: '#8b35b0',
+  cyan: '#0b7285',
+  white: '#5c6470',
+  brightBlack: '#6b7280',
+  brightRed: '#c4372f',
+  brightGreen: '#25833f',
+  brightYellow: '#946200',
+  brightBlue: '#3a6ae0',
+  brightMagenta: '#9b47c0',
+  brightCyan: '#15808f',
+  brightWhite: '#22262e',
+}
+
+export interface Screen {
+  readonly terminal: Terminal
+  /** As many columns and rows as there is room for; not while it is hidden. */
+  fit(): void
+  /** Whether what hosts ask of a terminal (its kind, where the cursor is) is answered. */
+  answer(isOn: boolean): void
+  copy(): void
+  close(): void
+}
+
+/** Questions of a host: device attributes, status reports, modes, settings; and colours, as these OSC numbers. */
+const questions = [
+  { final: 'c' },
+  { prefix: '>', final: 'c' },
+  { prefix: '=', final: 'c' },
+  { prefix: '>', final: 'q' },
+  { final: 'n' },
+  { prefix: '?', final: 'n' },
+  { intermediates: '$', final: 'p' },
+  { prefix: '?', intermediates: '$', final: 'p' },
+]
+const colourQuestions = [4, 10, 11, 12]
+
+/**
+ * Output that is shown a second time, as after a reload, asks its questions a second time; an answer then would be typed
+ * into the shell.
+ */
+function guardQuestions({ parser }: Terminal, isAnswered: () => boolean): void {
+  for (const question of questions) parser.registerCsiHandler(question, () => !isAnswered())
+  parser.registerDcsHandler({ intermediates: '$', final: 'q' }, () => !isAnswered())
+  for (const colour of colourQuestions)
+    parser.registerOscHandler(colour, (data) => !isAnswered() && data.includes('?'))
+}
+
+/** To the clipboard; by the old way where the page has no secure context, as on plain HTTP. */
+function copyText(text: string): void {
+  if (text === '') return
+  const oldWay = () => document.execCommand('copy')
+  if (navigator.clipboard === undefined) oldWay()
+  else navigator.clipboard.writeText(text).catch(oldWay)
+}
+
+/** A terminal's screen within `element`; `onLeave` is called for the key that leaves it by keyboard. */
+export function createScreen(element: HTMLElement, onLeave?: () => void): Screen {
+  const terminal = new Terminal({
+    allowProposedApi: true,
+    scrollback,
+    fontFamily,
+    fontSize: 13,
+    lineHeight: 1.15,
+    minimumContrastRatio: 3,
+    theme: isDark.get() ? dark : light,
+  })
+  const fitting = new FitAddon()
+  terminal.loadAddon(fitting)
+  terminal.loadAddon(new UnicodeGraphemesAddon())
+  terminal.loadAddon(new WebLinksAddon((_event, uri) => window.open(uri, '_blank', 'noopener,noreferrer')))
+  let isAnswered = true
+  guardQuestions(terminal, () => isAnswered)
+  terminal.open(element)
+  const copy = () => copyText(terminal.getSelection())
+  terminal.attachCustomKeyEventHandler((event) => {
+    if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true
+    // The browser pastes by itself: it is the one who may read the clipboard.
+    if (event.code === 'KeyV') return false
+    if (event.code !== 'KeyC' && event.code !== 'KeyL') return true
+    event.preventDefault()
+    if (event.type === 'keydown') (event.code === 'KeyC' ? copy : onLeave)?.()
+    return false
+  })
+  const unsubscribe = isDark.subscribe(() => {
+    terminal.options.theme = isDark.get() ? dark : light
+  })
+  return {
+    terminal,
+    fit() {
+      if (element.offsetParent !== null) fitting.fit()
+    },
+    answer(isOn) {
+      isAnswered = isOn
+    },
+    copy,
+    close() {
+      unsubscribe()
+      terminal.dispose()
+    },
+  }
+}

@@ -1,0 +1,242 @@
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import type {
+  Terminal,
+  TerminalCreate,
+  TerminalCreated,
+  TerminalTicket,
+} from '../../core/protocol/http/terminals.ts'
+import type { TerminalClosed } from '../../core/protocol/messages.ts'
+import type { TerminalPayloads, ToTerminalClient } from '../../core/protocol/terminal-messages.ts'
+import { call, isMendable, said, send } from '../api.ts'
+import { pause } from '../event-stream.ts'
+import { endSession } from '../session.ts'
+import { openTerminalSocket, type TerminalSocket } from './terminal-socket.ts'
+
+export type Attached = TerminalPayloads['TERMINAL_ATTACHED']
+
+export type LinkState =
+  | { readonly kind: 'opening' | 'open' | 'away' | 'replaced' }
+  /** For good; `word` says how. */
+  | { readonly kind: 'ended'; readonly word: string }
+
+interface LinkListener {
+  state(state: LinkState): void
+  /** The host has opened it: what to come back to. */
+  named(sessionId: string): void
+  /** `isFresh`: what follows is the whole of what the server holds, not what follows the last that was shown. */
+  attached(about: Attached, isFresh: boolean): void
+  /** `shown` is called when the text is on the screen: only then is it acknowledged. */
+  output(data: string, shown: () => void): void
+  resized(cols: number, rows: number): void
+  notice(message: string): void
+}
+
+/** What a tab holds on to: a session that is to be made, or one that there is. */
+export type LinkTarget =
+  | { readonly create: TerminalCreate }
+  | { readonly sessionId: string; readonly watch: boolean }
+
+export interface TerminalLink {
+  input(data: string): void
+  resize(cols: number, rows: number): void
+  /** Takes the session back from whoever has attached to it since. */
+  takeBack(): void
+  /** Lets go of it; the server waits for a while for somebody to come back. */
+  drop(): void
+  /** Ends the session and what runs in it. */
+  end(): void
+}
+
+const firstPause = 250
+const longestPause = 3_000
+/** A server that can't be reached for so long has ended the session in any case, ten times over. */
+const longestAway = 10 * 60_000
+/** Characters of a frame of input: a paste of megabytes goes in pieces. */
+const longestInput = 16 * 1024
+/** Output is acknowledged that often at least, in characters. */
+const ackEvery = 64 * 1024
+const ackDelay = 15
+
+function endSaid({
+  exitCode,
+  signal,
+  reason,
+}: Pick<TerminalClosed, 'exitCode' | 'signal' | 'reason'>): string {
+  if (reason !== null) return `The session has ended: ${reason}`
+  if (signal !== null) return `The shell was ended by ${signal}`
+  return exitCode === null ? 'The session has ended' : `The shell has ended with exit code ${exitCode}`
+}
+
+/** A session and the sockets that carry it, one after the other: a cut is taken up again behind the last output shown. */
+export function createTerminalLink(target: LinkTarget, listener: LinkListener): TerminalLink {
+  let sessionId = 'sessionId' in target ? target.sessionId : undefined
+  const isWatching = 'sessionId' in target && target.watch
+  const leave = new AbortController()
+  let socket: TerminalSocket | undefined
+  let isEnded = false
+  /** The last output that has come; undefined until a first has. */
+  let last: number | undefined
+  let shownTo = -1
+  let ackedTo = -1
+  let unacknowledged = 0
+  let ackTimer: ReturnType<typeof setTimeout> | undefined
+  let size: { cols: number; rows: number } | undefined
+
+  const pathOf = (id: string) => `api/terminals/${encodeURIComponent(id)}`
+
+  function finish(word: string): void {
+    isEnded = true
+    listener.state({ kind: 'ended', word })
+  }
+
+  function acknowledge(): void {
+    clearTimeout(ackTimer)
+    ackTimer = undefined
+    if (sessionId === undefined || shownTo <= ackedTo) return
+    const payload = { sessionId, sequence: shownTo }
+    if (!isWatching && socket?.send({ type: 'TERMINAL_ACK', payload }) !== true) return
+    ackedTo = shownTo
+    unacknowledged = 0
+  }
+
+  function receive(message: ToTerminalClient): void {
+    switch (message.type) {
+      case 'TERMINAL_ATTACHED': {
+        const isFresh = last === undefined
+        last = Math.max(last ?? -1, message.payload.after)
+        // What was shown may not have been heard of there before the cut.
+        ackedTo = -1
+        listener.attached(message.payload, isFresh)
+        listener.state({ kind: 'open' })
+        if (!isFresh) acknowledge()
+        return
+      }
+      case 'TERMINAL_OUTPUT': {
+        const { data, sequence } = message.payload
+        if (last !== undefined && sequence <= last) return
+        last = sequence
+        listener.output(data, () => {
+          shownTo = Math.max(shownTo, sequence)
+          unacknowledged += data.length
+          if (unacknowledged >= ackEvery) acknowledge()
+          else ackTimer ??= setTimeout(acknowledge, ackDelay)
+        })
+        return
+      }
+      case 'TERMINAL_RESIZE':
+        return listener.resized(message.payload.cols, message.payload.rows)
+      case 'TERMINAL_NOTICE':
+        return listener.notice(message.payload.message)
+      case 'TERMINAL_CLOSED':
+        return finish(endSaid(message.payload))
+      case 'ERROR':
+        return listener.notice(message.payload.message)
+    }
+  }
+
+  /** One socket from its ticket to its end; its close code. */
+  function attach({ path, ticket }: Pick<TerminalTicket, 'path' | 'ticket'>): Promise<number> {
+    return new Promise((closed) => {
+      socket = openTerminalSocket({ path, ticket, after: last }, { message: receive, closed })
+      leave.signal.addEventListener('abort', () => closed(1000))
+    })
+  }
+
+  async function hold(id: string, first?: Pick<TerminalTicket, 'path' | 'ticket'>): Promise<void> {
+    let given = first
+    let wait = firstPause
+    let awaySince: number | undefined
+    while (!leave.signal.aborted) {
+      try {
+        given ??= await call<TerminalTicket>('POST', `${pathOf(id)}/ticket`, {
+          body: { watch: isWatching },
+        })
+        const began = performance.now()
+        const code = await attach(given)
+        if (leave.signal.aborted || isEnded) return
+        if (code === closeCodes.replaced) return listener.state({ kind: 'replaced' })
+        if (code === closeCodes.revoked) endSession('Your session has ended. Sign in again.')
+        if (performance.now() - began > longestPause) {
+          wait = firstPause
+          awaySince = undefined
+        }
+      } catch (error) {
+        if (leave.signal.aborted) return
+        if (!isMendable(error)) return finish(await howItEnded(id, error))
+      }
+      given = undefined
+      listener.state({ kind: 'away' })
+      awaySince ??= performance.now()
+      if (performance.now() - awaySince > longestAway)
+        return finish('The server could not be reached for too long')
+      await pause(wait, leave.signal)
+      wait = Math.min(wait * 2, longestPause)
+    }
+  }
+
+  /** Why there is no ticket: what the session's record says, else what the refusal said. */
+  async function howItEnded(id: string, refusal: unknown): Promise<string> {
+    try {
+      const record = await call<Terminal>('GET', pathOf(id))
+      return record.status === 'CLOSED' ? endSaid(record) : said(refusal)
+    } catch {
+      return said(refusal)
+    }
+  }
+
+  async function begin(): Promise<void> {
+    listener.state({ kind: 'opening' })
+    if (!('create' in target)) return hold(target.sessionId)
+    try {
+      const created = await call<TerminalCreated>('POST', 'api/terminals', { body: target.create })
+      ;({ sessionId } = created)
+      if (leave.signal.aborted) return remove()
+      listener.named(sessionId)
+      size = { cols: target.create.cols, rows: target.create.rows }
+      await hold(sessionId, created)
+    } catch (error) {
+      finish(said(error))
+    }
+  }
+
+  function remove(): void {
+    if (sessionId === undefined || isWatching || isEnded) return
+    // One that has ended already, or a server that is away and will end it by itself: both are as well.
+    send('DELETE', pathOf(sessionId)).catch(() => undefined)
+  }
+  function drop(): void {
+    leave.abort()
+    clearTimeout(ackTimer)
+    socket?.drop()
+  }
+
+  void begin()
+  return {
+    input(data) {
+      if (isWatching || sessionId === undefined) return
+      for (let at = 0; at < data.length; ) {
+        let end = Math.min(at + longestInput, data.length)
+        // Never between the halves of a character.
+        if (end < data.length && /[\uD800-\uDBFF]/.test(data[end - 1] ?? '')) end--
+        socket?.send({ type: 'TERMINAL_INPUT', payload: { sessionId, data: data.slice(at, end) } })
+        at = end
+      }
+    },
+    resize(cols, rows) {
+      if (isWatching || sessionId === undefined) return
+      if (size?.cols === cols && size.rows === rows) return
+      if (socket?.send({ type: 'TERMINAL_RESIZE', payload: { sessionId, cols, rows } }) === true)
+        size = { cols, rows }
+    },
+    takeBack() {
+      if (sessionId === undefined) return
+      listener.state({ kind: 'opening' })
+      void hold(sessionId)
+    },
+    drop,
+    end() {
+      remove()
+      drop()
+    },
+  }
+}

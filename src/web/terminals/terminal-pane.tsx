@@ -1,0 +1,169 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { useStore } from '../store.ts'
+import { closeTab, nameSession, openTerminal, type Tab } from './open-terminals.ts'
+import { readerMode } from './reader-mode.ts'
+import { createScreen, type Screen } from './screen.ts'
+import { createTerminalLink, type LinkState, type TerminalLink } from './terminal-link.ts'
+
+interface TerminalPaneProps {
+  tab: Tab
+  isShown: boolean
+  /** The keyboard leaves the screen. */
+  onLeave: () => void
+}
+
+/** Replayed output has come whole when nothing followed for so long, in milliseconds. */
+const replayQuiet = 200
+/** How long a notice that needs no answer stays. */
+const noticeTime = 8_000
+
+export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
+  const element = useRef<HTMLDivElement>(null)
+  const screen = useRef<Screen>(undefined)
+  const link = useRef<TerminalLink>(undefined)
+  const [state, setState] = useState<LinkState>({ kind: 'opening' })
+  const [notice, setNotice] = useState('')
+  const [size, setSize] = useState('')
+  const isReader = useStore(readerMode)
+
+  useEffect(() => {
+    if (element.current === null) return undefined
+    const made = createScreen(element.current, onLeave)
+    const { terminal } = made
+    made.fit()
+    let noticeTimer: ReturnType<typeof setTimeout> | undefined
+    let replayTimer: ReturnType<typeof setTimeout> | undefined
+    let wasAway = false
+    const say = (message: string) => {
+      setNotice(message)
+      clearTimeout(noticeTimer)
+      noticeTimer = setTimeout(() => setNotice(''), noticeTime)
+    }
+    function replayed(): void {
+      replayTimer = undefined
+      made.answer(!tab.isWatching)
+      if (!tab.isWatching) made.fit()
+    }
+    const { cols, rows } = terminal
+    const target =
+      tab.sessionId === undefined
+        ? { create: { hostId: tab.hostId, cols, rows } }
+        : { sessionId: tab.sessionId, watch: tab.isWatching }
+    const held = createTerminalLink(target, {
+      state(next) {
+        setState(next)
+        if (next.kind === 'away') wasAway = true
+      },
+      named: (sessionId) => nameSession(tab.key, sessionId),
+      attached(about, isFresh) {
+        if (isFresh) {
+          const isNew = 'create' in target
+          made.answer(isNew)
+          // Replayed at the size at which it was written, and then brought to this one.
+          if (!isNew) terminal.resize(about.cols, about.rows)
+          if (!isNew) replayTimer = setTimeout(replayed, replayQuiet)
+        } else if (wasAway) say('Attached again; nothing was lost')
+        wasAway = false
+        if (about.omitted > 0) say(`${about.omitted} characters of earlier output are no longer kept`)
+        else if (about.watchers.length > 0 && !about.watching) say(`${about.watchers.join(', ')} reads along`)
+        if (!isFresh) held.resize(terminal.cols, terminal.rows)
+      },
+      output(data, shown) {
+        const isReplay = replayTimer !== undefined
+        if (isReplay) clearTimeout(replayTimer)
+        terminal.write(data, () => {
+          if (isReplay) {
+            clearTimeout(replayTimer)
+            replayTimer = setTimeout(replayed, replayQuiet)
+          }
+          shown()
+        })
+      },
+      resized: (width, height) => terminal.resize(width, height),
+      notice: say,
+    })
+    terminal.onData((data) => held.input(data))
+    terminal.onBinary((data) => held.input(data))
+    terminal.onResize((next) => {
+      setSize(`${next.cols}×${next.rows}`)
+      if (replayTimer === undefined) held.resize(next.cols, next.rows)
+    })
+    const observer = new ResizeObserver(() => {
+      if (!tab.isWatching && replayTimer === undefined) made.fit()
+    })
+    observer.observe(element.current)
+    screen.current = made
+    link.current = held
+    return () => {
+      observer.disconnect()
+      clearTimeout(noticeTimer)
+      clearTimeout(replayTimer)
+      held.drop()
+      made.close()
+    }
+    // One session for the life of the pane: the tab's key never changes.
+  }, [tab.key])
+
+  useEffect(() => {
+    // Who goes along the tabs by keyboard is not pulled into each.
+    if (isShown && document.activeElement?.matches('[role=tab]:focus-visible') !== true)
+      screen.current?.terminal.focus()
+  }, [isShown])
+  useEffect(() => {
+    if (screen.current) screen.current.terminal.options.screenReaderMode = isReader
+  }, [isReader])
+
+  return (
+    <div
+      class={`pane ${isShown ? '' : 'behind'}`}
+      role="tabpanel"
+      id={`panel-${tab.key}`}
+      aria-labelledby={tab.key}
+      aria-hidden={!isShown}
+    >
+      <div class="screen" ref={element} />
+      <div class={`strip ${state.kind}`}>
+        <span role="status">{stateSaid(state, tab, notice)}</span>
+        <span class="spring" />
+        {state.kind === 'replaced' && (
+          <button type="button" onClick={() => link.current?.takeBack()}>
+            Take it back
+          </button>
+        )}
+        {state.kind === 'ended' && !tab.isWatching && (
+          <button type="button" onClick={() => openTerminal({ id: tab.hostId, hostname: tab.title })}>
+            Open another
+          </button>
+        )}
+        {state.kind === 'open' && size !== '' && <span class="size">{size}</span>}
+        <button type="button" onClick={() => screen.current?.copy()}>
+          Copy
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            link.current?.end()
+            closeTab(tab.key)
+          }}
+        >
+          {state.kind === 'ended' || tab.isWatching ? 'Close' : 'End session'}
+        </button>
+      </div>
+    </div>
+  )
+}
+
+function stateSaid(state: LinkState, { title, isWatching }: Tab, notice: string): string {
+  switch (state.kind) {
+    case 'opening':
+      return `Opening ${title} …`
+    case 'away':
+      return 'The connection is lost; attaching again … What you type now is not sent.'
+    case 'replaced':
+      return 'This session was opened elsewhere.'
+    case 'ended':
+      return state.word
+    case 'open':
+      return notice !== '' ? notice : isWatching ? `Reading along with ${title}` : ''
+  }
+}

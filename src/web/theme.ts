@@ -1,0 +1,31 @@
+import { keep, readKept } from './kept.ts'
+import { createStore } from './store.ts'
+
+const themes = ['system', 'light', 'dark'] as const
+export type Theme = (typeof themes)[number]
+
+const key = 'rsm.theme'
+const darkSystem = matchMedia('(prefers-color-scheme: dark)')
+
+export const theme = createStore<Theme>(
+  themes.find((known) => known === readKept(localStorage, key)) ?? 'system',
+)
+/** What is shown: the system's choice where none was made. */
+export const isDark = createStore(false)
+
+function show(): void {
+  const chosen = theme.get()
+  isDark.set(chosen === 'system' ? darkSystem.matches : chosen === 'dark')
+  document.documentElement.dataset.theme = isDark.get() ? 'dark' : 'light'
+}
+
+darkSystem.addEventListener('change', show)
+theme.subscribe(() => {
+  keep(localStorage, key, theme.get())
+  show()
+})
+show()
+
+export function nextTheme(now: Theme): Theme {
+  return themes[(themes.indexOf(now) + 1) % themes.length] ?? 'system'
+}

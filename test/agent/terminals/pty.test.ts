@@ -1,0 +1,91 @@
+import test, { type ExecutionContext } from 'ava'
+import { PtyHost } from '../../../src/agent/terminals/pty-host.ts'
+
+const kib = 1024
+
+function hostOf(t: ExecutionContext): PtyHost {
+  const host = new PtyHost()
+  t.teardown(() => host.stop())
+  return host
+}
+
+/** A program on a PTY, whose output is not acknowledged until `mayGoOn` settles. */
+function run(host: PtyHost, id: string, argv: string[], mayGoOn?: (seen: () => number) => Promise<void>) {
+  return new Promise<{ text: string; exitCode: number }>((resolve, reject) => {
+    const pieces: Buffer[] = []
+    let isHeld = mayGoOn !== undefined
+    let held = 0
+    const events = {
+      opened: () => {},
+      failed: (reason: string) => reject(new Error(reason)),
+      output(bytes: Uint8Array) {
+        pieces.push(Buffer.from(bytes))
+        if (isHeld) held += bytes.length
+        else host.credit(id, bytes.length)
+      },
+      dropped: () => {},
+      exited: (exitCode: number) => resolve({ text: Buffer.concat(pieces).toString('latin1'), exitCode }),
+    }
+    const request = {
+      env: { PATH: '/usr/bin:/bin' },
+      cwd: '/',
+      cols: 80,
+      rows: 24,
+      uid: process.getuid?.() ?? 0,
+    }
+    host.open(id, { argv, ...request }, events)
+    void mayGoOn?.(() => held).then(() => {
+      isHeld = false
+      host.credit(id, held)
+    }, reject)
+  })
+}
+
+/** `length` characters of numbers, so that what is missing or twice is seen. */
+function pattern(length: number): string {
+  return Array.from({ length: length / 16 }, (_, at) => String(at).padStart(15, '0')).join(' ') + ' '
+}
+
+/** The same, written by one program that ends at once. */
+function writer(length: number): string[] {
+  const script = `process.stdout.write(${pattern.toString()}(${length}).slice(0, ${length}))`
+  return [process.execPath, '-e', script.replaceAll('\n', ' ')]
+}
+
+test('no tail is lost when a program writes 20 KB and ends at once', async (t) => {
+  const host = hostOf(t)
+  const wanted = 'x'.repeat(20_000)
+  for (let round = 0; round < 100; round += 1) {
+    const argv = ['/bin/sh', '-c', 'head -c 20000 /dev/zero | tr "\\0" x; exit 5']
+    const { text, exitCode } = await run(host, `r${round}`, argv)
+    if (text !== wanted || exitCode !== 5)
+      return t.fail(`round ${round}: ${text.length} bytes, exit code ${exitCode}`)
+  }
+  return t.pass()
+})
+
+test('what a program wrote before its end comes though nobody took output then', async (t) => {
+  const host = hostOf(t)
+  const length = 256 * kib + 4000 // More than may be under way, and little enough to fit into the terminal beside that.
+  const wanted = 'x'.repeat(length)
+  for (let round = 0; round < 10; round += 1) {
+    const argv = ['/bin/sh', '-c', `head -c ${length} /dev/zero | tr "\\0" x`]
+    // It never takes anything: the program ends all the same, and all of it is there.
+    const { text } = await run(host, `r${round}`, argv, () => new Promise(() => {}))
+    if (text !== wanted) return t.fail(`round ${round}: ${text.length} bytes`)
+  }
+  return t.pass()
+})
+
+test('1 MB waits for who takes it, and comes as it was written', async (t) => {
+  const host = hostOf(t)
+  const length = 1024 * kib
+  let most = 0
+  const { text } = await run(host, 'one', writer(length), async (seen) => {
+    while (seen() < 256 * kib) await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    most = seen()
+  })
+  t.true(most < 256 * kib + 64 * kib, `${most} bytes came unasked`)
+  t.true(text === pattern(length), `${text.length} bytes`)
+})

@@ -1,0 +1,90 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { readStat } from '../../../src/agent/processes/machine.ts'
+import { linkedAgent } from '../../helpers/agent.ts'
+import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
+
+test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
+  process.env['RSM_AGENT_ENROLL_TOKEN'] = 'rsm_enr_secret'
+  t.teardown(() => delete process.env['RSM_AGENT_ENROLL_TOKEN'])
+  const { server, agent, dataDir } = await linkedAgent(t)
+  t.true(server.hellos[0]?.capabilities.terminal)
+  t.deepEqual(server.hellos[0]?.terminals, [])
+  const session = await new TerminalSession(server, agent.agentId).open({ cols: 97, rows: 31 })
+  session.type('stty size; tty; echo "term=$TERM color=$COLORTERM home=$PWD"\n')
+  const text = await session.shows(/home=\/\S*\r\n/)
+  t.regex(text, /31 97\r\n\/dev\/pts\/\d+\r\nterm=xterm-256color color=truecolor home=\S/)
+  session.type('env | sort; echo "all-$((1 + 1))"\n')
+  t.notRegex(await session.shows(/all-2/), /ENROLL|rsm_enr|NODE_/)
+  session.type(`sh -c 'trap "stty size; exit" WINCH; echo ready; while :; do sleep 0.05; done'\n`)
+  await session.shows(/\r\nready\r\n/)
+  session.resize(120, 40)
+  await session.shows(/40 120\r\n/)
+  session.type('exit 7\n')
+  t.deepEqual(await session.ended(), {
+    sessionId: session.sessionId,
+    exitCode: 7,
+    signal: null,
+    reason: null,
+  })
+  const sequences = session.frames().map(({ sequence }) => sequence)
+  t.deepEqual(
+    sequences,
+    sequences.map((_, at) => at),
+  )
+  t.deepEqual(readdirSync(join(dataDir, 'terminals')), [], 'nothing of it stays')
+})
+
+test('a command: from a file that no list of processes shows, with its exit code or signal', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const run = (command: string) => ranOnTerminal(server, agent.agentId, { command })
+  const { text, end } = await run('tr "\\0" " " < /proc/$$/cmdline; echo; echo secret-word; exit 3')
+  t.is(end.exitCode, 3)
+  t.regex(text, /secret-word\r\n$/)
+  t.notRegex(text.split('\r\n')[0] ?? '', /secret/)
+  t.like((await run('kill -KILL $$')).end, { exitCode: 137, signal: 'SIGKILL', reason: null })
+  const wide = await run(`i=0; while [ $i -lt 3000 ]; do printf 'ä漢😀'; i=$((i+1)); done`)
+  t.is(wide.text, 'ä漢😀'.repeat(3000))
+})
+
+test('what can not be opened says why, at once', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const reason = async (request: object) => (await ranOnTerminal(server, agent.agentId, request)).end.reason
+  t.is(await reason({ shell: '/bin/nosuch' }), 'there is no shell /bin/nosuch on this host')
+  t.is(await reason({ shell: 'no-such-shell' }), 'there is no shell no-such-shell on this host')
+  t.regex((await reason({ runAs: 'someone' })) ?? '', /nothing as someone: its --allow-run-as/)
+  t.is(
+    await reason({ after: 3 }),
+    'the session is gone: the agent of this host has ended since',
+    'what another agent had open is not opened anew',
+  )
+})
+
+test('the shell and its children end with the session, detached ones too', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const leave = (name: string) =>
+    `setsid sh -c 'echo $$ > ${dataDir}/${name}.setsid; exec sleep 900' & ` +
+    `nohup sleep 901 >/dev/null 2>&1 & echo $! > ${dataDir}/${name}.nohup; ` +
+    `sh -c 'trap "" HUP; echo $$ > ${dataDir}/${name}.deaf; sleep 902; sleep 903' &\n`
+  const alive = (name: string) =>
+    ['setsid', 'nohup', 'deaf'].filter((kind) => {
+      const stat = readStat(Number(readFileSync(join(dataDir, `${name}.${kind}`), 'utf8')))
+      return stat !== null && !stat.isZombie
+    })
+  const files = (name: string) =>
+    `until [ -s ${dataDir}/${name}.deaf ] && [ -s ${dataDir}/${name}.setsid ]; do sleep 0.05; done; echo "left-$((2))"\n`
+  const exits = await new TerminalSession(server, agent.agentId).open()
+  exits.type(leave('exits') + files('exits'))
+  await exits.shows(/left-2/)
+  t.is(alive('exits').length, 3)
+  exits.type('exit\n')
+  t.is((await exits.ended()).reason, null)
+  t.deepEqual(alive('exits'), [])
+  const closed = await new TerminalSession(server, agent.agentId).open({ shell: 'bash' })
+  closed.type(leave('closed') + files('closed'))
+  await closed.shows(/left-2/)
+  closed.close()
+  t.is((await closed.ended()).reason, 'the session was closed')
+  t.deepEqual(alive('closed'), [])
+})

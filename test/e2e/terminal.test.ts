@@ -1,0 +1,152 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { commandLine } from '../helpers/command-line.ts'
+import { rsm } from '../helpers/pty.ts'
+import { realAgent } from '../helpers/real-agent.ts'
+import { startTestServer, type TestServer } from '../helpers/server.ts'
+import { missing, openWindow } from '../helpers/tmux.ts'
+import { until } from '../helpers/until.ts'
+
+/** A server and an agent for all of this file. */
+const shared = { server: undefined as unknown as TestServer }
+const ends: (() => unknown)[] = []
+test.before(async (t) => {
+  const teardown = (end: () => unknown) => ends.unshift(end)
+  const whole = { ...t, teardown } as unknown as ExecutionContext
+  shared.server = await startTestServer(whole)
+  const { hostId } = await realAgent(whole, shared.server, { hostname: 'web1' })
+  await until(
+    'it is linked',
+    async () => (await shared.server.data('GET', `/api/hosts/${hostId}`)).agent.connected,
+  )
+})
+test.after.always(async () => {
+  for (const end of ends) await end()
+})
+
+/** A window in whose shell `rsm terminal web1` speaks to that server. */
+function openTerminal(t: ExecutionContext) {
+  return openWindow(t, { RSM_URL: shared.server.url, RSM_TOKEN: shared.server.token })
+}
+
+const lacksTmux = missing('tmux').length > 0
+const inTmux = lacksTmux ? test.skip : test
+const withVim = missing('tmux', 'vim').length > 0 ? test.skip : test
+const withHtop = missing('tmux', 'htop').length > 0 ? test.skip : test
+
+inTmux(
+  'a shell on a host: typed at, resized, suspended, taken up again, left with its exit code',
+  async (t) => {
+    const window = await openTerminal(t)
+    await window.type(`clear; stty -g >before; ${rsm} terminal web1 --shell bash\n`)
+    await window.shows(/[$#]$/m)
+    await window.type("PS1='remote> '\n")
+    await window.shows(/^remote>$/m)
+    await window.type('echo 漢字 $((6 * 7)); stty size\n')
+    await window.shows(/^漢字 42\n30 100$/m)
+    await window.type('until [ "$(stty size)" = "20 80" ]; do sleep 0.1; done; echo resized\n')
+    await window.resize(80, 20)
+    await window.shows(/^resized$/m)
+    await window.type('sleep 1000\n')
+    await window.press('C-c')
+    await window.shows(/\^C\nremote>$/m)
+
+    await window.type('\n~')
+    await window.press('C-z')
+    await window.shows(/Stopped[\s\S]*local>$/m)
+    await window.type('stty -g >between; clear; fg\n')
+    await window.shows(/^.*terminal web1.*$/m)
+    await window.type('\nexit 7\n')
+    await window.shows(/^local>$/m)
+    await window.type('echo "exit $?"; stty -g >after\n')
+    await window.shows(/^exit 7$[\s\S]*local>$/m)
+    const modes = ['before', 'between', 'after'].map((name) => readFileSync(join(window.home, name), 'utf8'))
+    t.is(modes[0], modes[1])
+    t.is(modes[0], modes[2])
+  },
+)
+
+withVim(
+  'vim looks through rsm as it looks without: its screens are the same, and its file is written',
+  async (t) => {
+    const [through, direct] = await Promise.all([openTerminal(t), openWindow(t)])
+    const text = Array.from({ length: 60 }, (_, at) => `line ${at + 1} über 漢字 ${'x'.repeat(at)}`).join(
+      '\n',
+    )
+    const same = (what: string) =>
+      until(`${what} looks the same`, async () => (await through.screen()) === (await direct.screen())).catch(
+        async () => {
+          t.is(await through.screen(), await direct.screen(), what)
+        },
+      )
+    for (const window of [through, direct]) writeFileSync(join(window.home, 'text.txt'), `${text}\n`)
+    const vim = `vim -u NONE -i NONE -N --cmd 'syntax off|set ruler ttimeoutlen=50' text.txt`
+    await direct.type(`clear; ${vim}\n`)
+    await through.type(
+      `clear; ${rsm} terminal web1 --shell bash -- "cd $HOME; exec ${vim}"; echo "exit $?"\n`,
+    )
+    await Promise.all([direct.shows(/^line 29 /m), through.shows(/^line 29 /m)])
+    await same('the file')
+    const steps: [what: string, keys: string[]][] = [
+      ['typing', ['G', 'o', 'new 字', 'Escape']],
+      ['another window', [':split', 'Enter', '1', '0', 'G']],
+      ['a selection', ['V', '3', 'j']],
+    ]
+    for (const [what, keys] of steps) {
+      for (const window of [through, direct]) await window.press(...keys)
+      await same(what)
+    }
+    for (const window of [through, direct]) await window.resize(72, 22)
+    await same('a smaller window')
+    for (const window of [through, direct]) await window.press('Escape', ':wqa', 'Enter')
+    await through.shows(/^exit 0$/m)
+    t.is(readFileSync(join(through.home, 'text.txt'), 'utf8'), `${text}\nnew 字\n`)
+  },
+)
+
+withHtop('htop starts, follows the size of the window, and quits', async (t) => {
+  const window = await openTerminal(t)
+  await window.type(`clear; ${rsm} terminal web1 -- htop; echo "exit $?"\n`)
+  await window.shows(/Load average[\s\S]*PID[\s\S]*\nF1Help.*F10Quit *\n$/)
+  await window.resize(120, 40)
+  await window.shows(/^(?:.*\n){39}F1Help.*F10Quit *\n$/)
+  await window.press('q')
+  await window.shows(/^exit 0$[\s\S]*local>$/m)
+  t.pass()
+})
+
+test('from a pipe the shell runs what stdin holds; its output has the line ends that it wrote', async (t) => {
+  const run = commandLine(t, shared.server)
+  const piped = await run(['terminal', 'web1', '--shell', 'sh'], {
+    input: 'echo one\nprintf "two\\r\\n\\tthree"\nexit 5\n',
+  })
+  t.deepEqual([piped.exit, piped.stdout, piped.stderr], [5, 'one\ntwo\r\n\tthree', ''])
+  const command = await run(['terminal', 'web1', '--', 'echo', 'a  b;', 'kill -9 $$'], { input: 'not read' })
+  t.deepEqual([command.exit, command.stdout], [137, 'a b\n'])
+  const usage = await run(['terminal', 'web1'], { input: '\n' })
+  t.is(usage.exit, 2)
+  t.regex(usage.stderr, /stdin is empty/)
+  const long = await run(['terminal', 'web1'], { input: '#'.repeat(256 * 1024 + 1) })
+  t.is(long.exit, 2)
+  t.regex(long.stderr, /256 KiB[\s\S]*rsm exec -w HOST -/)
+})
+
+test('hosts that are not there, are OFFLINE, or have no terminal are refused with what to do', async (t) => {
+  const { server } = shared
+  const run = commandLine(t, server)
+  await server.data('POST', '/api/hosts', { hostname: 'db1', ip: '10.0.0.1' })
+  const cases: [argv: string[], exit: number, stderr: RegExp][] = [
+    [['web11', '--', 'true'], 5, /web11.*did you mean web1/],
+    [['db1', '--', 'true'], 6, /^rsm: db1 is OFFLINE: never heard\n +rsm hosts doctor db1\n$/],
+    [['web1', '--shell', '/no/shell', '--', 'true'], 6, /no\/shell/],
+    [['web1', 'true'], 2, /rsm terminal web1 -- true/],
+    [['web1', '--watch', 'x'], 2, /or a session to --watch/],
+    [['--watch', 'nosuch'], 5, /nosuch/],
+  ]
+  for (const [argv, exit, stderr] of cases) {
+    const ran = await run(['terminal', ...argv])
+    t.is(ran.exit, exit, argv.join(' '))
+    t.regex(ran.stderr, stderr)
+  }
+})

@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { startCutLink } from '../../helpers/cut-link.ts'
+import { bashOnPty, rsm } from '../../helpers/pty.ts'
+import { realAgent } from '../../helpers/real-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { until } from '../../helpers/until.ts'
+
+const lines = 6000
+
+/** `rsm terminal` in the middle of long output, with the only way to its server in the hands of the test. */
+async function inMidOutput(t: ExecutionContext) {
+  t.timeout(300_000)
+  const server = await startTestServer(t)
+  const { hostId } = await realAgent(t, server, { hostname: 'web1' })
+  await until('it is linked', async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected)
+  const link = await startCutLink(t, server.url)
+  const command = `stty -opost; for i in $(seq ${lines}); do echo "line $i 漢字"; sleep 0.005; done; exit 9`
+  const pty = bashOnPty(
+    t,
+    `${rsm} terminal web1 --shell bash -- '${command}'; echo "exit $?"`,
+    temporaryDirectory(t),
+    {
+      RSM_URL: link.url,
+      RSM_TOKEN: server.token,
+    },
+  )
+  await pty.shows(/line 300 /)
+  const exact = async () => {
+    await pty.shows(/exit \d+/)
+    t.regex(pty.shown, /exit 9/)
+    const got = pty.shown.replaceAll('\r', '').split('\n')
+    const shown = got.filter((line) => line.startsWith('line '))
+    t.deepEqual(
+      shown,
+      Array.from({ length: lines }, (_, at) => `line ${at + 1} 漢字`),
+    )
+    return got.filter((line) => line.startsWith('rsm: '))
+  }
+  return { link, pty, exact }
+}
+
+test('F20 a network that swallows everything for 20 s costs a terminal nothing: no output is missing, none comes twice', async (t) => {
+  const { link, exact } = await inMidOutput(t)
+  link.freeze()
+  await delay(20_000)
+  link.thaw()
+  t.log(await exact())
+})
+
+test('F20 after a dead path and cuts a terminal is taken up again by itself and says so', async (t) => {
+  const { link, pty, exact } = await inMidOutput(t)
+  link.freeze({ standing: true })
+  await pty.shows(/rsm: reattached/)
+  link.thaw()
+  link.cut()
+  await pty.shows(/rsm: reattached[\s\S]*rsm: reattached/)
+  const said = await exact()
+  t.deepEqual(said.slice(0, 2), ['rsm: connection lost, reattaching (60 s)...', 'rsm: reattached'])
+})

@@ -1,0 +1,87 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { type FakeAttachment, startFakeTerminal } from '../../helpers/fake-terminal.ts'
+import { bashOnPty, rsm } from '../../helpers/pty.ts'
+
+/** `rsm terminal web1` on a terminal, attached, with what `stty` says before and after. */
+async function onTerminal(t: ExecutionContext, env: Record<string, string> = {}) {
+  const server = await startFakeTerminal(t)
+  const home = temporaryDirectory(t)
+  const line = `stty -a >before; bash -c 'echo $$ >pid; exec ${rsm} terminal web1'; echo "exit $?"; stty -a >after`
+  const pty = bashOnPty(t, line, home, { RSM_URL: server.url, RSM_TOKEN: 'secret', ...env })
+  const client = await server.client()
+  client.attached()
+  client.send('TERMINAL_OUTPUT', { sequence: 0, data: '\u001b[?1049h\u001b[?1002hready' })
+  await pty.shows(/ready/)
+  const file = (name: string) => readFileSync(join(home, name), 'utf8')
+  // The first line is the size.
+  const modes = (name: string) => file(name).replace(/^.*\n/, '')
+  return { server, pty, client, modes, pid: () => Number(file('pid')) }
+}
+
+const close = (client: FakeAttachment) =>
+  client.send('TERMINAL_CLOSED', { exitCode: null, signal: 'SIGHUP', reason: null })
+
+for (const [signal, exit] of [
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+  ['SIGINT', 130],
+] as const)
+  test(`F20 after ${signal} the session is ended, and the terminal is as it was`, async (t) => {
+    const { pty, client, modes, pid } = await onTerminal(t)
+    process.kill(pid(), signal)
+    await client.next('TERMINAL_CLOSE')
+    close(client)
+    await pty.ended
+    await pty.shows(new RegExp(`exit ${exit}`))
+    t.is(modes('after'), modes('before'))
+    t.true(pty.shown.includes('\u001b[?1002l\u001b[?1049l'))
+  })
+
+test('F20 after a crash the terminal is as it was', async (t) => {
+  const crash = 'process.on("SIGUSR2",()=>{throw new Error("a crash for a test")})'
+  const { pty, modes, pid } = await onTerminal(t, {
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}`,
+  })
+  process.kill(pid(), 'SIGUSR2')
+  await pty.ended
+  await pty.shows(/a crash for a test[\s\S]*exit [1-9]/)
+  t.is(modes('after'), modes('before'))
+})
+
+test('every byte of the output comes through as it was, and every key but the escapes', async (t) => {
+  const { pty, client, modes } = await onTerminal(t)
+  const output = 'a\nb\tc\r\n\u001b[38;2;1;2;3m漢字\u001b[0m\u001b]0;title\u0007'
+  client.send('TERMINAL_OUTPUT', { sequence: 1, data: output })
+  await pty.shows(/title.$/)
+  t.true(pty.shown.endsWith(output))
+  const keys = '\u0003\u001a\u0011\u0013\u001c\u0016\u0004é漢\u001b[200~~.\u001b[201~\u001b[<0;10;5M~'
+  pty.type(keys)
+  t.is(await client.inputTo('M~'), keys)
+  pty.resize(90, 25)
+  t.like(await client.next('TERMINAL_RESIZE'), { cols: 100, rows: 30 })
+  t.like(await client.next('TERMINAL_RESIZE'), { cols: 90, rows: 25 })
+  pty.type('\r~.')
+  await client.next('TERMINAL_CLOSE')
+  close(client)
+  await pty.ended
+  await pty.shows(/exit 255/)
+  t.is(modes('after'), modes('before'))
+})
+
+test('the exit code is the one of the shell, which leaves the terminal as it wants it', async (t) => {
+  const { pty, client } = await onTerminal(t)
+  client.send('TERMINAL_CLOSED', { exitCode: 7, signal: null, reason: null })
+  await pty.ended
+  await pty.shows(/exit 7/)
+  t.false(pty.shown.includes('\u001b[?1049l'))
+})
+
+test('what ended a session is said on the screen that was given back', async (t) => {
+  const { pty, client } = await onTerminal(t)
+  client.send('TERMINAL_CLOSED', { exitCode: null, signal: null, reason: 'the agent was stopped' })
+  t.is(await pty.ended, 0)
+  t.regex(pty.shown, /\?1049l[\s\S]*rsm: the session was ended: the agent was stopped\r+\n[\s\S]*exit 255/)
+})
