@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/command-line.ts'
-import { rsm } from '../helpers/pty.ts'
+import { bashOnPty, rsm } from '../helpers/pty.ts'
 import { realAgent } from '../helpers/real-agent.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { missing, openWindow } from '../helpers/tmux.ts'
@@ -114,6 +115,36 @@ withHtop('htop starts, follows the size of the window, and quits', async (t) => 
   await window.press('q')
   await window.shows(/^exit 0$[\s\S]*local>$/m)
   t.pass()
+})
+
+test('an administrator reads along, which the user is told, and can not type', async (t) => {
+  const { server } = shared
+  const home = temporaryDirectory(t)
+  const env = { RSM_URL: server.url, RSM_TOKEN: server.token }
+  const user = bashOnPty(
+    t,
+    `exec ${rsm} terminal web1 --shell sh -- 'echo begun; read word; echo "<$word>"; exit 3'`,
+    home,
+    env,
+  )
+  await user.shows(/begun/)
+  const [{ sessionId }] = (await server.data('GET', '/api/terminals?status=OPEN')).content.filter(
+    ({ command }: { command: string | null }) => command?.includes('begun'),
+  )
+  const watcher = bashOnPty(t, `exec ${rsm} terminal --watch ${sessionId}`, home, env)
+  await watcher.shows(/begun/)
+  await user.shows(/rsm: admin reads along/)
+  watcher.type('word\r')
+  watcher.type('q')
+  t.is(await watcher.ended, 0, watcher.shown)
+  await user.shows(/no longer reads along/)
+  const later = bashOnPty(t, `exec ${rsm} terminal --watch ${sessionId}`, home, env)
+  await later.shows(/begun/)
+  user.type('mine\r')
+  t.is(await user.ended, 3)
+  t.regex(user.shown, /<mine>/)
+  t.is(await later.ended, 0)
+  t.regex(later.shown, /<mine>[\s\S]*rsm: the session has ended with exit code 3/)
 })
 
 test('from a pipe the shell runs what stdin holds; its output has the line ends that it wrote', async (t) => {

@@ -3,6 +3,7 @@ import { Attachment, type TerminalAttached, type TerminalEnd } from '../../clien
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { playerKeysOf } from '../recording/player-keys.ts'
 import { onDeparture } from './departure.ts'
 import { Display } from './display.ts'
 import { endingOf, endingOfWatch } from './ending.ts'
@@ -80,8 +81,7 @@ export async function runSession(options: SessionOptions): Promise<number> {
   }
   const type = (text: string) => {
     if (watch) {
-      // A terminal answers questions in the output by itself; such an answer is no key.
-      if (text === 'q' || text === '\u0003') attachment.leave()
+      if (playerKeysOf(text).includes('quit')) attachment.leave()
       return
     }
     const taken = attachment.type(text)
