@@ -213,6 +213,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
         })
+        const named = terminals.begin({
+          send: (type, payload) => void link.send(type, payload),
+          hasRoom: () => link.hasRoom(),
+        })
         linkId = randomBytes(12).toString('base64url')
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
@@ -223,10 +227,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
             terminal: lack === null,
           }),
           tasks,
-          terminals: terminals.begin({
-            send: (type, payload) => void link.send(type, payload),
-            hasRoom: () => link.hasRoom(),
-          }),
+          ...(lack === null ? { terminals: named } : {}),
         })
         for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
         cancelProbe = clock.after(helloPatience, () => uplink.probe())

@@ -5,6 +5,7 @@ import type { Retention } from './retention.ts'
 import type { ScriptVersions } from './script-versions.ts'
 import { idempotencyLife } from './services/start-task.ts'
 import type { Store } from './store/store.ts'
+import type { TerminalRetention } from './terminals/retention.ts'
 
 const interval = 3600_000
 const firstAfter = 60_000
@@ -16,12 +17,21 @@ interface Housekept {
   history: History
   versions: ScriptVersions
   retention: Retention
+  oldTerminals: TerminalRetention
   clock: Clock
   log: Log
 }
 
-/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old tasks, old metrics, versions of removed scripts. */
-export function createHousekeeping({ store, history, versions, retention, clock, log }: Housekept): {
+/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
+export function createHousekeeping({
+  store,
+  history,
+  versions,
+  retention,
+  oldTerminals,
+  clock,
+  log,
+}: Housekept): {
   stop(): void
 } {
   async function sweep(): Promise<void> {
@@ -44,6 +54,10 @@ export function createHousekeeping({ store, history, versions, retention, clock,
       .sweep()
       .then((count) => count > 0 && log.info({ count, days: retention.days }, 'removed old tasks'))
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old tasks'))
+    oldTerminals
+      .sweep()
+      .then((count) => count > 0 && log.info({ count }, 'removed old terminal sessions'))
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old terminal sessions'))
     history
       .sweep(clock.now())
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))

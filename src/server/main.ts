@@ -34,6 +34,7 @@ import { createFleet } from './services/fleet.ts'
 import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
 import { createTerminalService, readRecording } from './services/terminals.ts'
+import { createTerminalRetention } from './terminals/retention.ts'
 import { createTerminals } from './terminals/sessions.ts'
 import { createTickets } from './terminals/tickets.ts'
 import { serveCertificate } from './tls/serving.ts'
@@ -108,7 +109,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, bus, clock, log })
   const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
   const recordingRetention = options.recordingRetention ?? defaultRecordingRetention
-  const housekeeping = createHousekeeping({ ...context, retention })
+  const oldTerminals = createTerminalRetention({ ...context, days: recordingRetention })
+  const housekeeping = createHousekeeping({ ...context, retention, oldTerminals })
   const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
@@ -131,6 +133,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     hosts: () => fleet.countByStatus(),
     work: () => engine.load(),
     links: () => hub.load(),
+    terminals: () => terminals.load(),
     journalQueue: () => store.queueLength,
     loginQueue: () => passwords.queueLength,
     readOnly: () => store.readOnlyReason !== null,
@@ -191,7 +194,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     accepting = false
     housekeeping.stop()
     const stepping = engine.stop()
-    await terminals.stop()
     hub.close()
     bus.publish('stopping', '', { reason: 'the server is shutting down' })
     const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
@@ -204,6 +206,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     clearInterval(idling)
     fleetEvents.close()
     await stepping
+    await terminals.stop()
     await outputs.close()
     await presence.close()
     await history.close()

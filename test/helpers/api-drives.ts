@@ -31,7 +31,8 @@ const password = 'long enough'
 export async function startWorld(t: ExecutionContext): Promise<World> {
   const server = await startTestServer(t)
   const host = await server.enrol('web1')
-  const agent = await ScriptedAgent.link(server, host)
+  const agent = await ScriptedAgent.link(server, host, { capabilities: { terminal: true } })
+  agent.serveTerminals()
   agent.serve(() => ({ output: 'hello\n' }))
   t.teardown(() => agent.cut())
   const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.9' })
@@ -61,6 +62,8 @@ const task = async ({ server, host: { hostId } }: World, options: object = {}) =
   ).taskId as string
 /** One that does not end: its only host is waited for. */
 const waiting = (w: World) => task(w, { target: { hostIds: [w.away] }, async: true, queueSeconds: 600 })
+const terminal = async ({ server, host: { hostId } }: World): Promise<string> =>
+  (await server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })).sessionId
 const metrics = {
   timestamp: '2026-03-02T09:30:00.000Z',
   cpu: { usagePercent: 1, loadAvg1m: 0, loadAvg5m: 0, loadAvg15m: 0 },
@@ -163,6 +166,16 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   cancelTask: async (w) => ({ path: { taskId: await waiting(w) } }),
   retryTask: async (w) =>
     both({ path: { taskId: await task(w, { target: { hostIds: [w.away] }, queueSeconds: 0 }) }, body: {} }),
+
+  listTerminals: async (w) => {
+    await terminal(w)
+    return {}
+  },
+  openTerminal: (w) => ({ body: { hostId: w.host.hostId, cols: 80, rows: 24, command: 'true' } }),
+  getTerminal: async (w) => ({ path: { sessionId: await terminal(w) } }),
+  endTerminal: async (w) => ({ path: { sessionId: await terminal(w) } }),
+  createTerminalTicket: async (w) => ({ path: { sessionId: await terminal(w) }, body: {} }),
+  getTerminalRecording: async (w) => ({ path: { sessionId: await terminal(w) } }),
 
   followEvents: () => ({ endless: true }),
 

@@ -157,9 +157,13 @@ export class FakeServer {
     return payload
   }
 
-  /** A TERMINAL_OPEN, signed, of 80 columns and 24 rows with `sh`, over the present link. */
-  terminalOpen(agentId: string, request: Partial<TerminalOpen> & { sessionId: string }): TerminalOpen {
-    const payload = {
+  /** A TERMINAL_OPEN, signed, of 80 columns and 24 rows with `sh`, over the present link; without what is named. */
+  terminalOpen(
+    agentId: string,
+    request: Partial<TerminalOpen> & { sessionId: string },
+    without: readonly 'shell'[] = [],
+  ): TerminalOpen {
+    const payload: TerminalOpen = {
       cols: 80,
       rows: 24,
       shell: 'sh',
@@ -169,6 +173,7 @@ export class FakeServer {
       signature: '',
       ...request,
     }
+    for (const name of without) delete payload[name]
     payload.signature = this.#sign('TERMINAL_OPEN', agentId, payload)
     return payload
   }

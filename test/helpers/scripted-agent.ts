@@ -174,4 +174,13 @@ export class ScriptedAgent {
       this.complete(message.payload.taskId, exitCode, { lastSequence: output === undefined ? -1 : 0 })
     })
   }
+
+  /** Opens all terminals that are asked for. */
+  serveTerminals(): void {
+    this.socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as FromServer
+      if (message.type === 'TERMINAL_OPEN')
+        this.send('TERMINAL_OPENED', { sessionId: message.payload.sessionId })
+    })
+  }
 }

@@ -3,8 +3,10 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import type { TerminalClosed, TerminalOpen, TerminalOutput } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
+import { isPopulated } from '../processes/cgroup-files.ts'
 import { markOf, startTimeOf } from '../processes/machine.ts'
 import { toldOf } from '../processes/survivors.ts'
+import type { Remnant } from '../processes/tree.ts'
 import { ownProcesses } from '../script/launch.ts'
 import { Frames } from './frames.ts'
 import { type Held, note, removeGroups } from './leftovers.ts'
@@ -55,6 +57,8 @@ export class Session {
   readonly frames: Frames = new Frames()
   /** Whether the present link has shown by a signed TERMINAL_OPEN that it may type here. */
   isAttached = false
+  /** Whether its program runs, or has run. */
+  isOpen = false
   /** Set when it has ended. */
   closed: TerminalClosed | null = null
   isCloseSent = false
@@ -62,7 +66,6 @@ export class Session {
   readonly #events: SessionEvents
   readonly #directory: string
   #held: Held | null = null
-  #isOpen = false
   #ending = false
   #size: { cols: number; rows: number }
   /** Settles when no more output comes. */
@@ -113,13 +116,13 @@ export class Session {
   }
 
   write(data: string): void {
-    if (this.#isOpen && this.#reason === null) this.#options.host.write(this.sessionId, data)
+    if (this.isOpen && this.#reason === null) this.#options.host.write(this.sessionId, data)
   }
 
   resize(cols: number, rows: number): void {
     if (cols === this.#size.cols && rows === this.#size.rows) return
     this.#size = { cols, rows }
-    if (this.#isOpen) this.#options.host.resize(this.sessionId, cols, rows)
+    if (this.isOpen) this.#options.host.resize(this.sessionId, cols, rows)
   }
 
   acknowledged(sequence: number): void {
@@ -143,7 +146,7 @@ export class Session {
   end(reason: string): void {
     if (this.closed || this.#ending || this.#reason !== null) return
     this.#reason = reason
-    if (!this.#isOpen) return
+    if (!this.isOpen) return
     this.#options.host.hangUp(this.sessionId)
     void this.#ended({ exitCode: null, signal: null, reason })
   }
@@ -171,7 +174,7 @@ export class Session {
     if (this.#held === null) return
     const root = { pid, startTime: startTimeOf(pid) ?? 0 }
     this.#held = { ...this.#held, tree: { ...this.#held.tree, root } }
-    this.#isOpen = true
+    this.isOpen = true
     this.#options.log('INFO', 'a terminal was opened', { sessionId: this.sessionId, pid })
     this.#events.opened()
     if (this.#reason === null) return
@@ -191,8 +194,8 @@ export class Session {
     this.#ending = true
     const told: (string | null)[] = [end.reason]
     try {
-      const remnants = this.#held ? await this.#options.containment.end(this.#held.tree) : []
-      if (this.#isOpen && remnants.length === 0) await this.#gone
+      const remnants = await this.#endTree()
+      if (this.isOpen && remnants.length === 0) await this.#gone
       told.push(toldOf(remnants))
     } catch (error) {
       told.push(error instanceof Error ? error.message : String(error))
@@ -200,6 +203,14 @@ export class Session {
     if (this.#held) removeGroups(this.#held)
     const reason = told.filter((sentence) => sentence !== null).join('; ')
     this.#close({ ...end, reason: reason === '' ? null : reason })
+  }
+
+  async #endTree(): Promise<Remnant[]> {
+    if (this.#held === null) return []
+    const { tree } = this.#held
+    // Nothing leaves its cgroup but by being given to another: to look at all processes for it would take longer than the end.
+    if (this.#reason === null && tree.cgroup !== null && !isPopulated(tree.cgroup)) return []
+    return this.#options.containment.end(tree)
   }
 
   #close(end: End): void {

@@ -13,6 +13,8 @@ const endKept = 60_000
 /** Milliseconds for which the id of an ended session opens no other: a signature is good for 5 minutes. */
 const idKept = 10 * 60_000
 const mostIds = 10_000
+/** Frames of input that are kept for a session while it is asked whether its message is too old. */
+const mostUndecided = 1024
 
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
 
@@ -40,6 +42,8 @@ export class Terminals {
   /** When each session ended whose id opens no other. */
   readonly #past = new Map<string, number>()
   readonly #timers = new Map<string, () => void>()
+  /** What came for sessions of which it is not decided yet who asks for them. */
+  readonly #undecided = new Map<string, Payloads['TERMINAL_INPUT'][]>()
   #sending: TerminalSending | null = null
   #isStopped = false
   #whenEmpty: (() => void) | undefined
@@ -89,12 +93,15 @@ export class Terminals {
     const distrust = verify('TERMINAL_OPEN', request)
     if (distrust !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
-      if (isTooOld(distrust) && !isTimeKnown && (await hearServerTime())) return this.open(request, true)
+      if (isTooOld(distrust) && !isTimeKnown && (await this.#asked(sessionId, hearServerTime)))
+        return this.open(request, true)
+      this.#undecided.delete(sessionId)
       distrusted(`TERMINAL_OPEN ${sessionId}`, distrust)
       return this.#refuse(sessionId, distrust)
     }
     const known = this.#sessions.get(sessionId)
     if (known) return this.#takeUp(known, request)
+    this.#undecided.delete(sessionId)
     if (request.after !== undefined)
       return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
     if (this.#past.has(sessionId)) return this.#refuse(sessionId, 'the session has ended')
@@ -107,6 +114,8 @@ export class Terminals {
   input({ sessionId, data }: Payloads['TERMINAL_INPUT']): void {
     const session = this.#sessions.get(sessionId)
     if (session?.isAttached) return session.write(data)
+    const undecided = this.#undecided.get(sessionId)
+    if (undecided) return void (undecided.length < mostUndecided && undecided.push({ sessionId, data }))
     // Input is not signed: who has not shown over this link to be the server must not type into a shell that lives.
     if (session && session.closed === null)
       this.#options.distrusted(
@@ -152,6 +161,12 @@ export class Terminals {
     for (const cancel of this.#timers.values()) cancel()
   }
 
+  /** What is typed meanwhile waits for the answer. */
+  async #asked(sessionId: string, ask: () => Promise<boolean>): Promise<boolean> {
+    this.#undecided.set(sessionId, [])
+    return ask()
+  }
+
   #refuse(sessionId: string, reason: string): void {
     this.#sending?.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
   }
@@ -186,8 +201,10 @@ export class Terminals {
     if (session.closed === null) {
       this.#cancelTimer(sessionId)
       session.resize(cols, rows)
-      this.#sending?.send('TERMINAL_OPENED', { sessionId })
+      if (session.isOpen) this.#sending?.send('TERMINAL_OPENED', { sessionId })
     }
+    for (const { data } of this.#undecided.get(sessionId) ?? []) session.write(data)
+    this.#undecided.delete(sessionId)
     this.#pump(session)
   }
 

@@ -50,6 +50,26 @@ export default class ServerStart extends BaseCommand {
       helpValue: 'DAYS',
       description: 'days for which ended tasks and their output are kept, 0 = for good',
     }),
+    'no-record': boolean({
+      env: 'RSM_NO_RECORD',
+      description: 'record no terminal sessions',
+    }),
+    'recording-retention': integer({
+      env: 'RSM_RECORDING_RETENTION',
+      default: 90,
+      min: 0,
+      max: 36_500,
+      helpValue: 'DAYS',
+      description: 'days for which ended terminal sessions and their recordings are kept, 0 = for good',
+    }),
+    'terminal-idle-limit': integer({
+      env: 'RSM_TERMINAL_IDLE_LIMIT',
+      default: 3600,
+      min: 0,
+      max: 604_800,
+      helpValue: 'SECONDS',
+      description: 'seconds without input and output until a terminal session ends, 0 = never',
+    }),
     'tls-cert': string({
       env: 'RSM_TLS_CERT',
       helpValue: 'FILE',
@@ -96,6 +116,9 @@ export default class ServerStart extends BaseCommand {
       metricsInterval: flags['metrics-interval'],
       wsIdleTimeout: flags['ws-idle-timeout'],
       taskRetention: flags['task-retention'],
+      recordTerminals: !flags['no-record'],
+      recordingRetention: flags['recording-retention'],
+      terminalIdleLimit: flags['terminal-idle-limit'],
       tls: {
         certFile: flags['tls-cert'],
         keyFile: flags['tls-key'],

@@ -47,11 +47,13 @@ const idOrNull = (value: unknown): number | string | null =>
   typeof value === 'number' || typeof value === 'string' ? value : null
 const textOrNull = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 
-/** The name of the record that the path names, or null. */
+/** The name of the record that the path names, or null; of a terminal, that of its host. */
 export async function nameInPath(request: FastifyRequest, store: Store): Promise<string | null> {
-  const { exists } = request.routeOptions.config
+  const { exists, operation } = request.routeOptions.config
   const { id, sessionId } = asFields(request.params)
   if (exists === 'terminals') return (await store.get(exists, String(sessionId)))?.hostname ?? null
+  if (operation?.audit?.object === 'terminal')
+    return (await store.get('hosts', Number(asFields(request.body)['hostId'])))?.hostname ?? null
   if (exists === undefined || exists === 'tasks' || id === undefined) return null
   const record = asFields(await store.get(exists, Number(id)))
   return textOrNull(record['name'] ?? record['hostname'] ?? record['username'])

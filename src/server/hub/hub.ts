@@ -82,7 +82,7 @@ export function createHub(deps: HubDependencies): Hub {
   }
 
   async function takeUp(link: AgentSocket): Promise<void> {
-    await terminals.linked(link)
+    terminals.linked(link)
     await engine.linked(link)
   }
 
@@ -224,9 +224,10 @@ export function createHub(deps: HubDependencies): Hub {
     close() {
       clearInterval(ticking)
       unsubscribe()
+      // Before the links: no client need hear that its host is away.
+      door.close()
       for (const link of links.values()) link.close(closeCodes.shuttingDown, 'the server is shutting down')
       sockets.close()
-      door.close()
     },
   }
 }

@@ -116,7 +116,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
           closed: () => open.delete(client),
         })
         open.add(client)
-        client.start(terminals.attach(entry.record.id, client, entry))
+        client.start(() => terminals.attach(entry.record.id, client, entry))
       })
     } catch (error) {
       if (!(error instanceof RsmError)) log.error({ err: error }, 'a terminal could not be attached')

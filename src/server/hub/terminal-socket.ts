@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { WebSocket } from 'ws'
-import { RsmError } from '../../core/errors.ts'
+import { httpStatus, RsmError } from '../../core/errors.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { decodeFromTerminalClient, isFault } from '../../core/protocol/codec.ts'
 import {
@@ -38,7 +38,6 @@ export class TerminalSocket implements TerminalClient {
   readonly #clock: Clock
   readonly #options: SocketOptions
   #attachment: Attachment | null = null
-  #early: FromTerminalClient[] = []
   #open = true
   #lastHeard: number
   #pingedAt = Number.NEGATIVE_INFINITY
@@ -64,28 +63,21 @@ export class TerminalSocket implements TerminalClient {
     socket.on('close', () => this.#ended())
   }
 
-  /** What came before it is attached waits for that. */
-  start(attaching: Promise<Attachment>): void {
-    attaching.then(
-      (attachment) => {
-        this.#attachment = attachment
-        const early = this.#early
-        this.#early = []
-        for (const message of early) this.#deliver(attachment, message)
-        if (!this.#open) attachment.gone()
-      },
-      (error: unknown) => {
-        const code = error instanceof RsmError && error.code === 'gone' ? 410 : 503
-        const message =
-          error instanceof Error && code === 410 ? error.message : 'the session can not be attached'
-        this.send('ERROR', { code, message, refId: null })
-        this.close(closeCodes.overloaded, 'the session can not be attached')
-      },
-    )
+  /** `attach` throws for a session that has ended meanwhile. */
+  start(attach: () => Attachment): void {
+    try {
+      this.#attachment = attach()
+    } catch (error) {
+      const known = error instanceof RsmError
+      const message = known ? error.message : 'the session can not be attached'
+      this.send('ERROR', { code: httpStatus(error), message, refId: null })
+      this.close(closeCodes.overloaded, 'the session can not be attached')
+      if (!known) throw error
+    }
   }
 
   output(sequence: number, json: string, written: () => void): void {
-    if (!this.#open) return written()
+    if (!this.#open) return
     const head = this.#head('TERMINAL_OUTPUT')
     const frame = `${head}{"sessionId":"${this.sessionId}","sequence":${sequence},"data":${json}}}`
     this.#socket.send(frame, () => written())
@@ -154,10 +146,6 @@ export class TerminalSocket implements TerminalClient {
       return this.#options.refused('a frame for another session')
     }
     if (this.#attachment) this.#deliver(this.#attachment, message)
-    else {
-      this.#early.push(message)
-      if (this.#early.length > 100) this.close(closeCodes.overloaded, 'too much at once')
-    }
   }
 
   #deliver(attachment: Attachment, message: FromTerminalClient): void {

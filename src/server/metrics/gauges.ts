@@ -10,6 +10,8 @@ export interface Counted {
   work(): { tasks: number; running: number; waiting: number }
   /** Agent links, and bytes of their frames that are not dealt with. */
   links(): { open: number; backlogBytes: number }
+  /** Terminal sessions. */
+  terminals(): { open: number }
   /** Writes that wait for the journal. */
   journalQueue(): number
   /** Passwords that wait to be checked. */
@@ -49,6 +51,7 @@ export function createGauges(counted: Counted): Family[] {
     gauge('rsm_executions', 'Executions that were sent to their host and have not ended.', () => [
       { labels: { status: 'RUNNING' }, value: counted.work().running },
     ]),
+    gauge('rsm_terminals', 'Terminal sessions that are open.', () => one(counted.terminals().open)),
     gauge(
       'rsm_queue_length',
       'What waits: writes for the journal, executions for their host, passwords to be checked.',

@@ -1,9 +1,9 @@
-import { Type } from 'typebox'
-import { OpaqueId, PageOf } from '../../core/protocol/http/common.ts'
+import { PageOf } from '../../core/protocol/http/common.ts'
 import {
   Terminal,
   TerminalCreate,
   TerminalCreated,
+  TerminalEnded,
   TerminalQuery,
   TerminalTicket,
   TerminalTicketCreate,
@@ -17,7 +17,6 @@ import type { RouteDependencies } from './routes.ts'
 const execute = { users: 'execute' } as const
 const exists = 'terminals' as const
 const tag = 'terminals' as const
-const Removed = Type.Object({ sessionId: OpaqueId })
 
 export function terminalRoutes(app: AppInstance, { terminals, recording }: RouteDependencies): void {
   app.get(
@@ -67,7 +66,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       summary: 'End a terminal session, with its shell and all that it started',
       allow: execute,
       exists,
-      answer: Removed,
+      answer: TerminalEnded,
       audit: { action: 'terminal.end', object: 'terminal' },
     }),
     (request) => terminals(userOf(request)).remove(sessionIdOf(request)),

@@ -18,7 +18,7 @@ export function maySee(caller: UserCaller, record: Pick<TerminalRecord, 'userId'
 }
 
 export function createTerminalService(context: Context, caller: UserCaller): TerminalService {
-  const { store, terminals, tickets, clock } = context
+  const { store, terminals, tickets, presence, clock } = context
 
   function show(found: Readonly<TerminalRecord>): Terminal {
     const { record, watchers, recordingBytes } = terminals.live(found)
@@ -56,8 +56,11 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
     get: async (sessionId) => show(await find(sessionId)),
     async create(input) {
       const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
-      if (!(await store.get('hosts', hostId)))
-        throw invalid([{ field: 'hostId', message: unknownName('host', String(hostId), []) }])
+      const host = await store.get('hosts', hostId)
+      if (!host) throw invalid([{ field: 'hostId', message: unknownName('host', String(hostId), []) }])
+      const [view] = await presence.views([hostId])
+      if (view?.status === 'OFFLINE')
+        throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${view.statusReason ?? 'not heard of'}`)
       const sessionId = opaqueId(clock.now())
       await terminals.open({
         record: {

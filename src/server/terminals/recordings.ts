@@ -22,8 +22,8 @@ export interface Recordings {
   /** The first `bytes` of it, all of it by default; `gone` where it is kept no longer. */
   read(id: string, bytes?: number): Promise<Readable>
   forget(id: string): Promise<void>
-  /** The sessions that there are recordings of. */
-  list(): Promise<string[]>
+  /** The sessions that there are recordings of, and when those were last written, in milliseconds since 1970. */
+  list(): Promise<{ id: string; changedAt: number }[]>
 }
 
 export function createRecordings(directory: string, log: Log): Recordings {
@@ -74,8 +74,13 @@ export function createRecordings(directory: string, log: Log): Recordings {
       await rm(pathOf(id), { force: true })
     },
     async list() {
-      const names = await readdir(directory).catch(() => [])
-      return names.filter((name) => name.endsWith(suffix)).map((name) => name.slice(0, -suffix.length))
+      const found: { id: string; changedAt: number }[] = []
+      for (const name of await readdir(directory)) {
+        if (!name.endsWith(suffix)) continue
+        const { mtimeMs } = await stat(join(directory, name))
+        found.push({ id: name.slice(0, -suffix.length), changedAt: mtimeMs })
+      }
+      return found
     },
   }
 }

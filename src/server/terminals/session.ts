@@ -1,13 +1,15 @@
+import { RsmError } from '../../core/errors.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../store/records.ts'
-import type { Attachment, AttachOptions, TerminalClient } from './client.ts'
+import type { Attachment, TerminalClient } from './client.ts'
 import { InputQueue } from './input-queue.ts'
 import type { Recording } from './recording.ts'
 import { Replay } from './replay.ts'
 import { Viewer } from './viewer.ts'
+import { Watchers } from './watchers.ts'
 
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024
@@ -29,15 +31,20 @@ export interface SessionEvents {
   ended(session: TerminalSession, end: SessionEnd): void
   /** It has ended, and its client has heard so or will never: nothing is left to do. */
   done(session: TerminalSession): void
-  watched(session: TerminalSession, viewer: TerminalClient, isWatching: boolean): void
+  watched(session: TerminalSession, client: TerminalClient): void
+  /** Its size has changed. */
+  resized(session: TerminalSession): void
 }
+
+const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 
 export const ended = (reason: string): SessionEnd => ({ exitCode: null, signal: null, reason })
 
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
 export class TerminalSession {
   record: TerminalRecord
-  readonly replay = new Replay()
+  readonly replay: Replay = new Replay()
+  readonly watchers: Watchers
   recording: Recording | null = null
   link: AgentLink | null = null
   end: SessionEnd | null = null
@@ -48,7 +55,6 @@ export class TerminalSession {
   /** Monotonic milliseconds of the last data in either direction. */
   lastActivity: number
   #client: Viewer | null = null
-  readonly #watchers = new Set<Viewer>()
   #agentAwaySince: number | null = null
   #clientAwaySince: number | null
   /** The last output that a client has acknowledged, or that was written to it. */
@@ -57,6 +63,10 @@ export class TerminalSession {
   #needed = -1
   #endedAt = 0
   #acknowledged = -1
+  /** Whether the present link takes input: after its agent has answered. */
+  #isTaken = false
+  /** As the agent knows it. */
+  #size: string
   /** After a restart it may not be known what came before. */
   #mayMiss: boolean
   readonly #input: InputQueue
@@ -69,6 +79,7 @@ export class TerminalSession {
     const now = clock.monotonic()
     this.record = record
     this.link = link
+    this.#size = sizeOf(record)
     this.lastActivity = now
     this.#clientAwaySince = now
     this.#agentAwaySince = link ? null : now
@@ -76,16 +87,10 @@ export class TerminalSession {
     this.#clock = clock
     this.#events = events
     this.#startedAt = now - (clock.now() - Date.parse(record.startedAt))
+    this.watchers = new Watchers(this.replay, ({ caller }) =>
+      this.#notice('unwatched', `${caller.username} no longer reads along`),
+    )
     this.#input = new InputQueue(record.id, () => this.#client?.client ?? null)
-    this.#input.linked(link)
-  }
-
-  get watchers(): string[] {
-    return [...this.#watchers].map(({ client }) => client.caller.username)
-  }
-
-  get hasClient(): boolean {
-    return this.#client !== null
   }
 
   #seconds(): number {
@@ -96,6 +101,7 @@ export class TerminalSession {
     const { replay } = this
     const sequence = given ?? replay.last + 1
     this.lastActivity = this.#clock.monotonic()
+    this.taken()
     if (sequence <= replay.last) {
       // It was sent again, so its acknowledgement was lost.
       this.#acknowledged = -1
@@ -129,8 +135,7 @@ export class TerminalSession {
 
   #pump(): void {
     this.#client?.pump(this.replay)
-    for (const watcher of this.#watchers)
-      if (!watcher.pump(this.replay)) watcher.client.close(closeCodes.overloaded, 'reads too slowly')
+    this.watchers.pump()
     if (this.end && this.#client && this.#client.cursor >= this.replay.last) this.#sayEnd(1000)
   }
 
@@ -138,7 +143,7 @@ export class TerminalSession {
     const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
     const upTo = Math.min(this.replay.last, recorded, this.#shown)
     this.replay.trim(Math.min(upTo, this.#needed), keptBytes)
-    if (upTo <= this.#acknowledged || !this.link || this.end) return
+    if (upTo <= this.#acknowledged || !this.link || !this.#isTaken || this.end) return
     if (this.link.send('TERMINAL_ACK', { sessionId: this.record.id, sequence: upTo }))
       this.#acknowledged = upTo
   }
@@ -149,22 +154,34 @@ export class TerminalSession {
     this.link = link
     this.#agentAwaySince = null
     this.#acknowledged = -1
-    this.#events.reopen(this, link, this.replay.last)
-    this.#acknowledge()
-    this.#input.linked(link)
+    this.#size = sizeOf(this.record)
+    // What stands in memory alone would be lost with this process.
+    const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
+    this.#events.reopen(this, link, Math.min(this.replay.last, recorded))
     if (wasAway) this.#notice('host-back', `${this.record.hostname} is connected again`)
   }
 
+  /** The agent has believed that it is asked by its server, and takes input over this link. */
+  taken(): void {
+    if (!this.link || this.#isTaken) return
+    this.#isTaken = true
+    this.#input.linked(this.link)
+    if (this.#size !== sizeOf(this.record)) this.#sendSize()
+    this.#acknowledge()
+  }
+
   unlinked(): void {
+    this.#isTaken = false
     this.link = null
     this.#input.linked(null)
     this.#agentAwaySince ??= this.#clock.monotonic()
+    if (this.end) return
     const seconds = reattachWindow / 1000
     this.#notice('host-away', `${this.record.hostname} has lost its link; waiting ${seconds} s for it`)
   }
 
-  attach(client: TerminalClient, { after, watch }: AttachOptions): Attachment {
-    if (watch) return this.#watch(client)
+  /** `after` is null for a client that has nothing, and wants what is kept. */
+  attach(client: TerminalClient, after: number | null): Attachment {
     const former = this.#client
     this.#clientAwaySince = null
     // What others than ours have not been written yet is all that they miss.
@@ -180,26 +197,15 @@ export class TerminalSession {
     return this.#attachment(viewer)
   }
 
-  #watch(client: TerminalClient): Attachment {
-    const viewer = new Viewer(client, -1, true, () => {
-      if (this.#watchers.has(viewer)) this.#pump()
-    })
-    this.#watchers.add(viewer)
+  /** Lets someone read along; its user is told. */
+  watch(client: TerminalClient): Attachment {
+    const viewer = this.watchers.add(client)
+    if (!viewer) throw new RsmError('conflict', 'Enough others read along at this session')
     this.#greet(viewer, -1, true)
-    const { username } = client.caller
-    this.#notice('watched', `${username} reads along`)
-    this.#events.watched(this, client, true)
+    this.#notice('watched', `${client.caller.username} reads along`)
+    this.#events.watched(this, client)
     this.#pump()
-    return {
-      ...refusing(client),
-      acknowledge: () => undefined,
-      leave: () => client.close(1000, 'left'),
-      gone: () => {
-        if (!this.#watchers.delete(viewer)) return
-        this.#notice('unwatched', `${username} no longer reads along`)
-        this.#events.watched(this, client, false)
-      },
-    }
+    return this.watchers.attachment(viewer)
   }
 
   #greet({ client }: Viewer, from: number, watching: boolean): void {
@@ -216,7 +222,7 @@ export class TerminalSession {
       omitted,
       recorded,
       watching,
-      watchers: this.watchers,
+      watchers: this.watchers.names,
     })
   }
 
@@ -248,9 +254,16 @@ export class TerminalSession {
   #resize(cols: number, rows: number): void {
     this.record = { ...this.record, cols, rows }
     const { id: sessionId } = this.record
-    this.link?.send('TERMINAL_RESIZE', { sessionId, cols, rows })
+    if (this.#isTaken) this.#sendSize()
     this.recording?.resize(this.#seconds(), cols, rows)
-    for (const { client } of this.#watchers) client.send('TERMINAL_RESIZE', { sessionId, cols, rows })
+    this.watchers.tell('TERMINAL_RESIZE', { sessionId, cols, rows })
+    this.#events.resized(this)
+  }
+
+  #sendSize(): void {
+    const { id: sessionId, cols, rows } = this.record
+    this.#size = sizeOf(this.record)
+    this.link?.send('TERMINAL_RESIZE', { sessionId, cols, rows })
   }
 
   #notice(kind: TerminalNotice['kind'], message: string): void {
@@ -293,36 +306,21 @@ export class TerminalSession {
   #sayEnd(code: number): void {
     const end = this.end ?? ended('the session ended')
     const payload = { sessionId: this.record.id, ...end }
-    const viewers = [...(this.#client ? [this.#client] : []), ...this.#watchers]
+    const says = end.reason?.slice(0, 100) ?? 'the session ended'
+    const client = this.#client?.client
     this.#client = null
-    this.#watchers.clear()
-    for (const { client } of viewers) {
-      client.send('TERMINAL_CLOSED', payload)
-      client.close(code, end.reason?.slice(0, 100) ?? 'the session ended')
-    }
+    client?.send('TERMINAL_CLOSED', payload)
+    client?.close(code, says)
+    this.watchers.tell('TERMINAL_CLOSED', payload)
+    this.watchers.close(1000, says)
     this.#events.done(this)
-  }
-
-  /** Ends the reading along of those whose token has ended. */
-  dismissWatchers(tokenId: number): void {
-    for (const { client } of this.#watchers)
-      if (client.caller.tokenId === tokenId) client.close(closeCodes.revoked, 'the token has ended')
   }
 
   /** Closes the sockets of a server that stops; the session goes on after it. */
   suspend(): void {
-    const viewers = [...(this.#client ? [this.#client] : []), ...this.#watchers]
+    const client = this.#client?.client
     this.#client = null
-    this.#watchers.clear()
-    for (const { client } of viewers) client.close(closeCodes.shuttingDown, 'the server is shutting down')
-  }
-}
-
-/** Whoever reads along types nothing. */
-function refusing(client: TerminalClient): Pick<Attachment, 'input' | 'resize'> {
-  const message = 'you only read along: nothing that you type goes to the session'
-  return {
-    input: (_data, refId) => client.send('ERROR', { code: 403, message, refId }),
-    resize: () => undefined,
+    client?.close(closeCodes.shuttingDown, 'the server is shutting down')
+    this.watchers.close(closeCodes.shuttingDown, 'the server is shutting down')
   }
 }

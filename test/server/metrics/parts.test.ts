@@ -31,6 +31,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
     hosts: async () => ({ ONLINE: 3, OFFLINE: 2, WARNING: 1 }),
     work: () => ({ tasks: 4, running: 5, waiting: 6 }),
     links: () => ({ open: 7, backlogBytes: 8 }),
+    terminals: () => ({ open: 11 }),
     journalQueue: () => 9,
     loginQueue: () => 10,
     readOnly: () => refuses,
@@ -42,6 +43,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   t.is(of('rsm_store_read_only'), 1)
   t.is(of('rsm_audit_refused'), 1)
   t.is(of('rsm_frame_backlog_bytes'), 8)
+  t.is(of('rsm_terminals'), 11)
   t.is(of('rsm_queue_length{queue="journal"}'), 9)
   t.is(of('rsm_queue_length{queue="executions"}'), 6)
   t.is(of('rsm_queue_length{queue="logins"}'), 10)

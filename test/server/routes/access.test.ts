@@ -59,6 +59,12 @@ const table: Record<string, Right> = {
   'GET /api/tasks/:taskId/logs': 'read',
   'POST /api/tasks/:taskId/cancel': 'change',
   'POST /api/tasks/:taskId/retry': 'change',
+  'GET /api/terminals': 'change',
+  'POST /api/terminals': 'change',
+  'GET /api/terminals/:sessionId': 'change',
+  'DELETE /api/terminals/:sessionId': 'change',
+  'POST /api/terminals/:sessionId/ticket': 'change',
+  'GET /api/terminals/:sessionId/recording': 'change',
   'GET /api/events': 'read',
   'POST /api/agent/register': 'register',
   'POST /api/agent/heartbeat': 'agent',
@@ -158,7 +164,7 @@ test('S01 every route answers every kind of caller as the table says, before it 
       const [method = '', path = ''] = route.split(' ')
       // A stream that is let in would not end by itself: it is asked for with a query that is refused after that.
       const query = path === '/api/events' ? '?after=nothing' : ''
-      const url = path.replace(':id', '999').replace(':taskId', 'nosuch') + query
+      const url = path.replace(':id', '999').replace(/:(taskId|sessionId)/, 'nosuch') + query
       const { status } = await server.api(method, url, method === 'GET' ? undefined : '{"no":1', {
         authorization: token === null ? '' : `Bearer ${token}`,
       })

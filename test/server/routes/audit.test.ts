@@ -240,6 +240,32 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     { secretParams: { KEY: 'hidden param' } },
   )
   t.is((await last(server, 'task.retry')).object?.id, retried.taskId)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminal: true } })
+  agent.serveTerminals()
+  const { sessionId } = await leaves(
+    'terminal.open',
+    {
+      object: { type: 'terminal', name: 'web1' },
+      detail: { hostId: identity.hostId, runAs: 'nobody', command: 'id' },
+    },
+    'POST',
+    '/api/terminals',
+    { hostId: identity.hostId, cols: 80, rows: 24, runAs: 'nobody', command: 'id' },
+  )
+  const session = { type: 'terminal', id: sessionId, name: 'web1' }
+  t.deepEqual((await last(server, 'terminal.open')).object, session)
+  const ticket = `/api/terminals/${sessionId}/ticket`
+  await leaves('terminal.ticket', { object: session, detail: { watch: true } }, 'POST', ticket, {
+    watch: true,
+  })
+  await leaves('terminal.recording', { object: session }, 'GET', `/api/terminals/${sessionId}/recording`)
+  await leaves('terminal.end', { object: session }, 'DELETE', `/api/terminals/${sessionId}`)
+  t.like(await last(server, 'terminal.close'), {
+    actor: { type: 'system' },
+    object: session,
+    detail: { hostId: identity.hostId, user: 'admin', exitCode: null, reason: 'ended by admin' },
+  })
   await leaves(
     'script.delete',
     { object: { type: 'script', id: script, name: 'uptime' } },

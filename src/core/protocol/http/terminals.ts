@@ -40,6 +40,12 @@ export const TerminalCreated = Type.Object(
 )
 export type TerminalCreated = Static<typeof TerminalCreated>
 
+export const TerminalEnded = Type.Object(
+  { sessionId: OpaqueId },
+  { examples: [{ sessionId: examples.terminal.sessionId }] },
+)
+export type TerminalEnded = Static<typeof TerminalEnded>
+
 export const TerminalStatus = Type.Enum(['OPEN', 'CLOSED'])
 export type TerminalStatus = Static<typeof TerminalStatus>
 

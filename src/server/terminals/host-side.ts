@@ -1,0 +1,96 @@
+import { RsmError } from '../../core/errors.ts'
+import type { TerminalClosed, TerminalOutput } from '../../core/protocol/messages.ts'
+import { isDistrust } from '../../core/signing.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import { lostLink } from './opener.ts'
+import { ended, type TerminalSession } from './session.ts'
+import type { TerminalsState } from './state.ts'
+
+/** What agents send of their sessions, and their links that come and go. */
+export interface HostSide {
+  linked(link: AgentLink): void
+  unlinked(link: AgentLink): void
+  opened(link: AgentLink, frameId: string, sessionId: string): Promise<void>
+  output(link: AgentLink, frameId: string, output: TerminalOutput): Promise<void>
+  closed(link: AgentLink, frameId: string, closed: TerminalClosed): Promise<void>
+}
+
+export function createHostSide({ store, bus, sessions, openings, links }: TerminalsState): HostSide {
+  /** Whether a frame is for a session of this host; else the agent hears why not. */
+  async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
+    const record = sessions.get(id)?.record ?? (await store.get('terminals', id))
+    if (record?.hostId === link.hostId) return true
+    if (record) {
+      const { agentId, hostId } = link
+      bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'terminal', id })
+      const message = `terminal session ${id} is not one of this host`
+      link.send('ERROR', { code: 403, message, refId: frameId })
+    } else link.send('ERROR', { code: 404, message: `no terminal session ${id}`, refId: frameId })
+    return false
+  }
+
+  /** A session that goes on, over this link. */
+  function present(link: AgentLink, id: string): TerminalSession | null {
+    const session = sessions.get(id)
+    return session?.link === link && !session.end ? session : null
+  }
+
+  return {
+    linked(link) {
+      links.set(link.hostId, link)
+      const named = new Set(link.hello?.terminals?.map(({ sessionId }) => sessionId))
+      for (const session of sessions.values()) {
+        const { id, hostId } = session.record
+        if (hostId !== link.hostId || session.end || openings.has(id)) continue
+        if (named.has(id)) session.linked(link)
+        else session.finish(ended("the host's agent has started anew, and its terminals have ended"))
+      }
+      for (const sessionId of named) {
+        const session = sessions.get(sessionId)
+        if (!session || session.end || session.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
+      }
+    },
+
+    unlinked(link) {
+      if (links.get(link.hostId) === link) links.delete(link.hostId)
+      for (const session of sessions.values()) {
+        if (session.link !== link) continue
+        session.unlinked()
+        openings.get(session.record.id)?.reject(lostLink(session.record.hostname))
+      }
+    },
+
+    async opened(link, frameId, sessionId) {
+      const session = present(link, sessionId)
+      if (!session) return void (await isOwn(link, frameId, sessionId))
+      session.taken()
+      // Before the next frame, which may be its end already.
+      openings.get(sessionId)?.resolve()
+    },
+
+    async output(link, frameId, { sessionId, data, sequence }) {
+      const session = present(link, sessionId)
+      if (session) session.output(data, sequence)
+      // What crosses the end of its session is dropped.
+      else await isOwn(link, frameId, sessionId)
+    },
+
+    async closed(link, frameId, { sessionId, exitCode, signal, reason }) {
+      if (reason && isDistrust(reason)) {
+        const { agentId, hostId } = link
+        bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message: reason })
+      }
+      const session = present(link, sessionId)
+      if (!session) {
+        // It answers an end that came from here, or was told before: the agent need not keep it.
+        if (await isOwn(link, frameId, sessionId)) link.send('TERMINAL_CLOSE', { sessionId })
+        return
+      }
+      const { hostname } = session.record
+      const opening = openings.get(sessionId)
+      if (opening) return opening.reject(new RsmError('conflict', reason ?? `${hostname} opened no terminal`))
+      session.hasLeftHost = true
+      session.finish({ exitCode, signal, reason })
+    },
+  }
+}

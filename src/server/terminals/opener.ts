@@ -1,0 +1,108 @@
+import { RsmError } from '../../core/errors.ts'
+import type { TerminalOpen } from '../../core/protocol/messages.ts'
+import { isoTime } from '../clock.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import { signatureLife } from '../keys.ts'
+import type { TerminalRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
+import { refuseWithout, tooMany } from './refusals.ts'
+import { TerminalSession } from './session.ts'
+import type { TerminalsState } from './state.ts'
+
+/** How long an agent may take to open a session. */
+const openWait = 15_000
+
+/** A session that is asked for; `check` runs in the transaction that makes it. */
+export interface NewSession {
+  record: Omit<TerminalRecord, 'hostname' | 'agentId' | 'recorded'>
+  check: (tx: Transaction) => Promise<void>
+}
+
+/** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a session that lives. */
+export function sendOpen(
+  { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
+  link: AgentLink,
+  record: TerminalRecord,
+  after?: number,
+): boolean {
+  const { id: sessionId, cols, rows, runAs, shell, term, command } = record
+  const linkId = link.hello?.linkId
+  const payload: Omit<TerminalOpen, 'expiry' | 'signature' | 'keyId'> = {
+    sessionId,
+    cols,
+    rows,
+    ...(runAs === null ? {} : { runAs }),
+    ...(shell === null ? {} : { shell }),
+    ...(term === null ? {} : { term }),
+    ...(command === null ? {} : { command }),
+    ...(after === undefined ? {} : { after }),
+    ...(linkId === undefined ? {} : { linkId }),
+  }
+  const expiry = isoTime(clock.now() + signatureLife)
+  return link.send('TERMINAL_OPEN', keys.sign('TERMINAL_OPEN', link.agentId, payload, expiry))
+}
+
+export const lostLink = (hostname: string): RsmError =>
+  new RsmError('conflict', `${hostname} lost its link while it was to open a terminal; try again`)
+
+/** Opens sessions: recording and record first, then the host. What its host does not open leaves nothing behind. */
+export function createOpener(state: TerminalsState) {
+  const { store, clock, sessions, openings, recordings } = state
+
+  async function onHost({ record }: TerminalSession, link: AgentLink): Promise<void> {
+    const { id, hostname } = record
+    const opened = new Promise<void>((resolve, reject) => {
+      const isOpen = () => {
+        openings.delete(id)
+        resolve()
+      }
+      openings.set(id, { resolve: isOpen, reject })
+    })
+    const timer = setTimeout(() => {
+      const message = `${hostname} did not open a terminal within ${openWait / 1000} s`
+      openings.get(id)?.reject(new RsmError('conflict', message))
+      link.send('TERMINAL_CLOSE', { sessionId: id })
+    }, openWait)
+    try {
+      if (!sendOpen(state, link, record)) throw lostLink(hostname)
+      await opened
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function discard(session: TerminalSession): Promise<void> {
+    const { id } = session.record
+    sessions.delete(id)
+    await session.recording?.end().catch(() => undefined)
+    await recordings.forget(id)
+    await store.transact((tx) => tx.remove('terminals', id)).catch(() => undefined)
+  }
+
+  return async function open({ record: asked, check }: NewSession): Promise<void> {
+    const { id, hostId } = asked
+    const link = state.links.get(hostId)
+    const host = refuseWithout(await store.get('hosts', hostId), link, hostId)
+    const refusal = tooMany(sessions.values(), asked)
+    if (refusal) throw refusal
+    const record: TerminalRecord = { ...asked, ...host, recorded: state.record !== false }
+    const session = new TerminalSession(record, link ?? null, clock, state.events)
+    sessions.set(id, session)
+    // Nothing attaches to it before its host has it.
+    openings.set(id, { resolve: () => undefined, reject: () => undefined })
+    try {
+      if (record.recorded) session.recording = await recordings.create(record, state.recordingEvents(id))
+      await store.transact(async (tx) => {
+        await check(tx)
+        tx.put('terminals', record)
+      })
+      if (!session.link || session.end) throw lostLink(record.hostname)
+      await onHost(session, session.link)
+    } catch (error) {
+      await discard(session)
+      throw error
+    } finally {
+      openings.delete(id)
+    }
+  }
+}

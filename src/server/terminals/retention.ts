@@ -1,0 +1,52 @@
+import type { Clock } from '../clock.ts'
+import type { Store } from '../store/store.ts'
+import type { Terminals } from './sessions.ts'
+
+const day = 24 * 3600_000
+/** Removals of one transaction, so that no sweep holds up others' writes. */
+const atOnce = 200
+
+interface Kept {
+  store: Store
+  terminals: Pick<Terminals, 'recordings'>
+  clock: Clock
+  /** 0 = for good. */
+  days: number
+}
+
+/** How long ended sessions are kept, with their recordings. */
+export interface TerminalRetention {
+  /** Removes those that are past it; answers how many. */
+  sweep(): Promise<number>
+}
+
+export function createTerminalRetention({ store, terminals, clock, days }: Kept): TerminalRetention {
+  const { recordings } = terminals
+
+  /** Recordings of sessions that are not in the store: a former process ended between the two. */
+  async function removeOrphans(): Promise<void> {
+    const before = clock.now() - day
+    // One that is young may belong to a session whose record is on its way.
+    for (const { id, changedAt } of await recordings.list())
+      if (changedAt < before && !(await store.get('terminals', id))) await recordings.forget(id)
+  }
+
+  return {
+    async sweep() {
+      await removeOrphans()
+      if (days === 0) return 0
+      const before = clock.now() - days * day
+      const past = (await store.all('terminals')).filter(
+        ({ endedAt }) => endedAt !== null && Date.parse(endedAt) < before,
+      )
+      for (let from = 0; from < past.length; from += atOnce) {
+        const batch = past.slice(from, from + atOnce)
+        await store.transact((tx) => {
+          for (const { id } of batch) tx.remove('terminals', id)
+        })
+        for (const { id } of batch) await recordings.forget(id)
+      }
+      return past.length
+    },
+  }
+}

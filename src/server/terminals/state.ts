@@ -1,0 +1,36 @@
+import type { Bus } from '../bus.ts'
+import type { Clock } from '../clock.ts'
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { Keys } from '../keys.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import type { RecordingEvents } from './recording.ts'
+import type { Recordings } from './recordings.ts'
+import type { SessionEvents, TerminalSession } from './session.ts'
+
+export interface TerminalsDependencies {
+  store: Store
+  bus: Bus
+  keys: Keys
+  clock: Clock
+  log: Log
+  /** Where recordings are. */
+  directory: string
+  /** Whether sessions are recorded; true by default. */
+  record?: boolean
+  /** Seconds without data in either direction after which a session ends, 0 for none; 3600 by default. */
+  idleLimit?: number
+}
+
+/** What the parts of the terminals share. */
+export interface TerminalsState extends TerminalsDependencies {
+  readonly recordings: Recordings
+  /** Those that are open, and those whose client has not heard the end. */
+  readonly sessions: Map<string, TerminalSession>
+  /** Those whose host has not opened them yet: how to go on. */
+  readonly openings: Map<string, { resolve: () => void; reject: (error: Error) => void }>
+  /** The present link of each host. */
+  readonly links: Map<number, AgentLink>
+  readonly events: SessionEvents
+  recordingEvents(sessionId: string): RecordingEvents
+}

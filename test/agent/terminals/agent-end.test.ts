@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { readStat } from '../../../src/agent/processes/machine.ts'
+import { temporaryDirectory } from '../../helpers/agent.ts'
+import { agentProcess, kill } from '../../helpers/agent-process.ts'
+import { FakeServer } from '../../helpers/fake-server.ts'
+import { TerminalSession } from '../../helpers/terminal-session.ts'
+import { until } from '../../helpers/until.ts'
+
+/** An agent as a process, with a session in which processes run that heed no hang-up; their pids. */
+async function sessionInProcess(t: ExecutionContext) {
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const dataDir = await temporaryDirectory(t)
+  const agent = await agentProcess(t, server, dataDir)
+  await server.linked()
+  const { agentId } = JSON.parse(readFileSync(join(dataDir, 'identity.json'), 'utf8')) as { agentId: string }
+  const session = await new TerminalSession(server, agentId).open()
+  const file = join(dataDir, 'pids')
+  session.type(
+    `setsid sh -c 'trap "" HUP; echo $$ >> ${file}; sleep 900; sleep 901' & ` +
+      `sh -c 'trap "" HUP; echo $$ >> ${file}; sleep 902; sleep 903' & echo $$ >> ${file}\n`,
+  )
+  const pids = () => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').map(Number) : [])
+  await until('all run', () => pids().length === 3)
+  const alive = () =>
+    pids().filter((pid) => {
+      const stat = readStat(pid)
+      return stat !== null && !stat.isZombie
+    })
+  t.is(alive().length, 3)
+  return { server, dataDir, agent, agentId, session, alive }
+}
+
+test('an agent that is stopped ends its sessions, and says so before it goes', async (t) => {
+  const { server, dataDir, agent, session, alive } = await sessionInProcess(t)
+  await kill(agent, 'SIGTERM')
+  t.deepEqual(alive(), [])
+  t.is((await session.ended()).reason, 'the agent of this host was stopped')
+  t.is(server.socket, null)
+  t.deepEqual(readdirSync(join(dataDir, 'terminals')), [])
+})
+
+test('F20 an agent that is killed leaves no shell behind, and the next one ends what heeds no hang-up', async (t) => {
+  const { server, dataDir, agent, agentId, session, alive } = await sessionInProcess(t)
+  await kill(agent, 'SIGKILL')
+  await until('the shell is hung up, which leaves those that heed none', () => alive().length === 2)
+  const next = await agentProcess(t, server, dataDir)
+  await server.linked(2)
+  t.deepEqual(alive(), [])
+  t.deepEqual(server.hellos[1]?.terminals, [])
+  await session.open({ after: 0 })
+  t.is((await session.ended()).reason, 'the session is gone: the agent of this host has ended since')
+  t.deepEqual(readdirSync(join(dataDir, 'terminals')), [])
+  const again = await new TerminalSession(server, agentId).open()
+  again.type('exit 5\n')
+  t.is((await again.ended()).exitCode, 5)
+  await kill(next, 'SIGTERM')
+})
+
+test('the process that holds the terminals dies: its sessions end with a reason, and the next one opens', async (t) => {
+  const { server, agent, agentId, session, alive } = await sessionInProcess(t)
+  const children = readFileSync(`/proc/${agent.pid}/task/${agent.pid}/children`, 'utf8')
+  const holder = children
+    .split(' ')
+    .map(Number)
+    .find((pid) => /terminals/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')))
+  t.truthy(holder)
+  process.kill(holder ?? 0, 'SIGKILL')
+  t.is((await session.ended()).reason, 'the process that holds the terminals is gone: it ended with SIGKILL')
+  t.deepEqual(alive(), [])
+  const again = await new TerminalSession(server, agentId).open()
+  again.type('exit 5\n')
+  t.is((await again.ended()).exitCode, 5)
+  const exited = once(agent, 'exit')
+  agent.kill('SIGTERM')
+  t.deepEqual(await exited, [0, null])
+})

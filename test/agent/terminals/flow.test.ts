@@ -1,0 +1,74 @@
+import test from 'ava'
+import { linkedAgent } from '../../helpers/agent.ts'
+import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
+
+const kib = 1024
+
+test('without acknowledgements a flood stops at 256 KiB, and goes on where it stood', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.acksTerminals = false
+  const session = await new TerminalSession(server, agent.agentId).open({
+    command: 'head -c 1000000 /dev/zero | tr "\\0" x',
+  })
+  const received = () => session.text().length
+  await server.until(() => received() >= 256 * kib, 'the window is full')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  t.true(received() < 256 * kib + 64 * kib, `${received()} characters`)
+  t.is(session.ends().length, 0)
+  server.acksTerminals = true
+  session.acknowledge(session.frames().length - 1)
+  t.is((await session.ended()).exitCode, 0)
+  t.is(session.text(), 'x'.repeat(1_000_000))
+})
+
+test('Ctrl-C in the middle of a flood is answered at once, and scripts run beside it', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = await new TerminalSession(server, agent.agentId).open()
+  session.type('PS1=prompt-$((1+1)):; yes\n')
+  await server.until(() => session.text().length > 2_000_000, 'the flood comes')
+  server.execute(agent.agentId, { taskId: 'beside', script: 'head -c 3000000 /dev/zero | tr "\\0" y' })
+  t.is((await server.completed('beside')).status, 'SUCCESS')
+  t.is(server.text('beside').length, 3_000_000)
+  const before = session.text().length
+  const began = performance.now()
+  session.type('\x03')
+  await session.shows(/prompt-2:$/)
+  t.log(`${Math.round(performance.now() - began)} ms, ${session.text().length - before} characters later`)
+  session.type('echo alive-$((1 + 1))\n')
+  await session.shows(/alive-2/)
+  session.close()
+  await session.ended()
+})
+
+test('a paste of 1 MB arrives as it was, however slowly it is read', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = await new TerminalSession(server, agent.agentId).open({
+    command: 'stty raw -echo; echo ready; sleep 0.5; head -c 1000000 | cksum; stty sane; exit 4',
+  })
+  await session.shows(/ready/)
+  const text = 'The quick brown fox. '.repeat(47_620).slice(0, 1_000_000)
+  for (let at = 0; at < text.length; at += 100_000) session.type(text.slice(at, at + 100_000))
+  t.is((await session.ended()).exitCode, 4)
+  const direct = await ranOnTerminal(server, agent.agentId, {
+    command: `yes 'The quick brown fox. ' | tr -d '\\n' | head -c 1000000 | cksum`,
+  })
+  t.regex(direct.text, /^\d+ 1000000\r\n$/)
+  t.true(session.text().includes(direct.text.trim()), session.text())
+})
+
+test('input that nobody reads is bounded, and its server is told', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = await new TerminalSession(server, agent.agentId).open({
+    command: 'stty raw -echo; echo ready; sleep 600',
+  })
+  await session.shows(/ready/)
+  for (let sent = 0; sent < 10; sent += 1) session.type('z'.repeat(500_000))
+  await server.until(() => server.errors.length > 0, 'it is told')
+  t.like(server.errors[0], { code: 413 })
+  t.regex(
+    server.errors[0]?.message ?? '',
+    new RegExp(`${session.sessionId}: its program reads no input, 500000 bytes`),
+  )
+  session.close()
+  await session.ended()
+})
