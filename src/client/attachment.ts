@@ -96,7 +96,12 @@ export class Attachment {
 
   /** Settles with the session's end. Errors: why it could not be entered in the first place. */
   async run(): Promise<TerminalEnd> {
-    const first = await this.#converse(await this.#connect())
+    const socket = await this.#connect().catch((error: unknown) => {
+      if (this.#leaving.signal.aborted) return null
+      throw error
+    })
+    if (socket === null) return { kind: 'left', told: false }
+    const first = await this.#converse(socket)
     return first.kind === 'cut' ? this.#takeUp(first) : first
   }
 
@@ -115,7 +120,7 @@ export class Attachment {
     if (this.#leaving.signal.aborted) return
     this.#leaving.abort()
     if (this.#options.watch) this.#socket?.close()
-    else if (this.#isAttached) this.#send('TERMINAL_CLOSE', {})
+    else this.#send('TERMINAL_CLOSE', {})
     setTimeout(() => this.#socket?.terminate(), leaveTimeout).unref()
   }
 
