@@ -23,24 +23,6 @@ class HeldJournal extends Journal {
   }
 }
 
-/** A journal that tells when a sync began that has the end of an execution to bring to the disk. */
-class NotedJournal extends Journal {
-  readonly endSynced: Promise<string>
-  #note: (taskId: string) => void = () => {}
-
-  constructor(path: string) {
-    super(path, Date.now)
-    this.endSynced = new Promise((resolve) => {
-      this.#note = resolve
-    })
-  }
-
-  override sync(): Promise<void> {
-    for (const { taskId, complete } of this.records.values()) if (complete) this.#note(taskId)
-    return super.sync()
-  }
-}
-
 /** A journal on a disk that is full whenever one of these lines comes. */
 class FullJournal extends Journal {
   readonly refused: readonly Entry['e'][]
@@ -99,14 +81,6 @@ test('a script whose process the disk keeps out of the journal does not begin', 
   const exit = join(base, 'executions', 'once', 'exit')
   while (!readFileSync(exit, 'latin1').startsWith('never')) await delay(10)
   t.false(existsSync(`${base}/starts`))
-})
-
-test('an end that the server does not acknowledge is brought to the disk without anybody asking for it', async (t) => {
-  const base = await temporaryDirectory(t)
-  const journal = new NotedJournal(join(base, 'journal'))
-  const { runner } = runnerOn(t, join(base, 'executions'), journal)
-  await runner.execute(request('once'))
-  t.is(await journal.endSynced, 'once')
 })
 
 const refusals: [Entry['e'][], string, number][] = [

@@ -26,9 +26,6 @@ const mostEarlyCancels = 10_000
 /** Milliseconds after which is tried again what the system refused. */
 const againAfter = 1_000
 
-/** Milliseconds for which an end may wait to be on disk, while the server may store it first. */
-const endsUnsynced = 250
-
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
   readonly executions: Map<string, Execution> = new Map()
@@ -44,7 +41,6 @@ export class Runner {
   #isStopped = false
   #isDraining = false
   #whenIdle: (() => void) | undefined
-  #stopSyncing: (() => void) | undefined
 
   constructor(options: RunnerOptions) {
     this.#options = options
@@ -171,7 +167,6 @@ export class Runner {
   /** Leaves what runs to the next agent; what was about to start does so first, as the journal says that it did. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    this.#stopSyncing?.()
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
@@ -333,6 +328,7 @@ export class Runner {
   }
 
   #end(execution: Execution, complete: ScriptComplete): void {
+    const { journal, log } = this.#options
     const { taskId } = execution
     this.#cgroups.remove(execution.started)
     this.#spools.remove(execution)
@@ -341,23 +337,11 @@ export class Runner {
     execution.isDurable = true
     execution.ended(complete)
     this.#note({ e: 'ended', taskId, complete })
+    // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
+    journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#tell(execution)
-    this.#syncEnds()
     this.#startNext()
     if (this.#running === 0) this.#whenIdle?.()
-  }
-
-  /**
-   * Nobody waits for it: if the power goes before an end is on disk, the next agent says LOST, as the boot id has changed.
-   * Mostly the server has it on its own disk by then, and nothing is left to be done.
-   */
-  #syncEnds(): void {
-    const { journal, clock, log } = this.#options
-    this.#stopSyncing ??= clock.after(endsUnsynced, () => {
-      this.#stopSyncing = undefined
-      if ([...this.executions.values()].every(({ state }) => state !== 'EXITED')) return
-      journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
-    })
   }
 
   #startNext(): void {

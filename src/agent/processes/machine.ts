@@ -44,33 +44,31 @@ const absences = new Set<unknown>(['ENOENT', 'ESRCH', 'EACCES', 'EPERM'])
 /** Behind the name: the last is the start time. */
 const wantedFields = 20
 
-/** A line of /proc/PID/stat is at most 52 numbers and a name; an environment mostly fits too. */
-const buffer = Buffer.allocUnsafeSlow(64 * 1024)
+/** A line of /proc/PID/stat is at most 52 numbers and a name. */
+const line = Buffer.allocUnsafeSlow(2048)
 
-/** Into the buffer, without what `readFileSync` does beside: a machine has thousands of processes. Answers how much. */
-function readStart(path: string): number {
+/** Without what `readFileSync` does beside: a machine has thousands of processes. */
+function readLine(path: string): string {
   const fd = openSync(path, 'r')
   try {
-    return readSync(fd, buffer, 0, buffer.length, null)
+    return line.toString('utf8', 0, readSync(fd, line, 0, line.length, null))
   } finally {
     closeSync(fd)
   }
 }
 
-const parentheses = { open: 0x28, close: 0x29 }
-
 /** Null when there is no such process any more. Throws when that can't be told (EMFILE). */
 export function readStat(pid: number): ProcessStat | null {
-  let length: number
+  let text: string
   try {
-    length = readStart(`/proc/${pid}/stat`)
+    text = readLine(`/proc/${pid}/stat`)
   } catch (error) {
     if (error instanceof Error && 'code' in error && absences.has(error.code)) return null
     throw error
   }
   // The name stands in parentheses and may itself hold spaces and parentheses.
-  const end = buffer.lastIndexOf(parentheses.close, length - 1)
-  const fields = buffer.toString('latin1', end + 2, length).split(' ', wantedFields)
+  const end = text.lastIndexOf(')')
+  const fields = text.slice(end + 2).split(' ', wantedFields)
   const [state, parent, group, session] = fields
   return {
     pid,
@@ -78,7 +76,7 @@ export function readStat(pid: number): ProcessStat | null {
     parent: Number(parent),
     group: Number(group),
     session: Number(session),
-    command: buffer.toString('utf8', buffer.indexOf(parentheses.open) + 1, end),
+    command: text.slice(text.indexOf('(') + 1, end),
     isUninterruptible: state === 'D',
     // With threads that go on, a process whose first thread has ended looks like a zombie and is none.
     isZombie: (state === 'Z' || state === 'X') && Number(fields[17]) <= 1,
@@ -117,10 +115,8 @@ export function markOf(storeId: string, taskId: string): string {
 
 /** The environment that a process was started with, each `NAME=value` between two NUL. */
 export function startedWith(pid: number): string {
-  const path = `/proc/${pid}/environ`
   try {
-    const length = readStart(path)
-    return `\0${length < buffer.length ? buffer.toString('latin1', 0, length) : readFileSync(path, 'latin1')}`
+    return `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`
   } catch {
     return ''
   }
