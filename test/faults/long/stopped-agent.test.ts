@@ -2,11 +2,17 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { temporaryDirectory } from '../../helpers/agent.ts'
 import { loggedAgent } from '../../helpers/logged-agent.ts'
 import { startServerProcess } from '../../helpers/server-process.ts'
 import { finished, running, startTask } from '../../helpers/tasks.ts'
 import { until } from '../../helpers/until.ts'
+
+/** ONLINE, or WARNING for nothing but how busy this machine is with other tests. */
+const isHeard = ({ status, statusReason }: Host) =>
+  status === 'ONLINE' ||
+  (status === 'WARNING' && /^(?:(?:cpu|memory|disk \S+) \d+ %(?:, )?)+$/.test(statusReason ?? ''))
 
 const stopped = 5 * 60_000 + 5_000
 
@@ -37,7 +43,7 @@ test('F13 SIGSTOP of the agent for 5 minutes: true results, what was sent meanwh
   t.is((await host()).status, 'OFFLINE', 'nothing was heard of it for five minutes')
   agent.child.kill('SIGCONT')
   const began = performance.now()
-  await until('it is ONLINE again', async () => (await host()).status === 'ONLINE')
+  await until('it is ONLINE again', async () => isHeard(await host()))
   t.log(`ONLINE ${Math.round(performance.now() - began)} ms after it went on`)
   const [one] = (await finished(server, inTime)).results
   t.is(one?.exitCode, 3)
