@@ -1,6 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from './browser.ts'
+import { launchBrowser, openPage, type WatchedPage } from './browser.ts'
 import { realAgent } from './real-agent.ts'
 import { startTestServer, type TestServer } from './server.ts'
 import { until } from './until.ts'
@@ -10,8 +13,12 @@ export interface ConsoleWorld {
   server: TestServer
   browser: Browser
   hostId: number
+  /** A page whose terminals start at once: what the users of this machine have in their profiles may take a minute. */
+  open(t: ExecutionContext, options?: Parameters<typeof openPage>[2]): Promise<WatchedPage>
   end(): Promise<void>
 }
+
+const plainShell = '#!/bin/sh\nexec bash --noprofile --norc -i\n'
 
 export async function startConsoleWorld(hostname = 'web1'): Promise<ConsoleWorld> {
   const endings: (() => unknown)[] = []
@@ -20,10 +27,23 @@ export async function startConsoleWorld(hostname = 'web1'): Promise<ConsoleWorld
   const browser = await launchBrowser()
   endings.unshift(() => browser.close())
   const { hostId } = await realAgent(t, server, { hostname })
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-console-'))
+  endings.push(() => rm(directory, { recursive: true, force: true }))
+  const shell = join(directory, 'shell')
+  await writeFile(shell, plainShell, { mode: 0o755 })
   return {
     server,
     browser,
     hostId,
+    async open(test, options) {
+      const opened = await openPage(test, browser, options)
+      await opened.context.route('**/api/terminals', async (route) => {
+        const request = route.request()
+        if (request.method() !== 'POST') return route.continue()
+        return route.continue({ postData: JSON.stringify({ ...request.postDataJSON(), shell }) })
+      })
+      return opened
+    },
     async end() {
       for (const ending of endings) await ending()
     },

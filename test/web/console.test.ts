@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test from 'ava'
-import { browserTest, openPage, picture, signIn } from '../helpers/browser.ts'
+import { browserTest, picture, signIn } from '../helpers/browser.ts'
 import { type ConsoleWorld, startConsoleWorld } from '../helpers/console.ts'
 import { adminLogin } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -24,7 +24,7 @@ test.after.always(() => world?.end())
 browserTest.serial(
   'S06 a script runs on chosen hosts and is watched; what hosts and users write stays text',
   async (t) => {
-    const { page, complaints } = await openPage(t, world.browser)
+    const { page, complaints } = await world.open(t)
     await page.goto(world.server.url)
     await picture(page, 'sign-in')
     await signIn(page, world.server.url, adminLogin)
@@ -63,8 +63,8 @@ browserTest.serial(
 )
 
 browserTest.serial('a running task is cancelled; hosts change as the server tells it', async (t) => {
-  const { server, browser, hostId } = world
-  const { page, complaints } = await openPage(t, browser, { colorScheme: 'dark' })
+  const { server, hostId } = world
+  const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
   await signIn(page, server.url, adminLogin)
   await page.getByText('Live', { exact: true }).waitFor()
   await server.data('POST', '/api/hosts', { hostname: 'new-one', ip: '10.0.0.8', tags: {} })
@@ -88,8 +88,8 @@ browserTest.serial('a running task is cancelled; hosts change as the server tell
 browserTest.serial(
   'the keyboard alone signs in, finds a host, runs a command and changes the theme',
   async (t) => {
-    const { server, browser } = world
-    const { page } = await openPage(t, browser)
+    const { server } = world
+    const { page } = await world.open(t)
     const focused = () =>
       page.evaluate<string>(
         'document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent',
@@ -137,8 +137,8 @@ browserTest.serial(
 )
 
 browserTest.serial('a token that ends leads back to the sign-in page, with a word', async (t) => {
-  const { server, browser } = world
-  const { page } = await openPage(t, browser)
+  const { server } = world
+  const { page } = await world.open(t)
   const user = { username: 'vera', password: 'long enough' }
   const { id } = await server.data('POST', '/api/users', { ...user, role: 'VIEWER' })
   await page.goto(server.url)
@@ -161,18 +161,23 @@ browserTest.serial('a token that ends leads back to the sign-in page, with a wor
 browserTest.serial(
   'S08 no page of another origin frames the console or opens a terminal, and no ticket is told',
   async (t) => {
-    const { server, browser, hostId } = world
+    const { server, hostId } = world
     const foreign = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html').end(`<iframe src="${server.url}/"></iframe>`)
     })
     await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve))
     t.teardown(() => foreign.close())
-    const { page, context } = await openPage(t, browser)
+    const { page, context } = await world.open(t)
     await page.goto(`http://localhost:${(foreign.address() as AddressInfo).port}/`)
     const refused = page.frames()[1]
     t.truthy(refused)
     t.is(await refused?.locator('#app').count(), 0)
-    const { path, ticket } = await server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
+    const { path, ticket } = await server.data('POST', '/api/terminals', {
+      hostId,
+      cols: 80,
+      rows: 24,
+      shell: 'sh',
+    })
     const address = `${server.url.replace('http', 'ws')}${path}?ticket=${ticket}`
     const outcome = await page.evaluate(`new Promise((resolve) => {
     const socket = new WebSocket(${JSON.stringify(address)})

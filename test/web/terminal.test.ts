@@ -1,5 +1,5 @@
 import test from 'ava'
-import { browserTest, openPage, picture, signIn } from '../helpers/browser.ts'
+import { browserTest, picture, signIn } from '../helpers/browser.ts'
 import {
   type ConsoleWorld,
   openTerminal,
@@ -21,7 +21,7 @@ test.after.always(() => world?.end())
 browserTest.serial(
   'a terminal opens in a tab, answers, takes a new size, and is there again after a reload',
   async (t) => {
-    const { page, complaints } = await openPage(t, world.browser)
+    const { page, complaints } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
     await say(page, 'KEPT=in-the-shell; echo "one-$((1 + 1))"')
@@ -51,7 +51,7 @@ browserTest.serial(
 browserTest.serial(
   'questions of replayed output are not answered a second time into the shell',
   async (t) => {
-    const { page } = await openPage(t, world.browser)
+    const { page } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
     // The first answer is read here; a second would stand on the command line.
@@ -69,7 +69,7 @@ browserTest.serial(
 browserTest.serial(
   'S08 colours, links and wide characters are shown without a breach of the policy',
   async (t) => {
-    const { page, complaints } = await openPage(t, world.browser, { colorScheme: 'dark' })
+    const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
     await say(
@@ -89,7 +89,7 @@ browserTest.serial(
 browserTest.serial(
   'several terminals have tabs; the keyboard goes between them, leaves the screen, and ends one',
   async (t) => {
-    const { page, complaints } = await openPage(t, world.browser)
+    const { page, complaints } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
     await say(page, 'echo "first sh""ell"')
@@ -112,7 +112,7 @@ browserTest.serial(
 browserTest.serial(
   'text is copied from the screen and pasted as it is, in one piece where the shell asks for that',
   async (t) => {
-    const { page, context } = await openPage(t, world.browser)
+    const { page, context } = await world.open(t)
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: world.server.url })
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
@@ -135,7 +135,7 @@ browserTest.serial(
 browserTest.serial(
   'F20 a session that another window takes over says so, and can be taken back',
   async (t) => {
-    const { page, context } = await openPage(t, world.browser)
+    const { page, context } = await world.open(t)
     await signIn(page, world.server.url, adminLogin)
     await openTerminal(page, 'web1')
     const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)')
@@ -164,10 +164,10 @@ browserTest.serial(
     const { server } = world
     const operator = { username: 'otto', password: 'long enough' }
     await server.data('POST', '/api/users', { ...operator, role: 'OPERATOR' })
-    const users = await openPage(t, world.browser)
+    const users = await world.open(t)
     await signIn(users.page, server.url, operator)
     await openTerminal(users.page, 'web1')
-    const admins = await openPage(t, world.browser)
+    const admins = await world.open(t)
     await signIn(admins.page, server.url, adminLogin)
     await admins.page.getByRole('link', { name: 'Recordings' }).click()
     await admins.page.getByRole('row', { name: /otto/ }).getByRole('button', { name: 'Watch' }).click()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { browserTest, openPage, picture, signIn } from '../../helpers/browser.ts'
+import { browserTest, picture, signIn } from '../../helpers/browser.ts'
 import {
   type ConsoleWorld,
   openTerminal,
@@ -30,7 +30,7 @@ browserTest(
   async (t) => {
     t.timeout(300_000)
     const link = await startCutLink(t, world.server.url)
-    const { page, complaints } = await openPage(t, world.browser)
+    const { page, complaints } = await world.open(t)
     await signIn(page, link.url, adminLogin)
     await openTerminal(page, 'web1')
     // More than may be unacknowledged is said while the network is dead: the shell has to wait for its reader.
