@@ -136,6 +136,19 @@ browserTest.serial(
   },
 )
 
+browserTest.serial(
+  'where no stream of events gets through, the list of hosts is asked for again',
+  async (t) => {
+    const { page, context } = await world.open(t)
+    await context.route('**/api/events**', (route) => route.abort())
+    await signIn(page, world.server.url, adminLogin)
+    await page.getByText('Every 10 s').waitFor()
+    const row = page.getByRole('row', { name: /web1/ })
+    await row.waitFor()
+    t.regex((await row.textContent()) ?? '', /online/)
+  },
+)
+
 browserTest.serial('a token that ends leads back to the sign-in page, with a word', async (t) => {
   const { server } = world
   const { page } = await world.open(t)
