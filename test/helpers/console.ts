@@ -79,7 +79,7 @@ export function screenHolds(page: Page, text: string): Promise<void> {
 export async function openTerminal(page: Page, hostname: string): Promise<void> {
   await page.getByRole('link', { name: 'Hosts' }).click()
   await page.getByRole('button', { name: `Terminal on ${hostname}`, exact: true }).click()
-  await page.getByRole('tab', { name: hostname, selected: true }).waitFor()
+  await page.getByRole('tab', { name: hostname, selected: true }).first().waitFor()
   await page.locator('.pane:not(.behind) .strip.open').waitFor()
   await say(page, 'echo rea""dy')
   await screenHolds(page, 'ready')

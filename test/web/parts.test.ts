@@ -35,12 +35,13 @@ test('no pause of a timeline is longer than its cap, and clocks that go back do 
 test('S06 output is put together into lines of each host and stream, without control sequences, the last of them', (t) => {
   const output = new OutputLines()
   let id = 0
+  const sequences: Record<number, number> = {}
   const entry = (hostId: number, stream: 'stdout' | 'stderr', data: string) => ({
     id: id++,
     hostId,
     hostname: `web${hostId}`,
     stream,
-    sequence: id,
+    sequence: (sequences[hostId] = (sequences[hostId] ?? -1) + 1),
     timestamp: '',
     data,
   })
@@ -56,9 +57,13 @@ test('S06 output is put together into lines of each host and stream, without con
   )
   output.finish()
   t.is(output.lines.at(-1)?.text, 'rest')
+  t.false(output.isLater)
   output.push([entry(1, 'stdout', 'line\n'.repeat(mostLines + 10))])
   t.is(output.lines.length, mostLines)
-  t.is(output.dropped, 14)
+  t.true(output.isLater)
+  const tail = new OutputLines()
+  tail.push([entry(2, 'stdout', 'still from the start\n')])
+  t.true(tail.isLater, 'it was handed over in the middle')
 })
 
 test('the form becomes the body of a task, or a sentence that says what is missing', (t) => {

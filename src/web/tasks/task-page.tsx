@@ -51,7 +51,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         {fault === '' ? <p class="hint">Loading …</p> : faultSaid}
       </section>
     )
-  const { task, results, lines, dropped, isCut } = view
+  const { task, results, lines, isLater, isCut } = view
   const isRunning = task.status === 'RUNNING'
   const shown = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
   const sorted = [...results].sort((one, other) => rank(one) - rank(other))
@@ -105,7 +105,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
             </li>
           ))}
         </ul>
-        <OutputPane lines={shown} dropped={dropped} isRunning={isRunning} />
+        <OutputPane lines={shown} isLater={isLater} isRunning={isRunning} />
       </div>
     </section>
   )

@@ -132,7 +132,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
           </button>
         )}
         {state.kind === 'ended' && !tab.isWatching && (
-          <button type="button" onClick={() => openTerminal({ id: tab.hostId, hostname: tab.title })}>
+          <button type="button" onClick={() => openTerminal({ id: tab.hostId, hostname: tab.hostname })}>
             Open another
           </button>
         )}
