@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebSocket } from 'ws'
-import { RsmError } from '../core/errors.ts'
+import { codeOfStatus, RsmError } from '../core/errors.ts'
 import { closeCodes } from '../core/protocol/close-codes.ts'
 import type { TerminalClosed } from '../core/protocol/messages.ts'
 import {
@@ -96,7 +96,12 @@ export class Attachment {
 
   /** Settles with the session's end. Errors: why it could not be entered in the first place. */
   async run(): Promise<TerminalEnd> {
-    const first = await this.#converse(await this.#connect())
+    const socket = await this.#connect().catch((error: unknown) => {
+      if (this.#leaving.signal.aborted) return null
+      throw error
+    })
+    if (socket === null) return { kind: 'left', told: false }
+    const first = await this.#converse(socket)
     return first.kind === 'cut' ? this.#takeUp(first) : first
   }
 
@@ -115,7 +120,7 @@ export class Attachment {
     if (this.#leaving.signal.aborted) return
     this.#leaving.abort()
     if (this.#options.watch) this.#socket?.close()
-    else if (this.#isAttached) this.#send('TERMINAL_CLOSE', {})
+    else this.#send('TERMINAL_CLOSE', {})
     setTimeout(() => this.#socket?.terminate(), leaveTimeout).unref()
   }
 
@@ -162,6 +167,8 @@ export class Attachment {
   #converse(socket: WebSocket): Promise<TerminalEnd | Cut> {
     this.#socket = socket
     keepAlive(socket)
+    /** Why the session could not be entered after all. */
+    let refusal: RsmError | null = null
     return new Promise((resolve) => {
       socket.on('message', (data: Buffer) => {
         let message: ToTerminalClient
@@ -175,6 +182,9 @@ export class Attachment {
           const isLeft = this.#leaving.signal.aborted
           resolve(isLeft ? { kind: 'left', told: true } : { kind: 'closed', closed: message.payload })
           socket.close()
+        } else if (message.type === 'ERROR' && !this.#isAttached) {
+          const { code, message: sentence } = message.payload
+          refusal = new RsmError(codeOfStatus(code), sentence)
         } else this.#receive(message)
       })
       socket.once('close', (code, reason) => {
@@ -182,7 +192,11 @@ export class Attachment {
         this.#isAttached = false
         this.#input.detach()
         this.#shown.detach()
-        resolve(meaningOf(code, reason.toString('utf8'), stood))
+        if (refusal === null) resolve(meaningOf(code, reason.toString('utf8'), stood))
+        else
+          resolve(
+            mendable(refusal) ? { kind: 'cut', error: refusal, stood } : { kind: 'lost', error: refusal },
+          )
       })
       // It comes paused, so that nothing came before there was somebody to hear it.
       socket.resume()

@@ -142,6 +142,17 @@ test('a session that is gone when its client comes back is lost, with what the s
   t.like(await end, { kind: 'lost', error: { code: 'not_found', message: 'refused with 404' } })
 })
 
+test('a session that ends while its client comes back is lost, and not asked for again', async (t) => {
+  const { server, end } = await attach(t)
+  const first = await server.client()
+  first.attached()
+  first.socket.terminate()
+  const second = await server.client()
+  second.send('ERROR', { code: 410, message: 'the session has ended', refId: null })
+  second.socket.close(1013)
+  t.like(await end, { kind: 'lost', error: { code: 'gone', message: 'the session has ended' } })
+})
+
 test('a server that stays away is given up after the window', async (t) => {
   const { server, end } = await attach(t, { window: 700 })
   const client = await server.client()

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/command-line.ts'
-import { rsm } from '../helpers/pty.ts'
+import { bashOnPty, rsm } from '../helpers/pty.ts'
 import { realAgent } from '../helpers/real-agent.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { missing, openWindow } from '../helpers/tmux.ts'
@@ -116,6 +117,36 @@ withHtop('htop starts, follows the size of the window, and quits', async (t) => 
   t.pass()
 })
 
+test('an administrator reads along, which the user is told, and can not type', async (t) => {
+  const { server } = shared
+  const home = temporaryDirectory(t)
+  const env = { RSM_URL: server.url, RSM_TOKEN: server.token }
+  const user = bashOnPty(
+    t,
+    `exec ${rsm} terminal web1 --shell sh -- 'echo begun; read word; echo "<$word>"; exit 3'`,
+    home,
+    env,
+  )
+  await user.shows(/begun/)
+  const open = await server.data('GET', '/api/terminals?status=OPEN')
+  const isOurs = ({ command }: { command: string | null }) => command?.includes('begun')
+  const { sessionId } = open.content.find(isOurs)
+  const watcher = bashOnPty(t, `exec ${rsm} terminal --watch ${sessionId}`, home, env)
+  await watcher.shows(/begun/)
+  await user.shows(/rsm: admin reads along/)
+  watcher.type('word\r')
+  watcher.type('q')
+  t.is(await watcher.ended, 0, watcher.shown)
+  await user.shows(/no longer reads along/)
+  const later = bashOnPty(t, `exec ${rsm} terminal --watch ${sessionId}`, home, env)
+  await later.shows(/begun/)
+  user.type('mine\r')
+  t.is(await user.ended, 3)
+  t.regex(user.shown, /<mine>/)
+  t.is(await later.ended, 0)
+  t.regex(later.shown, /<mine>[\s\S]*rsm: the session has ended with exit code 3/)
+})
+
 test('from a pipe the shell runs what stdin holds; its output has the line ends that it wrote', async (t) => {
   const run = commandLine(t, shared.server)
   const piped = await run(['terminal', 'web1', '--shell', 'sh'], {
@@ -130,6 +161,25 @@ test('from a pipe the shell runs what stdin holds; its output has the line ends 
   const long = await run(['terminal', 'web1'], { input: '#'.repeat(256 * 1024 + 1) })
   t.is(long.exit, 2)
   t.regex(long.stderr, /256 KiB[\s\S]*rsm exec -w HOST -/)
+})
+
+test('a closed stdout ends the session at once, and output into a pipe comes back to a terminal as lines', async (t) => {
+  const { server } = shared
+  const env = { RSM_URL: server.url, RSM_TOKEN: server.token }
+  const closed = `${rsm} terminal web1 --shell sh -- 'yes closing' | head -1; echo "exit \${PIPESTATUS[0]}"`
+  const lines = `${rsm} terminal web1 --shell sh -- 'echo one; echo two' | cat`
+  const home = temporaryDirectory(t)
+  const [pipe, tee] = [bashOnPty(t, closed, home, env), bashOnPty(t, lines, home, env)]
+  t.is(await pipe.ended, 0)
+  t.is(pipe.shown, 'closing\r\nexit 141\r\n')
+  t.is(await tee.ended, 0)
+  t.is(tee.shown, 'one\r\ntwo\r\n')
+  const isOpen = async () => {
+    const { content } = await server.data('GET', '/api/terminals?status=OPEN')
+    return content.some(({ command }: { command: string | null }) => command === 'yes closing')
+  }
+  // A session that was only dropped would wait for 60 s.
+  await until('it is ended', async () => !(await isOpen()), 40_000)
 })
 
 test('hosts that are not there, are OFFLINE, or have no terminal are refused with what to do', async (t) => {

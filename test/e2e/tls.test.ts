@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -57,6 +58,22 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   await stayUp(t, agent, { ...env, RSM_AGENT_ENROLL_TOKEN: token })
   const ran = await runRsm(['exec', '-w', 'web1', 'echo over wss'], env)
   t.is(ran.stdout, 'web1: over wss\n', ran.stderr)
+  const tokens = JSON.parse(readFileSync(join(home, 'config', 'rsm', 'tokens.json'), 'utf8')) as Record<
+    string,
+    { token: string }
+  >
+  const [stored] = Object.values(tokens)
+  const byAuthority = cleanEnv(temporaryDirectory(t), {
+    RSM_URL: url,
+    RSM_TOKEN: stored?.token ?? '',
+    RSM_CA_FILE: join(home, 'server', 'keys', 'tls.crt'),
+  })
+  for (const trusting of [env, byAuthority]) {
+    const terminal = await runRsm(['terminal', 'web1', '--', 'echo', 'over wss'], trusting)
+    t.is(terminal.stdout, 'over wss\n', terminal.stderr)
+  }
+  const mistrusted = await runRsm(['terminal', 'web1', '--tls-fingerprint', wrong, '--', 'true'], env)
+  t.is(mistrusted.exit, 4)
 
   const bad = await runRsm(['agent', 'run', '--url', url, '--tls-fingerprint', 'abc'], env)
   t.is(bad.exit, 2)

@@ -6,6 +6,8 @@ import { cleanEnv } from '../fixtures/rsm.ts'
 
 const { spawn } = createRequire(import.meta.url)('node-pty') as typeof nodePty
 
+const patience = 90_000
+
 /** A program with a terminal of its own. */
 export interface OnPty {
   /** All that it has shown. */
@@ -60,13 +62,18 @@ export function bashOnPty(
     resize: (cols, rows) => pty.resize(cols, rows),
     end: () => pty.kill('SIGKILL'),
     async shows(pattern, from = 0) {
+      const began = performance.now()
       for (;;) {
         const found = pattern.exec(shown.slice(from))
         if (found) return found
         if (isOver) throw new Error(`ended without ${pattern}: ${JSON.stringify(shown)}`)
+        const later = setTimeout(() => heard(), patience)
         await new Promise<void>((settle) => {
           heard = settle
         })
+        clearTimeout(later)
+        if (performance.now() - began > patience)
+          throw new Error(`not within ${patience} ms: ${pattern}: ${JSON.stringify(shown)}`)
       }
     },
   }

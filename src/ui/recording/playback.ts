@@ -1,4 +1,5 @@
 import type { RecordingEvent, RecordingHeader } from '../../client/recording.ts'
+import { onDeparture } from '../terminal/departure.ts'
 import { Keyboard } from '../terminal/keyboard.ts'
 import { LineEndings } from '../terminal/line-endings.ts'
 import { TerminalModes } from '../terminal/modes.ts'
@@ -45,16 +46,16 @@ export async function playOnTerminal(
         resumed: () => process.stdout.write(modes.redo()),
       })
     : null
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const
-  for (const signal of signals) process.once(signal, quit)
+  const departure = onDeparture(quit)
   keyboard?.start()
   try {
     await player.play(events)
   } finally {
     keyboard?.stop()
-    for (const signal of signals) process.off(signal, quit)
+    departure.stop()
     await write(modes.undo())
   }
+  if (departure.exit !== undefined) process.exitCode = departure.exit
 }
 
 /** All of its output, for a file or a pipe: without waiting, and with the line ends that programs write. */

@@ -46,11 +46,13 @@ export class Display {
 
   /** Gives the terminal back as a shell expects it; `enter` takes it again as the session had it. */
   leave(): void {
+    if (this.#isLeft) return
     this.#isLeft = true
     this.#toTerminal(this.#modes.undo())
   }
 
   enter(): void {
+    if (!this.#isLeft) return
     this.#isLeft = false
     this.#toTerminal(this.#modes.redo())
   }

@@ -83,8 +83,9 @@ export class Keyboard {
   #takeOver(): void {
     process.stdin.setRawMode(true)
     this.#isRaw = true
-    // Node leaves the output cooked: a line feed would become two characters, and full screens fall apart.
-    spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] })
+    // Node leaves the output cooked: a line feed would become two characters, and full screens fall apart. Where the
+    // output goes elsewhere, as into tee, it has lines of its own, and comes back to a terminal that has to make them.
+    if (process.stdout.isTTY) spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] })
   }
 
   readonly #restore = (): void => {

@@ -3,6 +3,7 @@ import { Attachment, type TerminalAttached, type TerminalEnd } from '../../clien
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { playerKeysOf } from '../recording/player-keys.ts'
 import { onDeparture } from './departure.ts'
 import { Display } from './display.ts'
 import { endingOf, endingOfWatch } from './ending.ts'
@@ -80,8 +81,7 @@ export async function runSession(options: SessionOptions): Promise<number> {
   }
   const type = (text: string) => {
     if (watch) {
-      // A terminal answers questions in the output by itself; such an answer is no key.
-      if (text === 'q' || text === '\u0003') attachment.leave()
+      if (playerKeysOf(text).includes('quit')) attachment.leave()
       return
     }
     const taken = attachment.type(text)
@@ -102,6 +102,9 @@ export async function runSession(options: SessionOptions): Promise<number> {
     : null
 
   const departure = onDeparture(() => attachment.leave())
+  const giveBack = () => display.leave()
+  process.on('exit', giveBack)
+  process.on('uncaughtExceptionMonitor', giveBack)
   if (!watch) {
     resize()
     process.on('SIGWINCH', resize)
@@ -110,9 +113,14 @@ export async function runSession(options: SessionOptions): Promise<number> {
   let end: TerminalEnd
   try {
     end = await attachment.run()
+  } catch (error) {
+    if (!watch) await remove(options)
+    throw error
   } finally {
     departure.stop()
     process.off('SIGWINCH', resize)
+    process.off('exit', giveBack)
+    process.off('uncaughtExceptionMonitor', giveBack)
     keyboard?.stop()
     display.end()
   }
@@ -120,8 +128,10 @@ export async function runSession(options: SessionOptions): Promise<number> {
   if (watch || end.kind !== 'closed' || end.closed.reason !== null) display.leave()
   if (end.kind === 'left' && !end.told && !watch) await remove(options)
   const { exit, message } = watch ? endingOfWatch(end) : endingOf(end)
+  // Whoever ended it from outside knows; a closed stdout is told by the exit code alone (contract §9).
+  if (departure.exit !== undefined) return departure.exit
   if (message !== null) display.say(message)
-  return departure.exit ?? exit
+  return exit
 }
 
 /** Ends a session that could not be told so over its own connection. */

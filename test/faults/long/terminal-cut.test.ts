@@ -7,7 +7,9 @@ import { realAgent } from '../../helpers/real-agent.ts'
 import { startTestServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-const lines = 6000
+/** More than is kept without an acknowledgement, over more than the time of the cut. */
+const lines = 1500
+const lineOf = (at: number) => `line ${at} 漢字 ${String(at).padStart(400, '0')}`
 
 /** `rsm terminal` in the middle of long output, with the only way to its server in the hands of the test. */
 async function inMidOutput(t: ExecutionContext) {
@@ -16,7 +18,7 @@ async function inMidOutput(t: ExecutionContext) {
   const { hostId } = await realAgent(t, server, { hostname: 'web1' })
   await until('it is linked', async () => (await server.data('GET', `/api/hosts/${hostId}`)).agent.connected)
   const link = await startCutLink(t, server.url)
-  const command = `stty -opost; for i in $(seq ${lines}); do echo "line $i 漢字"; sleep 0.005; done; exit 9`
+  const command = `stty -opost; for i in $(seq ${lines}); do printf "line %d 漢字 %0400d\\n" $i $i; sleep 0.025; done; exit 9`
   const pty = bashOnPty(
     t,
     `${rsm} terminal web1 --shell bash -- '${command}'; echo "exit $?"`,
@@ -26,7 +28,7 @@ async function inMidOutput(t: ExecutionContext) {
       RSM_TOKEN: server.token,
     },
   )
-  await pty.shows(/line 300 /)
+  await pty.shows(/line 100 /)
   const exact = async () => {
     await pty.shows(/exit \d+/)
     t.regex(pty.shown, /exit 9/)
@@ -34,7 +36,7 @@ async function inMidOutput(t: ExecutionContext) {
     const shown = got.filter((line) => line.startsWith('line '))
     t.deepEqual(
       shown,
-      Array.from({ length: lines }, (_, at) => `line ${at + 1} 漢字`),
+      Array.from({ length: lines }, (_, at) => lineOf(at + 1)),
     )
     return got.filter((line) => line.startsWith('rsm: '))
   }

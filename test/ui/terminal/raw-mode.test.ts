@@ -47,7 +47,7 @@ test('F20 after a crash the terminal is as it was', async (t) => {
   })
   process.kill(pid(), 'SIGUSR2')
   await pty.ended
-  await pty.shows(/a crash for a test[\s\S]*exit [1-9]/)
+  await pty.shows(/\?1002l.*\?1049l[\s\S]*a crash for a test[\s\S]*exit [1-9]/)
   t.is(modes('after'), modes('before'))
 })
 
