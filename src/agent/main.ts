@@ -3,7 +3,8 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
-import { type Clock, ServerTime, systemClock } from './clock.ts'
+import type { AgentOptions, RunningAgent } from './agent-options.ts'
+import { ServerTime, systemClock } from './clock.ts'
 import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
 import { openConnection } from './link/connection.ts'
@@ -15,8 +16,8 @@ import { enrolled, register } from './link/registration.ts'
 import { serverApi } from './link/server-api.ts'
 import { Uplink } from './link/uplink.ts'
 import { type Verify, verifier } from './link/verify.ts'
-import { type Log, type LogLevel, leveled, stderrLog } from './log.ts'
-import { type Machine, thisMachine } from './processes/machine.ts'
+import { leveled, stderrLog } from './log.ts'
+import { thisMachine } from './processes/machine.ts'
 import { agentVersion } from './reports/facts.ts'
 import { meter } from './reports/metrics.ts'
 import { MetricsBuffer } from './reports/metrics-buffer.ts'
@@ -25,7 +26,6 @@ import {
   capabilities,
   checkBounds,
   checkScripts,
-  type ScriptOptions,
   warnOfRoot,
   warnOfUnknown,
 } from './script/script-setting.ts'
@@ -42,49 +42,7 @@ const helloPatience = 10_000
 const drainPatience = 10_000
 const drainLook = 20
 
-export interface AgentOptions extends ScriptOptions {
-  /** Base URL of the server, http or https. */
-  url: string
-  dataDir: string
-  /** Needed once, for the registration. */
-  /** A function is asked when the agent has to register, and only then: the file it reads may be gone by now. */
-  enrollToken?: string | (() => string) | undefined
-  /** Generated and kept where it is not given. */
-  agentId?: string | undefined
-  hostname?: string | undefined
-  /** More wait their turn. */
-  maxExecutions: number
-  /** Links only while there is something to do, as the seed has it. */
-  onDemand: boolean
-  /** `stop` waits for what runs. */
-  drain: boolean
-  allowUnsigned: boolean
-  /** Opens no terminals. */
-  noTerminal?: boolean | undefined
-  caFile?: string | undefined
-  tlsFingerprint?: string | undefined
-  /** Left out: the server's, and INFO until it is known. */
-  logLevel?: LogLevel | undefined
-  log?: Log | undefined
-  clock?: Clock | undefined
-  random?: (() => number) | undefined
-  machine?: Machine | undefined
-  /** Milliseconds without work after which a link on demand is closed; 30 s. */
-  idleLink?: number | undefined
-  environment?: Record<string, string | undefined> | undefined
-  /** Stops a registration that waits for its server. */
-  signal?: AbortSignal | undefined
-}
-
-export interface RunningAgent {
-  readonly agentId: string
-  readonly hostId: number | null
-  linked(): boolean
-  /** Settles when the agent has stopped. */
-  readonly closed: Promise<void>
-  /** Stops; scripts that run go on for the next agent, or are waited for with `drain`. */
-  stop(): Promise<void>
-}
+export type { AgentOptions, RunningAgent } from './agent-options.ts'
 
 /**
  * Starts the agent; settles once it is registered, at once where it was before. Rejects with RsmError: `conflict` for a

@@ -20,6 +20,8 @@ export interface ServerProcess extends TestServer {
   terminate(): Promise<{ code: number | null; took: number }>
   /** Settles when it has ended itself, at the fault that it was started with. */
   crashed(): Promise<void>
+  /** What it has logged, where it was told a level. */
+  logged(): string
   /** Resident memory in MB. */
   memory(): Promise<number>
 }
@@ -27,10 +29,12 @@ export interface ServerProcess extends TestServer {
 /** `fault` and `hold` are those of the first process; the ones that `start` makes have none. */
 export async function startServerProcess(
   t: ExecutionContext,
-  first: { fault?: Fault; hold?: Hold } = {},
+  first: { fault?: Fault; hold?: Hold; logLevel?: 'INFO' | 'DEBUG' } = {},
 ): Promise<ServerProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
   let child: ChildProcess | null = null
+  let log = ''
+  const { logLevel } = first
   async function end(signal: NodeJS.Signals): Promise<void> {
     const ending = child
     child = null
@@ -49,11 +53,15 @@ export async function startServerProcess(
     async start() {
       const port = server.url ? new URL(server.url).port : '0'
       const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)
-      const started = spawn(process.execPath, [...execArgv, program, dataDir, port], {
-        stdio: ['ignore', 'pipe', 'inherit'],
+      const started = spawn(process.execPath, [...execArgv, program, dataDir, port, logLevel ?? 'ERROR'], {
+        stdio: ['ignore', 'pipe', 'pipe'],
         env: { ...process.env, ...env },
       })
       child = started
+      started.stderr.on('data', (data: Buffer) => {
+        if (logLevel === undefined) process.stderr.write(data)
+        else log += data.toString()
+      })
       started.once('exit', () => started.stdout.destroy())
       const ended = once(started, 'exit').then(([code, signal]) => {
         if (signal === null) throw new Error(`the server ended with ${code} before it was up`)
@@ -65,6 +73,7 @@ export async function startServerProcess(
       if (up) server.url = up[0]
     },
     crashed: () => crashed(child as ChildProcess),
+    logged: () => log,
     async memory() {
       const status = await readFile(`/proc/${child?.pid}/status`, 'utf8')
       return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024

@@ -125,6 +125,15 @@ export class ScriptedTerminal {
       })
   }
 
+  /** Waits until the output up to this sequence has come. */
+  async has(sequence: number): Promise<void> {
+    const signal = AbortSignal.timeout(patience)
+    while (this.last < sequence)
+      await once(this.#arrivals, 'message', { signal }).catch(() => {
+        throw new Error(`no output ${sequence}; the last is ${this.last}`)
+      })
+  }
+
   /** Cuts the connection as a lost network does. */
   async cut(): Promise<void> {
     this.socket.terminate()

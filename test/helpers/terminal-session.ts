@@ -62,12 +62,14 @@ export class TerminalSession {
       .join('')
   }
 
-  /** Waits for something to be shown after what has been so far, or from the beginning; gives all text. */
+  /** Waits for something to be shown; gives all text. */
   async shows(what: RegExp): Promise<string> {
-    await this.#server.until(
-      () => what.test(this.text()),
-      `${this.sessionId} shows ${what}: ${this.text().slice(-200)}`,
-    )
+    try {
+      await this.#server.until(() => what.test(this.text()), `${this.sessionId} shows ${what}`)
+    } catch (cause) {
+      const told = JSON.stringify([this.text().slice(-1000), this.ends()])
+      throw new Error(`${this.sessionId} did not show ${what}, but ${told}`, { cause })
+    }
     return this.text()
   }
 

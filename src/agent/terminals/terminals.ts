@@ -1,8 +1,8 @@
 import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isTooOld } from '../link/verify.ts'
-import { PtyHost } from './pty-host.ts'
-import { Session, type SessionOptions } from './session.ts'
+import type { PtyHost } from './pty-host.ts'
+import type { Session, SessionOptions } from './session.ts'
 
 /** Sessions at once. */
 const mostSessions = 64
@@ -34,11 +34,22 @@ export interface TerminalsOptions
   readonly changed: () => void
 }
 
+interface Loaded {
+  readonly Session: typeof Session
+  readonly host: PtyHost
+}
+
+/** What an agent that never had a session does not carry. */
+async function loadSessions(): Promise<Loaded> {
+  const [{ Session }, { PtyHost }] = await Promise.all([import('./session.ts'), import('./pty-host.ts')])
+  return { Session, host: new PtyHost() }
+}
+
 /** The sessions of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
 export class Terminals {
   readonly #options: TerminalsOptions
   readonly #sessions = new Map<string, Session>()
-  readonly #host = new PtyHost()
+  #loaded: Loaded | null = null
   /** When each session ended whose id opens no other. */
   readonly #past = new Map<string, number>()
   readonly #timers = new Map<string, () => void>()
@@ -90,6 +101,11 @@ export class Terminals {
     const { lack, verify, distrusted, hearServerTime } = this.#options
     const { sessionId } = request
     if (lack !== null) return this.#refuse(sessionId, `this agent has no terminal facility: ${lack}`)
+    // Before anything is judged: from then on nothing comes between that and what follows from it.
+    if (this.#loaded === null) {
+      const loaded = await loadSessions()
+      this.#loaded ??= loaded
+    }
     const distrust = verify('TERMINAL_OPEN', request)
     if (distrust !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
@@ -108,7 +124,7 @@ export class Terminals {
     if (this.#isStopped) return this.#refuse(sessionId, 'the agent of this host is being stopped')
     if (this.size >= mostSessions)
       return this.#refuse(sessionId, `this host has ${mostSessions} sessions open already, its most`)
-    return this.#begin(request)
+    return this.#begin(request, this.#loaded)
   }
 
   input({ sessionId, data }: Payloads['TERMINAL_INPUT']): void {
@@ -157,7 +173,7 @@ export class Terminals {
       await new Promise<void>((resolve) => {
         this.#whenEmpty = resolve
       })
-    this.#host.stop()
+    this.#loaded?.host.stop()
     for (const cancel of this.#timers.values()) cancel()
   }
 
@@ -171,11 +187,11 @@ export class Terminals {
     this.#sending?.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
   }
 
-  async #begin(request: TerminalOpen): Promise<void> {
+  async #begin(request: TerminalOpen, { Session, host }: Loaded): Promise<void> {
     const { sessionId } = request
     const session = new Session(
       request,
-      { ...this.#options, host: this.#host },
+      { ...this.#options, host },
       {
         opened: () => this.#opened(session),
         changed: () => this.#pump(session),

@@ -80,7 +80,10 @@ export class TerminalSocket implements TerminalClient {
     if (!this.#open) return
     const head = this.#head('TERMINAL_OUTPUT')
     const frame = `${head}{"sessionId":"${this.sessionId}","sequence":${sequence},"data":${json}}}`
-    this.#socket.send(frame, () => written())
+    // What a closing socket refuses is not written: whoever comes back misses it.
+    this.#socket.send(frame, (error) => {
+      if (!error) written()
+    })
   }
 
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void {

@@ -39,6 +39,8 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   /** Records that the store has not taken yet. */
   const unsaved = new Set<TerminalSession>()
   const ending = new Map<string, Promise<void>>()
+  /** Those that have ended and whose record does not say so yet. */
+  const closing = new Map<string, TerminalSession>()
 
   const events: SessionEvents = {
     reopen: (session, link, after) => void sendOpen(deps, link, session.record, after),
@@ -52,6 +54,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       if (!session.hasLeftHost) session.link?.send('TERMINAL_CLOSE', { sessionId: id })
       const work = finish(session).finally(() => ending.delete(id))
       ending.set(id, work)
+      closing.set(id, session)
     },
     resized: (session) => void unsaved.add(session),
     done: ({ record: { id } }) => void sessions.delete(id),
@@ -101,6 +104,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       return
     }
     if (session.record === record) unsaved.delete(session)
+    if (record.status === 'CLOSED') closing.delete(record.id)
     if (session.hasLeftHost) session.link?.send('TERMINAL_CLOSE', { sessionId: record.id })
   }
 
@@ -191,8 +195,8 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     },
 
     live(record) {
-      const session = sessions.get(record.id)
-      const recordingBytes = session?.recording?.bytes ?? record.recordingBytes
+      const session = sessions.get(record.id) ?? closing.get(record.id)
+      const recordingBytes = session?.recording?.bytes ?? (session?.record ?? record).recordingBytes
       return { record: session?.record ?? record, watchers: session?.watchers.names ?? [], recordingBytes }
     },
 

@@ -19,7 +19,7 @@ async function settled(session: TerminalSession, word: string): Promise<string> 
   return session.shows(new RegExp(`${word}-2\\r\\n`))
 }
 
-test('F20 the link drops in the middle of output and returns: nothing is missed, nothing comes twice in other words', async (t) => {
+test('F20 the link drops in the middle of output and returns: nothing is missed, and nothing shows twice', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksTerminals = false
   const session = await new TerminalSession(server, agent.agentId).open()

@@ -81,7 +81,7 @@ test('the shell and its children end with the session, detached ones too', async
   exits.type('exit\n')
   t.is((await exits.ended()).reason, null)
   t.deepEqual(alive('exits'), [])
-  const closed = await new TerminalSession(server, agent.agentId).open({ shell: 'bash' })
+  const closed = await new TerminalSession(server, agent.agentId).open()
   closed.type(leave('closed') + files('closed'))
   await closed.shows(/left-2/)
   closed.close()

@@ -1,35 +1,47 @@
 import test, { type ExecutionContext } from 'ava'
+import type { FromServer } from '../../../src/core/protocol/messages.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
+import { openTerminal, recordingOf, withTerminals } from '../../helpers/terminals.ts'
+import { until } from '../../helpers/until.ts'
 
-const terminal = { terminal: true }
+let server: TestServer
+let stop: () => unknown
+let hosts = 0
+test.before(async (t) => {
+  // Its teardown would come with the end of this hook.
+  const teardown = (end: () => unknown) => {
+    stop = end
+  }
+  server = await startTestServer({ ...t, teardown })
+})
+test.after.always(() => stop())
 
-async function start(t: ExecutionContext) {
-  const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
-  const agent = await ScriptedAgent.link(server, identity, { capabilities: terminal })
-  return { server, identity, agent }
+/** The newest entry of this action about a session; entries are written beside what they tell of. */
+async function audited(action: string, sessionId: string) {
+  const path = `/api/audit?action=${action}&objectType=terminal&objectId=${sessionId}`
+  const find = async () => (await server.data('GET', path)).content[0]
+  await until(action, async () => (await find()) !== undefined)
+  return find()
 }
 
-/** Opens a session whose agent answers; the agent's frame is answered too. */
-async function open(server: TestServer, agent: ScriptedAgent, hostId: number, more: object = {}) {
-  const asked = server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24, ...more })
-  const frame = await agent.next('TERMINAL_OPEN')
-  agent.send('TERMINAL_OPENED', { sessionId: frame.sessionId })
-  return { frame, created: await asked }
+/** A host with its agent, on the one server of all cases. */
+async function start() {
+  const identity = await server.enrol(`web${++hosts}`)
+  const agent = await ScriptedAgent.link(server, identity, withTerminals)
+  return { server, identity, agent, hostId: identity.hostId }
 }
 
-test('P39 a session from its opening to the end of its shell', async (t) => {
-  const { server, identity, agent } = await start(t)
-  const { hostId } = identity
-  const { frame, created } = await open(server, agent, hostId, { term: 'xterm', command: 'true' })
-  const { sessionId } = created
-  t.like(frame, { sessionId, cols: 80, rows: 24, term: 'xterm', command: 'true' })
-  t.truthy(frame.signature)
+test.serial('P39 a session from its opening to the end of its shell', async (t) => {
+  const { server, agent, hostId } = await start()
+  const opened = await openTerminal(server, agent, hostId, { term: 'xterm', command: 'true', shell: 'sh' })
+  const { sessionId, frame, created } = opened
+  t.like(frame, { sessionId, cols: 80, rows: 24, term: 'xterm', command: 'true', shell: 'sh' })
+  t.false('after' in frame)
   t.is(created.path, `/ws/terminal/${sessionId}`)
   const client = await ScriptedTerminal.attach(server, sessionId)
-  t.like(await client.next('TERMINAL_ATTACHED'), { hostname: 'web1', after: -1, omitted: 0, recorded: true })
+  t.like(await client.next('TERMINAL_ATTACHED'), { after: -1, omitted: 0, recorded: true, watching: false })
   client.type('ls\r')
   t.is((await agent.next('TERMINAL_INPUT')).data, 'ls\r')
   client.send('TERMINAL_RESIZE', { cols: 100, rows: 30 })
@@ -42,20 +54,399 @@ test('P39 a session from its opening to the end of its shell', async (t) => {
   agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 3, signal: null, reason: null })
   t.like(await client.next('TERMINAL_CLOSED'), { exitCode: 3, signal: null, reason: null })
   t.is((await client.closed).code, 1000)
+  // The agent may let it go: the end is on disk.
   await agent.next('TERMINAL_CLOSE')
   t.like(await server.data('GET', `/api/terminals/${sessionId}`), { status: 'CLOSED', exitCode: 3 })
-  const { body } = await server.api('GET', `/api/terminals/${sessionId}/recording`)
-  const lines = (body.data as string)
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  t.like(lines[0], { version: 2, width: 80, height: 24 })
-  t.deepEqual(
-    lines.slice(1).map(([, code, data]) => [code, data]),
-    [
-      ['r', '100x30'],
-      ['o', 'a ü\r\n'],
-      ['o', '$ '],
-    ],
-  )
+  const { header, events } = await recordingOf(server, sessionId)
+  t.like(header, { version: 2, width: 80, height: 24 })
+  t.deepEqual(events, [
+    ['r', '100x30'],
+    ['o', 'a ü\r\n'],
+    ['o', '$ '],
+  ])
 })
+
+test.serial(
+  'P39 a command that ends before its client has come shows it everything, then the end',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const asked = server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24, command: 'id' })
+    const { sessionId } = await agent.next('TERMINAL_OPEN')
+    agent.send('TERMINAL_OPENED', { sessionId })
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'all', sequence: 0 })
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
+    await asked
+    await agent.next('TERMINAL_CLOSE')
+    const client = await ScriptedTerminal.attach(server, sessionId)
+    t.like(await client.next('TERMINAL_CLOSED'), { exitCode: 0 })
+    t.is(client.text, 'all')
+    t.is((await client.closed).code, 1000)
+    await t.throwsAsync(ScriptedTerminal.attach(server, sessionId), { message: /410/ })
+  },
+)
+
+test.serial('P39 a host that can not or will not says why, and leaves no session behind', async (t) => {
+  const { server, agent, identity, hostId } = await start()
+  const before = (await server.data('GET', '/api/terminals')).totalElements
+  const ask = () => server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
+  const asked = ask()
+  const { sessionId } = await agent.next('TERMINAL_OPEN')
+  const reason = 'there is no shell /bin/nosuch on this host'
+  agent.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
+  t.like(await asked, { status: 409, body: { message: reason } })
+  const cut = ask()
+  await agent.next('TERMINAL_OPEN')
+  await agent.cut()
+  t.regex((await cut).body.message, /lost its link/)
+  t.regex((await ask()).body.message, /no link/)
+  const without = await ScriptedAgent.link(server, identity)
+  await without.settled()
+  t.like(await ask(), { status: 409, body: { code: 409 } })
+  t.regex((await ask()).body.message, /no terminal facility/)
+  await ScriptedAgent.link(server, identity, { storeId: null })
+  t.regex((await ask()).body.message, /knows no terminals/)
+  const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.1' })
+  const offline = await server.api('POST', '/api/terminals', { hostId: away, cols: 80, rows: 24 })
+  t.like(offline, { status: 409, body: { message: 'away is OFFLINE: never heard' } })
+  t.is((await server.data('GET', '/api/terminals')).totalElements, before)
+  for (const size of [0, -1, 1e9, 1.5, '80'])
+    t.is((await server.api('POST', '/api/terminals', { hostId, cols: size, rows: 24 })).status, 400)
+  const nowhere = await server.api('POST', '/api/terminals', { hostId: 999, cols: 80, rows: 24 })
+  t.like(nowhere, { status: 400, body: { errors: [{ field: 'hostId' }] } })
+})
+
+test.serial(
+  'P42 a client that comes back gets exactly what follows what it has; one that is new, what is kept',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const first = await ScriptedTerminal.attach(server, sessionId, { acknowledges: false })
+    for (let sequence = 0; sequence < 5; sequence++)
+      agent.send('TERMINAL_OUTPUT', { sessionId, data: String(sequence), sequence })
+    await first.shows('01234')
+    first.acknowledge(2)
+    await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 2)
+    const second = await ScriptedTerminal.attach(server, sessionId, { query: 'after=2' })
+    t.like(await second.next('TERMINAL_ATTACHED'), { after: 2, omitted: 0 })
+    t.is((await first.closed).code, 4409)
+    await second.shows('34')
+    t.is(second.text, '34')
+    const reloaded = await ScriptedTerminal.attach(server, sessionId)
+    t.like(await reloaded.next('TERMINAL_ATTACHED'), { after: -1, omitted: 0 })
+    await reloaded.shows('01234')
+    await reloaded.cut()
+    for (const query of ['after=x', 'after=-2', 'after=1e9'])
+      await t.throwsAsync(ScriptedTerminal.attach(server, sessionId, { query }), { message: /400/ })
+  },
+)
+
+test.serial(
+  'P42 a client that does not acknowledge is sent upon its return what was not written to it, and no messages of ours',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const first = await ScriptedTerminal.attach(server, sessionId, { ofOurs: false })
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'one ', sequence: 0 })
+    await first.shows('one ')
+    await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 0)
+    await first.cut()
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'two', sequence: 1 })
+    const second = await ScriptedTerminal.attach(server, sessionId, { ofOurs: false })
+    await second.shows('two')
+    t.is(second.text, 'two')
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
+    await second.next('TERMINAL_CLOSED')
+    t.deepEqual([...new Set([...first.heard, ...second.heard].map(({ type }) => type))].sort(), [
+      'TERMINAL_CLOSED',
+      'TERMINAL_OUTPUT',
+    ])
+  },
+)
+
+test.serial(
+  'P43 while the client is away, or shows nothing, nothing is acknowledged to the agent',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const client = await ScriptedTerminal.attach(server, sessionId, { acknowledges: false })
+    const data = 'x'.repeat(32 * 1024)
+    for (let sequence = 0; sequence < 16; sequence++)
+      agent.send('TERMINAL_OUTPUT', { sessionId, data, sequence })
+    await agent.settled()
+    // The client has its window; the rest waits.
+    await client.next('TERMINAL_OUTPUT', ({ sequence }) => sequence === 7)
+    t.true(client.last < 9)
+    t.false(agent.heard.some(({ type }) => type === 'TERMINAL_ACK'))
+    await client.cut()
+    const back = await ScriptedTerminal.attach(server, sessionId, { query: `after=${client.last}` })
+    await back.next('TERMINAL_OUTPUT', ({ sequence }) => sequence === 15)
+    t.is(client.text.length + back.text.length, 16 * data.length)
+    await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 15)
+  },
+)
+
+test.serial('P43 an agent that keeps to no bound has its session ended', async (t) => {
+  const { server, agent, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const data = 'x'.repeat(512 * 1024)
+  for (let sequence = 0; sequence < 10; sequence++)
+    agent.send('TERMINAL_OUTPUT', { sessionId, data, sequence })
+  await agent.next('TERMINAL_CLOSE')
+  await agent.settled()
+  t.regex((await server.data('GET', `/api/terminals/${sessionId}`)).reason, /more than was asked for/)
+})
+
+test.serial(
+  'P42 F20 a client that is cut at any moment and comes back has the same text as one that never was',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const all = Array.from({ length: 400 }, (_, n) => `${n} ${'é🙂'.repeat(n % 97)}\r\n`)
+    let [text, last, sent] = ['', -1, 0]
+    for (let round = 0; sent < all.length || last < all.length - 1; round++) {
+      const client = await ScriptedTerminal.attach(server, sessionId, { query: `after=${last}` })
+      const until = Math.min(all.length, sent + 1 + ((round * 37) % 60))
+      for (; sent < until; sent++)
+        agent.send('TERMINAL_OUTPUT', { sessionId, data: all[sent] ?? '', sequence: sent })
+      const isWhole = round % 3 === 0 || sent === all.length
+      if (last < sent - 1) await client.has(isWhole ? sent - 1 : last + 1)
+      if (round % 2 === 0) await client.cut()
+      else client.socket.close()
+      await client.closed
+      text += client.text
+      last = Math.max(last, client.last)
+    }
+    t.is(text, all.join(''))
+    t.is((await recordingOf(server, sessionId)).output, text)
+  },
+)
+
+async function relinked() {
+  const { server, agent, identity, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'a', sequence: 0 })
+  await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 0)
+  await agent.cut()
+  await client.next('TERMINAL_NOTICE', ({ kind }) => kind === 'host-away')
+  return { server, identity, sessionId, client }
+}
+
+const isInput = ({ type }: FromServer) => type === 'TERMINAL_INPUT'
+
+test.serial(
+  'P44 an agent whose link comes back is asked by a signed TERMINAL_OPEN to go on; what was typed waits for its answer',
+  async (t) => {
+    const { server, identity, sessionId, client } = await relinked()
+    client.type('typed while away')
+    const terminals = [
+      { sessionId, lastSequence: 2 },
+      { sessionId: 'unknown', lastSequence: 5 },
+    ]
+    const again = await ScriptedAgent.link(server, identity, { ...withTerminals, terminals })
+    const frame = await again.next('TERMINAL_OPEN')
+    t.like(frame, { sessionId, after: 0 })
+    t.truthy(frame.signature)
+    t.is((await again.next('TERMINAL_CLOSE')).sessionId, 'unknown')
+    await again.settled()
+    t.false(again.heard.some(isInput))
+    again.send('TERMINAL_OPENED', { sessionId })
+    t.is((await again.next('TERMINAL_INPUT')).data, 'typed while away')
+    again.send('TERMINAL_OUTPUT', { sessionId, data: 'b', sequence: 1 })
+    again.send('TERMINAL_OUTPUT', { sessionId, data: 'c', sequence: 2 })
+    await client.shows('abc')
+    await client.next('TERMINAL_NOTICE', ({ kind }) => kind === 'host-back')
+  },
+)
+
+test.serial(
+  'P44 an agent that comes back without the session has started anew: the session ends and says so',
+  async (t) => {
+    const { server, identity, sessionId, client } = await relinked()
+    await ScriptedAgent.link(server, identity, withTerminals)
+    t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /started anew/)
+    t.is((await server.data('GET', `/api/terminals/${sessionId}`)).status, 'CLOSED')
+  },
+)
+
+test.serial('P40 a session ends by its client that leaves, and by DELETE; its agent is told', async (t) => {
+  const { server, agent, hostId } = await start()
+  for (const leave of ['frame', 'request']) {
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const client = await ScriptedTerminal.attach(server, sessionId)
+    if (leave === 'frame') client.send('TERMINAL_CLOSE', {})
+    else t.deepEqual(await server.data('DELETE', `/api/terminals/${sessionId}`), { sessionId })
+    t.is((await client.closed).code, 1000)
+    t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
+    // Its answer changes nothing, and ends the agent's memory of it.
+    agent.send('TERMINAL_CLOSED', {
+      sessionId,
+      exitCode: 129,
+      signal: 'SIGHUP',
+      reason: 'the session was closed',
+    })
+    await agent.next('TERMINAL_CLOSE')
+    t.like(await server.data('GET', `/api/terminals/${sessionId}`), { status: 'CLOSED', exitCode: null })
+  }
+})
+
+test.serial('P35 frames for the session of another host are refused, dropped and audited', async (t) => {
+  const { server, agent, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  const { agent: other } = await start()
+  const refId = other.send('TERMINAL_OUTPUT', { sessionId, data: 'evil', sequence: 0 })
+  t.is((await other.next('ERROR', (error) => error.refId === refId)).code, 403)
+  other.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
+  await other.settled()
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'good', sequence: 0 })
+  await client.shows('good')
+  t.is(client.text, 'good')
+  t.like(await audited('agent.frame', sessionId), {
+    outcome: 'REFUSED',
+    object: { type: 'terminal', id: sessionId },
+  })
+})
+
+test.serial(
+  'P41 bad frames of a client: ERROR for what is malformed or another session’s, 4400 for what is no message, 1009 for what is too large',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const attach = () => ScriptedTerminal.attach(server, sessionId)
+    const client = await attach()
+    for (const cols of [0, -1, 1e9, 1.5, '80', null]) {
+      const refId = client.send('TERMINAL_RESIZE', { cols: cols as number, rows: 24 })
+      t.is((await client.next('ERROR', (error) => error.refId === refId)).code, 400)
+    }
+    const foreign = {
+      type: 'TERMINAL_INPUT',
+      id: 'x1',
+      timestamp: '',
+      payload: { sessionId: 's2', data: 'evil' },
+    }
+    client.socket.send(JSON.stringify(foreign))
+    t.is((await client.next('ERROR', ({ refId }) => refId === 'x1')).code, 403)
+    client.socket.send(JSON.stringify({ ...foreign, type: 'EXECUTE_SCRIPT', id: 'x2' }))
+    t.is((await client.next('ERROR', ({ refId }) => refId === 'x2')).code, 400)
+    const paste = `${'🙂'.repeat(100_000)}end`
+    client.type(paste)
+    let typed = ''
+    while (!typed.endsWith('end')) {
+      const { data } = await agent.next('TERMINAL_INPUT')
+      t.true(data.length <= 16 * 1024 && !/[\ud800-\udbff]$/.test(data))
+      typed += data
+    }
+    t.is(typed, paste)
+    client.type('x'.repeat(1024 * 1024))
+    t.is((await client.closed).code, 1009)
+    for (const bad of ['{', '[]', 'null', '{"type":"TERMINAL_INPUT"}', Buffer.from('{}')]) {
+      const one = await attach()
+      one.socket.send(bad, { binary: typeof bad !== 'string' })
+      t.is((await one.closed).code, 4400, String(bad))
+    }
+    await agent.settled()
+    t.false(agent.heard.some((frame) => isInput(frame) && JSON.stringify(frame).includes('evil')))
+    t.like(await audited('terminal.frame', sessionId), { outcome: 'REFUSED', actor: { name: 'admin' } })
+  },
+)
+
+test.serial(
+  'P41 a client that types faster than the host takes it is read no further, and loses nothing',
+  async (t) => {
+    const { server, agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const client = await ScriptedTerminal.attach(server, sessionId)
+    agent.socket.pause()
+    const frames = 64
+    const piece = 'x'.repeat(512 * 1024)
+    for (let n = 0; n < frames; n++) client.type(piece)
+    client.type('END')
+    // What the server does not read stays with who sends it.
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    t.true(client.socket.bufferedAmount > (frames / 2) * piece.length)
+    agent.socket.resume()
+    let length = 0
+    for (let data = ''; !data.endsWith('END'); length += data.length)
+      data = (await agent.next('TERMINAL_INPUT')).data
+    t.is(length, frames * piece.length + 3)
+  },
+)
+
+async function watched(t: ExecutionContext) {
+  const { server, agent, hostId } = await start()
+  const username = `user${hostId}`
+  await server.data('POST', '/api/users', { username, password: 'long enough', role: 'OPERATOR' })
+  const login = { username, password: 'long enough' }
+  const { token } = await server.data('POST', '/api/auth/login', login)
+  const asked = server.api(
+    'POST',
+    '/api/terminals',
+    { hostId, cols: 80, rows: 24 },
+    { authorization: `Bearer ${token}` },
+  )
+  const { sessionId } = await agent.next('TERMINAL_OPEN')
+  agent.send('TERMINAL_OPENED', { sessionId })
+  t.is((await asked).status, 201)
+  return { server, agent, sessionId, token, hostId, username }
+}
+
+test.serial('P45 an ADMIN reads along, types nothing, and the user is told', async (t) => {
+  const { server, agent, sessionId, token, username } = await watched(t)
+  const client = await ScriptedTerminal.attach(server, sessionId, { token })
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'before ', sequence: 0 })
+  await client.shows('before ')
+  const watcher = await ScriptedTerminal.attach(server, sessionId, { query: 'watch=true' })
+  t.like(await watcher.next('TERMINAL_ATTACHED'), { watching: true, watchers: ['admin'] })
+  t.like(await client.next('TERMINAL_NOTICE'), { kind: 'watched', message: 'admin reads along' })
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'after', sequence: 1 })
+  await watcher.shows('before after')
+  const refId = watcher.send('TERMINAL_INPUT', { data: 'evil' })
+  t.is((await watcher.next('ERROR', (error) => error.refId === refId)).code, 403)
+  t.like(await server.data('GET', `/api/terminals/${sessionId}`), { user: username, watchers: ['admin'] })
+  watcher.socket.close()
+  t.like(await client.next('TERMINAL_NOTICE'), { kind: 'unwatched' })
+  await agent.settled()
+  t.false(agent.heard.some(isInput))
+  t.like(await audited('terminal.watch', sessionId), {
+    actor: { name: 'admin' },
+    object: { type: 'terminal', id: sessionId },
+    detail: { user: username },
+  })
+  await t.throwsAsync(ScriptedTerminal.attach(server, sessionId), { message: /403/ })
+  await t.throwsAsync(ScriptedTerminal.attach(server, sessionId, { token, query: 'watch=true' }), {
+    message: /403/,
+  })
+})
+
+test.serial(
+  'P40 S01 a session ends within a second of the token that it hangs on, of its agent’s, and of its host',
+  async (t) => {
+    const ends: Record<string, (world: Awaited<ReturnType<typeof watched>>) => Promise<unknown>> = {
+      logout: ({ server, token }) =>
+        server.api('POST', '/api/auth/logout', undefined, { authorization: `Bearer ${token}` }),
+      role: async ({ server, username }) => {
+        const { content } = await server.data('GET', `/api/users?search=${username}`)
+        await server.data('PATCH', `/api/users/${content[0].id}`, { role: 'VIEWER' })
+      },
+      disabled: async ({ server, username }) => {
+        const { content } = await server.data('GET', `/api/users?search=${username}`)
+        await server.data('PATCH', `/api/users/${content[0].id}`, { enabled: false })
+      },
+      agent: ({ server, hostId }) => server.data('DELETE', `/api/hosts/${hostId}/agent`),
+      host: ({ server, hostId }) => server.data('DELETE', `/api/hosts/${hostId}`),
+    }
+    for (const [what, end] of Object.entries(ends)) {
+      const world = await watched(t)
+      const { server, sessionId, token } = world
+      const client = await ScriptedTerminal.attach(server, sessionId, { token })
+      await client.next('TERMINAL_ATTACHED')
+      await end(world)
+      const began = performance.now()
+      t.truthy((await client.next('TERMINAL_CLOSED')).reason, what)
+      t.is((await client.closed).code, 4401, what)
+      t.true(performance.now() - began < 1000, what)
+      t.is((await server.data('GET', `/api/terminals/${sessionId}`)).status, 'CLOSED')
+    }
+  },
+)

@@ -1,0 +1,152 @@
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import type { ServerOptions } from '../../../src/server/options.ts'
+import type { TerminalRecord } from '../../../src/server/store/records.ts'
+import { createTerminalRetention } from '../../../src/server/terminals/retention.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer } from '../../helpers/server.ts'
+import { startInsides } from '../../helpers/services.ts'
+import { ShiftedClock } from '../../helpers/shifted-clock.ts'
+import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
+import { until } from '../../helpers/until.ts'
+
+async function start(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
+  const clock = new ShiftedClock()
+  const server = await startTestServer(t, { clock, ...options })
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity, withTerminals)
+  const reasonOf = async (sessionId: string): Promise<string> => {
+    const session = () => server.data('GET', `/api/terminals/${sessionId}`)
+    await until('the end', async () => (await session()).status === 'CLOSED')
+    return (await session()).reason
+  }
+  return { clock, server, identity, agent, hostId: identity.hostId, reasonOf }
+}
+
+test('P40 F20 who does not come back within 60 s ends the session: client or agent; who does, does not', async (t) => {
+  const { clock, server, agent, hostId, reasonOf } = await start(t)
+  const never = await openTerminal(server, agent, hostId)
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  await client.next('TERMINAL_ATTACHED')
+  clock.forward(61)
+  t.regex(await reasonOf(never.sessionId), /client did not come back within 60 s/)
+  t.is((await agent.next('TERMINAL_CLOSE')).sessionId, never.sessionId)
+  t.is((await server.data('GET', `/api/terminals/${sessionId}`)).status, 'OPEN')
+  await agent.cut()
+  await client.next('TERMINAL_NOTICE')
+  clock.forward(61)
+  t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /agent did not come back/)
+})
+
+test('P40 the idle limit ends a session in which nothing is typed or shown, and no other; typing keeps the login in use', async (t) => {
+  const { clock, server, agent, hostId } = await start(t, { terminalIdleLimit: 7200 })
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  const journal = async () => {
+    const directory = join(server.dataDir, 'store')
+    const names = (await readdir(directory)).filter((name) => name.startsWith('journal'))
+    const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size))
+    return sizes.reduce((sum, size) => sum + size, 0)
+  }
+  // A login idles out 12 h after its last use.
+  for (let hours = 0; hours < 14; hours += 1.5) {
+    clock.forward(1.5 * 3600)
+    const before = await journal()
+    client.type('x')
+    await until('a note of its use', async () => (await journal()) > before)
+  }
+  clock.forward(7201)
+  t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /nothing was typed or shown for 7200 s/)
+  t.is((await server.api('GET', '/api/auth/me')).status, 200)
+})
+
+test('a server that records nothing says so; one that can not record opens nothing', async (t) => {
+  const { server, agent, hostId } = await start(t, { recordTerminals: false })
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  t.false((await client.next('TERMINAL_ATTACHED')).recorded)
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'x', sequence: 0 })
+  await agent.next('TERMINAL_ACK')
+  t.is((await server.api('GET', `/api/terminals/${sessionId}/recording`)).status, 404)
+  t.deepEqual(await readdir(join(server.dataDir, 'terminals')), [])
+
+  const other = await start(t)
+  await rm(join(other.server.dataDir, 'terminals'), { recursive: true })
+  const asked = await other.server.api('POST', '/api/terminals', { hostId: other.hostId, cols: 80, rows: 24 })
+  t.is(asked.status, 503)
+  t.is((await other.server.data('GET', '/api/terminals')).totalElements, 0)
+})
+
+test('no user, and no host, has more terminals open than it may', async (t) => {
+  const { server, agent, hostId } = await start(t)
+  agent.serveTerminals()
+  const ask = () => server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
+  const answers = await Promise.all(Array.from({ length: 52 }, ask))
+  t.is(answers.filter(({ status }) => status === 201).length, 50)
+  t.regex(answers.find(({ status }) => status === 409)?.body.message ?? '', /50 terminals open/)
+  const { content } = await server.data('GET', '/api/terminals?status=OPEN&size=500')
+  t.is(content.length, 50)
+  t.deepEqual(
+    content.map(({ sessionId }: { sessionId: string }) => sessionId),
+    content
+      .map(({ sessionId }: { sessionId: string }) => sessionId)
+      .toSorted()
+      .toReversed(),
+  )
+  await server.data('DELETE', `/api/terminals/${content[0].sessionId}`)
+  t.is((await ask()).status, 201)
+})
+
+test('sessions and recordings past their retention are removed; what is open, younger, or on its way stays', async (t) => {
+  const { context } = await startInsides(t)
+  const { store, terminals, clock } = context
+  await terminals.recover()
+  const directory = context.terminals.recordings
+  const old = new Date(clock.now() - 91 * 24 * 3600_000).toISOString()
+  const young = new Date(clock.now() - 89 * 24 * 3600_000).toISOString()
+  const record = (id: string, endedAt: string | null): TerminalRecord => ({
+    id,
+    hostId: 1,
+    hostname: 'web1',
+    agentId: 'a',
+    user: 'admin',
+    userId: 1,
+    tokenId: 1,
+    status: endedAt === null ? 'OPEN' : 'CLOSED',
+    cols: 80,
+    rows: 24,
+    runAs: null,
+    shell: null,
+    term: null,
+    command: null,
+    startedAt: old,
+    endedAt,
+    exitCode: 0,
+    signal: null,
+    reason: null,
+    recorded: true,
+    recordingBytes: 1,
+  })
+  const ends = { old, young, open: null }
+  await store.transact((tx) => {
+    for (const [id, endedAt] of Object.entries(ends)) tx.put('terminals', record(id, endedAt))
+  })
+  for (const id of [...Object.keys(ends), 'unborn']) {
+    const recording = await directory.create(record(id, null), { written() {}, failed() {} })
+    await recording.end()
+  }
+  t.is(await createTerminalRetention({ ...context, days: 0 }).sweep(), 0)
+  t.is(await createTerminalRetention({ ...context, days: 90 }).sweep(), 1)
+  t.deepEqual(
+    (await store.all('terminals')).map(({ id }) => id),
+    ['open', 'young'],
+  )
+  t.deepEqual((await directory.list()).map(({ id }) => id).sort(), ['open', 'unborn', 'young'])
+  const late = { ...clock, now: () => clock.now() + 2 * 24 * 3600_000 }
+  await createTerminalRetention({ ...context, clock: late, days: 0 }).sweep()
+  t.deepEqual((await directory.list()).map(({ id }) => id).sort(), ['open', 'young'])
+  await t.throwsAsync(directory.read('old'), { code: 'gone' })
+})
