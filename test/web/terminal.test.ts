@@ -76,7 +76,7 @@ browserTest.serial(
       page,
       `printf '\\033[38;2;1;200;30mTRUE\\033[4:3;58;2;9;9;9mCURLY\\033[0m 漢字 👩‍👩‍👧 <b>bold</b>\\n'`,
     )
-    await screenHolds(page, '漢字 👩‍👩‍👧 <b>bold</b>')
+    await screenHolds(page, 'TRUECURLY 漢字 👩‍👩‍👧 <b>bold</b>')
     const colour = await page.evaluate(
       `getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((one) => one.textContent.startsWith('TRUE'))).color`,
     )
