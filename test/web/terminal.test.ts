@@ -143,13 +143,24 @@ browserTest.serial(
     await second.addInitScript(
       `for (const [key, value] of Object.entries(${kept})) sessionStorage.setItem(key, value)`,
     )
+    await second.setViewportSize({ width: 700, height: 500 })
     await second.goto(`${world.server.url}/#/terminals`)
     await screenHolds(second, 'ready')
+    await second.locator('.xterm').click()
+    await second.locator('.strip .size').waitFor()
+    await until(
+      'a smaller screen',
+      async () =>
+        ((await world.server.data('GET', '/api/terminals?status=OPEN&size=1')).content[0]?.cols ?? 999) < 100,
+    )
     await page.getByText('opened elsewhere').waitFor()
     await page.getByRole('button', { name: 'Take it back' }).click()
     await second.getByText('opened elsewhere').waitFor()
     await page.locator('.strip .size').waitFor()
     await page.locator('.xterm').click()
+    const [cols, rows] = ((await page.locator('.strip .size').textContent()) ?? '').split('×')
+    await say(page, 'echo "[$(stty size)]"')
+    await screenHolds(page, `[${rows} ${cols}]`)
     await say(page, 'echo "back ag""ain"; exit 3')
     await page.getByText('exit code 3').waitFor()
     await screenHolds(page, 'back again')

@@ -67,7 +67,8 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         wasAway = false
         if (about.omitted > 0) say(`${about.omitted} characters of earlier output are no longer kept`)
         else if (about.watchers.length > 0 && !about.watching) say(`${about.watchers.join(', ')} reads along`)
-        if (!isFresh) held.resize(terminal.cols, terminal.rows)
+        // While it was away, or on its way, the page may have taken another size.
+        if (replayTimer === undefined) held.resize(terminal.cols, terminal.rows)
       },
       output(data, shown) {
         const isReplay = replayTimer !== undefined
