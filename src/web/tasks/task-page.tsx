@@ -56,7 +56,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
   const shown = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
   const sorted = [...results].sort((one, other) => rank(one) - rank(other))
   return (
-    <section class="page task">
+    <section class="page whole task">
       <div class="heading">
         <h1>{nameOf(task)}</h1>
         <Badge state={task.status} />

@@ -45,6 +45,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       if (!tab.isWatching) made.fit()
     }
     const { cols, rows } = terminal
+    setSize(`${cols}×${rows}`)
     const target =
       tab.sessionId === undefined
         ? { create: { hostId: tab.hostId, cols, rows } }
@@ -135,7 +136,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
             Open another
           </button>
         )}
-        {state.kind === 'open' && size !== '' && <span class="size">{size}</span>}
+        {state.kind === 'open' && <span class="size">{size}</span>}
         <button type="button" onClick={() => screen.current?.copy()}>
           Copy
         </button>
