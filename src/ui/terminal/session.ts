@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Attachment, type TerminalAttached, type TerminalEnd } from '../../client/attachment.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { playerKeysOf } from '../recording/player-keys.ts'
 import { onDeparture } from './departure.ts'
 import { Display } from './display.ts'
@@ -47,7 +47,7 @@ export class Session {
       attached: (attached, again) => this.#attached(attached, again),
       output: (data, shown) => this.#display.output(data, shown),
       resized: (cols, rows) => this.#compareSize(cols, rows),
-      notice: ({ message }) => this.#note(message),
+      notice: (notice) => this.#noticed(notice),
       refused: (message) => this.#display.say(message),
       cut: () => this.#note(`connection lost, reattaching (${reattachWindow / 1000} s)...`),
       drained: () => this.#keyboard?.resume(),
@@ -100,6 +100,12 @@ export class Session {
       this.#note(`${watchers.join(', ')} reads along`)
     this.#compareSize(cols, rows)
     if (again) this.#redraw()
+  }
+
+  #noticed({ kind, message }: TerminalNotice): void {
+    this.#note(message)
+    // While its host was away no change of size came to the program.
+    if (kind === 'host-back') this.#redraw()
   }
 
   #typed(text: string): void {
