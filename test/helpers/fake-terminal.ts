@@ -52,7 +52,7 @@ function attachmentOf(socket: WebSocket, url: URL, authorization: string | undef
       socket.send(JSON.stringify({ type, id: `s${frames}`, timestamp, payload: { sessionId, ...payload } }))
     },
     attached(more = {}) {
-      const about = { hostname: 'web1', cols: 80, rows: 24, after: -1, omitted: 0, recorded: true }
+      const about = { hostname: 'web1', cols: 80, rows: 24, after: -1, last: -1, omitted: 0, recorded: true }
       attachment.send('TERMINAL_ATTACHED', { ...about, watching: false, watchers: [], ...more })
     },
     async next(type) {

@@ -30,6 +30,8 @@ export interface TerminalPayloads {
     cols: number
     rows: number
     after: number
+    /** The newest output that there is by now: up to it follows what was there before. */
+    last: number
     /** Characters between the client's `after` and that, which are kept no longer. */
     omitted: number
     recorded: boolean

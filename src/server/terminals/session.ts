@@ -194,7 +194,7 @@ export class TerminalSession {
     const omitted = replay.omittedAfter(from)
     const after = (replay.after(from)?.sequence ?? from + 1) - 1
     const facts = { sessionId: id, hostname, cols, rows, after, omitted, recorded, watching }
-    client.send('TERMINAL_ATTACHED', { ...facts, watchers: watchers.names })
+    client.send('TERMINAL_ATTACHED', { ...facts, last: replay.last, watchers: watchers.names })
   }
 
   #attachment(viewer: Viewer): Attachment {

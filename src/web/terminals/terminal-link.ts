@@ -26,7 +26,7 @@ interface LinkListener {
   /** `isFresh`: what follows is the whole of what the server holds, not what follows the last that was shown. */
   attached(about: Attached, isFresh: boolean): void
   /** `shown` is called when the text is on the screen: only then is it acknowledged. */
-  output(data: string, shown: () => void): void
+  output(data: string, sequence: number, shown: () => void): void
   resized(cols: number, rows: number): void
   notice(message: string): void
 }
@@ -117,7 +117,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
         const { data, sequence } = message.payload
         if (last !== undefined && sequence <= last) return
         last = sequence
-        listener.output(data, () => {
+        listener.output(data, sequence, () => {
           shownTo = Math.max(shownTo, sequence)
           unacknowledged += data.length
           if (unacknowledged >= ackEvery) acknowledge()

@@ -12,8 +12,6 @@ interface TerminalPaneProps {
   onLeave: () => void
 }
 
-/** Replayed output has come whole when nothing followed for so long, in milliseconds. */
-const replayQuiet = 200
 /** How long a notice that needs no answer stays. */
 const noticeTime = 8_000
 
@@ -32,7 +30,8 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     const { terminal } = made
     made.fit()
     let noticeTimer: ReturnType<typeof setTimeout> | undefined
-    let replayTimer: ReturnType<typeof setTimeout> | undefined
+    /** The last output that was there before this page; null once it is on the screen. */
+    let replayedTo: number | null = null
     let wasAway = false
     const say = (message: string) => {
       setNotice(message)
@@ -40,7 +39,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       noticeTimer = setTimeout(() => setNotice(''), noticeTime)
     }
     function replayed(): void {
-      replayTimer = undefined
+      replayedTo = null
       made.answer(!tab.isWatching)
       if (!tab.isWatching) made.fit()
     }
@@ -62,22 +61,18 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
           made.answer(isNew)
           // Replayed at the size at which it was written, and then brought to this one.
           if (!isNew) terminal.resize(about.cols, about.rows)
-          if (!isNew) replayTimer = setTimeout(replayed, replayQuiet)
+          if (!isNew) replayedTo = about.last
+          if (!isNew && about.last <= about.after) replayed()
         } else if (wasAway) say('Attached again; nothing was lost')
         wasAway = false
         if (about.omitted > 0) say(`${about.omitted} characters of earlier output are no longer kept`)
         else if (about.watchers.length > 0 && !about.watching) say(`${about.watchers.join(', ')} reads along`)
         // While it was away, or on its way, the page may have taken another size.
-        if (replayTimer === undefined) held.resize(terminal.cols, terminal.rows)
+        if (replayedTo === null) held.resize(terminal.cols, terminal.rows)
       },
-      output(data, shown) {
-        const isReplay = replayTimer !== undefined
-        if (isReplay) clearTimeout(replayTimer)
+      output(data, sequence, shown) {
         terminal.write(data, () => {
-          if (isReplay) {
-            clearTimeout(replayTimer)
-            replayTimer = setTimeout(replayed, replayQuiet)
-          }
+          if (replayedTo !== null && sequence >= replayedTo) replayed()
           shown()
         })
       },
@@ -88,10 +83,10 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     terminal.onBinary((data) => held.input(data))
     terminal.onResize((next) => {
       setSize(`${next.cols}×${next.rows}`)
-      if (replayTimer === undefined) held.resize(next.cols, next.rows)
+      if (replayedTo === null) held.resize(next.cols, next.rows)
     })
     const observer = new ResizeObserver(() => {
-      if (!tab.isWatching && replayTimer === undefined) made.fit()
+      if (!tab.isWatching && replayedTo === null) made.fit()
     })
     observer.observe(element.current)
     screen.current = made
@@ -99,7 +94,6 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     return () => {
       observer.disconnect()
       clearTimeout(noticeTimer)
-      clearTimeout(replayTimer)
       held.drop()
       made.close()
     }

@@ -406,7 +406,7 @@ test.serial('P45 an ADMIN reads along, types nothing, and the user is told', asy
   agent.send('TERMINAL_OUTPUT', { sessionId, data: 'before ', sequence: 0 })
   await client.shows('before ')
   const watcher = await ScriptedTerminal.attach(server, sessionId, { query: 'watch=true' })
-  t.like(await watcher.next('TERMINAL_ATTACHED'), { watching: true, watchers: ['admin'] })
+  t.like(await watcher.next('TERMINAL_ATTACHED'), { after: -1, last: 0, watching: true, watchers: ['admin'] })
   t.like(await client.next('TERMINAL_NOTICE'), { kind: 'watched', message: 'admin reads along' })
   agent.send('TERMINAL_OUTPUT', { sessionId, data: 'after', sequence: 1 })
   await watcher.shows('before after')
