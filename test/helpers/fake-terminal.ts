@@ -91,6 +91,8 @@ export async function startFakeTerminal(
   })
   fake.http.on('upgrade', (request, stream, head) => {
     const status = refusals.shift()
+    // A client that was refused may be gone before it has read why.
+    stream.on('error', () => stream.destroy())
     if (status !== undefined) {
       const body = JSON.stringify({ code: status, message: `refused with ${status}` })
       stream.end(`HTTP/1.1 ${status} No\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
