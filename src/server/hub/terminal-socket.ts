@@ -13,6 +13,7 @@ import type { UserCaller } from '../caller.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Attachment, TerminalClient } from '../terminals/client.ts'
 import { pingInterval } from './agent-socket.ts'
+import { closeReason } from './close-reason.ts'
 
 /** As for agents: a network that went silent is noticed within 45 s (reliability F20). */
 const deadAfter = 30_000
@@ -100,7 +101,7 @@ export class TerminalSocket implements TerminalClient {
 
   close(code: number, reason: string): void {
     if (!this.#open) return
-    this.#socket.close(code, reason)
+    this.#socket.close(code, closeReason(reason))
     // A peer that is gone never answers the close frame; one that is held is not heard.
     this.#socket.resume()
     setTimeout(() => this.#socket.terminate(), 2000).unref()

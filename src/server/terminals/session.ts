@@ -278,7 +278,7 @@ export class TerminalSession {
   #sayEnd(code: number): void {
     const end = this.end ?? ended('the session ended')
     const payload = { sessionId: this.record.id, ...end }
-    const says = end.reason?.slice(0, 100) ?? 'the session ended'
+    const says = end.reason ?? 'the session ended'
     const client = this.#client?.client
     this.#client = null
     client?.send('TERMINAL_CLOSED', payload)
