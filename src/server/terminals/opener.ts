@@ -58,14 +58,19 @@ export function createOpener(state: TerminalsState) {
       }
       openings.set(id, { resolve: isOpen, reject })
     })
+    // A link that takes no more closes while it is sent to, before anyone awaits this.
+    opened.catch(() => undefined)
     const timer = setTimeout(() => {
       const message = `${hostname} did not open a terminal within ${openWait / 1000} s`
       openings.get(id)?.reject(new RsmError('conflict', message))
-      link.send('TERMINAL_CLOSE', { sessionId: id })
     }, openWait)
     try {
       if (!sendOpen(state, link, record)) throw lostLink(hostname)
       await opened
+    } catch (error) {
+      // Whoever ended it meanwhile must not leave a shell that nobody knows of.
+      link.send('TERMINAL_CLOSE', { sessionId: id })
+      throw error
     } finally {
       clearTimeout(timer)
     }

@@ -1,6 +1,9 @@
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
+import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+import type { Terminals } from '../../../src/server/terminals/sessions.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { startInsides } from '../../helpers/services.ts'
 import { ShiftedClock } from '../../helpers/shifted-clock.ts'
 import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
@@ -37,4 +40,72 @@ test.serial('P40 a reason of any length and script closes the socket of its clie
     t.is(code, 1000)
     t.true(said !== '' && reason.startsWith(said))
   }
+})
+
+test.serial('P39 a session that is ended while its host opens it leaves no shell there', async (t) => {
+  const { agent, hostId } = await start()
+  const asked = server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
+  const { sessionId } = await agent.next('TERMINAL_OPEN')
+  await server.api('DELETE', `/api/terminals/${sessionId}`)
+  t.is((await asked).status, 409)
+  t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
+  const refId = agent.send('TERMINAL_OPENED', { sessionId })
+  t.is((await agent.next('ERROR', (error) => error.refId === refId)).code, 404)
+  t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
+})
+
+/** The terminals of a server without sockets: a host whose link does with each frame what the test says. */
+async function inside(
+  t: ExecutionContext,
+  sent: (type: string, world: { terminals: Terminals; link: AgentLink; sessionId: string }) => boolean,
+) {
+  const { context, refuse } = await startInsides(t)
+  const { store, terminals } = context
+  await terminals.recover()
+  t.teardown(() => terminals.stop())
+  const at = new Date().toISOString()
+  const agent = { agentId: 'a1', agentVersion: '1', registeredAt: at, tokenHash: 'x', tokenUsed: true }
+  const expiresAt = new Date(Date.now() + 3600_000).toISOString()
+  const host = {
+    ...{ id: 1, hostname: 'web1', ip: '10.0.0.1', sshPort: 22, username: null },
+    ...{ password: null, privateKey: null, tags: {}, systemInfo: null, createdAt: at, updatedAt: at },
+    authType: 'NONE' as const,
+    agent: { ...agent, enrollmentId: null },
+  }
+  await store.transact(async (tx) => {
+    tx.put('hosts', host)
+    const token = await tx.get('tokens', 1)
+    if (token) tx.put('tokens', { ...token, expiresAt })
+  })
+  const link: AgentLink = {
+    hostId: 1,
+    agentId: 'a1',
+    hello: {
+      agentVersion: '1',
+      storeId: 's',
+      capabilities: { maxExecutions: 1, scriptTypes: [], containment: 'process-group', terminal: true },
+      tasks: [],
+    },
+    send: (type, payload) =>
+      sent(type, { terminals, link, sessionId: 'sessionId' in payload ? payload.sessionId : '' }),
+    close: () => undefined,
+  }
+  terminals.linked(link)
+  const record = {
+    ...{ id: 's1', hostId: 1, user: 'admin', userId: 1, tokenId: 1, cols: 80, rows: 24 },
+    ...{ runAs: null, shell: null, term: null, command: null, startedAt: at, endedAt: null },
+    ...{ exitCode: null, signal: null, reason: null, recordingBytes: 0 },
+    status: 'OPEN' as const,
+  }
+  const open = () => terminals.open({ record, check: async () => undefined })
+  return { store, terminals, open, refuse }
+}
+
+test('P39 a link that closes because it is full when a session is to be opened refuses that, and no more', async (t) => {
+  const { store, terminals, open } = await inside(t, (_, { link }) => {
+    terminals.unlinked(link)
+    return false
+  })
+  await t.throwsAsync(open(), { code: 'conflict', message: /lost its link/ })
+  t.deepEqual(await store.all('terminals'), [])
 })
