@@ -57,7 +57,12 @@ export class TerminalSocket implements TerminalClient {
     const heard = () => {
       this.#lastHeard = this.#clock.monotonic()
     }
-    socket.on('ping', heard)
+    socket.on('ping', () => {
+      heard()
+      // Pongs go out by themselves: who pings and never reads would pile them up.
+      if (socket.bufferedAmount > sendBufferLimit)
+        this.close(closeCodes.overloaded, 'the client does not read')
+    })
     socket.on('pong', heard)
     socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
     socket.on('error', () => undefined)
