@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { readStat } from '../../../src/agent/processes/machine.ts'
+import { Terminals } from '../../../src/agent/terminals/terminals.ts'
+import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
 import { linkedAgent } from '../../helpers/agent.ts'
 import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
 
@@ -59,6 +61,28 @@ test('what can not be opened says why, at once', async (t) => {
     'the session is gone: the agent of this host has ended since',
     'what another agent had open is not opened anew',
   )
+})
+
+test('P40 a session that is closed in the same breath as it is asked for never begins', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = new TerminalSession(server, agent.agentId)
+  server.send('TERMINAL_OPEN', server.terminalOpen(agent.agentId, { sessionId: session.sessionId }))
+  session.close()
+  t.is((await session.ended()).reason, 'the session has ended')
+  t.false(server.messages.some(({ type }) => type === 'TERMINAL_OPENED'))
+})
+
+test('P40 what fails before a session has begun is its end, not that of the agent', async (t) => {
+  const sent: unknown[] = []
+  const verify = () => {
+    throw new Error('no such module')
+  }
+  const terminals = new Terminals({ lack: null, verify, log: () => undefined } as never)
+  terminals.begin({ send: (...message) => sent.push(message), hasRoom: () => true })
+  await terminals.open({ sessionId: 's1' } as TerminalOpen)
+  const reason = 'the agent of this host can not open a terminal: no such module'
+  const closed = { sessionId: 's1', exitCode: null, signal: null, reason }
+  t.deepEqual(sent, [['TERMINAL_CLOSED', closed]])
 })
 
 test('the shell and its children end with the session, detached ones too', async (t) => {
