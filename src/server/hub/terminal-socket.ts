@@ -19,6 +19,8 @@ import { closeReason } from './close-reason.ts'
 const deadAfter = 30_000
 /** Whoever sends what is answered with ERROR and never reads the answers. */
 const sendBufferLimit = 4 * 1024 * 1024
+/** Close codes of a client that has answered ours, or was first to close and gave none. */
+const inOrder: ReadonlySet<number> = new Set([1000, 1005])
 
 interface SocketOptions {
   caller: UserCaller
@@ -66,13 +68,18 @@ export class TerminalSocket implements TerminalClient {
     socket.on('pong', heard)
     socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
     socket.on('error', () => undefined)
-    socket.on('close', () => this.#ended())
+    socket.on('close', (code) => {
+      this.#ended()
+      if (inOrder.has(code)) this.#attachment?.parted()
+    })
   }
 
   /** `attach` throws for a session that has ended meanwhile. */
   start(attach: () => Attachment): void {
     try {
       this.#attachment = attach()
+      // One that had nothing left to hear was closed at once.
+      if (!this.#open) this.#attachment.gone()
     } catch (error) {
       const known = error instanceof RsmError
       const message = known ? error.message : 'the session can not be attached'

@@ -21,7 +21,9 @@ export interface Terminals extends HostSide {
   recover(): Promise<void>
   /** Resolves when the host has opened it; `conflict` says why it has not. */
   open(session: NewSession): Promise<void>
-  /** Throws `gone` for a session that has ended, and whose client has heard so. */
+  /** Whether it is open, or its client has not heard all of it yet. */
+  isAttachable(sessionId: string): boolean
+  /** Throws `gone` for one that is not attachable. */
   expect(sessionId: string): void
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
   /** Ends it, if it is open; resolves when that is on disk. */
@@ -176,6 +178,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       for (const record of await store.find('terminals', 'status', 'OPEN')) await takeUp(record)
     },
     open: createOpener(state),
+    isAttachable: (sessionId) => sessions.has(sessionId) && !openings.has(sessionId),
     expect: (sessionId) => void attachable(sessionId),
 
     attach(sessionId, client, options) {

@@ -44,6 +44,7 @@ export class Watchers {
       gone: () => {
         if (this.#viewers.delete(viewer)) this.#left(client)
       },
+      parted: () => undefined,
     }
   }
 

@@ -7,6 +7,7 @@ import { startInsides } from '../../helpers/services.ts'
 import { ShiftedClock } from '../../helpers/shifted-clock.ts'
 import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
+import { until } from '../../helpers/until.ts'
 
 const clock = new ShiftedClock()
 let server: TestServer
@@ -53,6 +54,66 @@ test.serial('P39 a session that is ended while its host opens it leaves no shell
   t.is((await agent.next('ERROR', (error) => error.refId === refId)).code, 404)
   t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
 })
+
+test.serial(
+  'P42 F20 a shell that ends while its client is cut off unnoticed: who comes back gets the rest and the exit code',
+  async (t) => {
+    const { agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const session = (path = '') => `/api/terminals/${sessionId}${path}`
+    const dead = await ScriptedTerminal.attach(server, sessionId)
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'before ', sequence: 0 })
+    await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 0)
+    dead.socket.pause()
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'tail', sequence: 1 })
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 5, signal: null, reason: null })
+    await agent.next('TERMINAL_CLOSE')
+    t.is((await server.data('GET', session())).status, 'CLOSED')
+    await dead.cut()
+    const { ticket } = await server.data('POST', session('/ticket'))
+    const back = await ScriptedTerminal.attach(server, sessionId, {
+      token: null,
+      query: `ticket=${ticket}&after=0`,
+    })
+    t.is((await back.next('TERMINAL_CLOSED')).exitCode, 5)
+    t.is(back.text, 'tail')
+    t.is((await back.closed).code, 1000)
+    t.is((await server.api('POST', session('/ticket'))).status, 409)
+  },
+)
+
+test.serial(
+  'P42 F20 the exit code reaches who had shown all output, and one that closes upon the end is not waited for',
+  async (t) => {
+    const { agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const dead = await ScriptedTerminal.attach(server, sessionId)
+    await dead.next('TERMINAL_ATTACHED')
+    dead.socket.pause()
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 6, signal: null, reason: null })
+    await agent.next('TERMINAL_CLOSE')
+    await dead.cut()
+    const back = await ScriptedTerminal.attach(server, sessionId, { acknowledges: false })
+    t.is((await back.next('TERMINAL_CLOSED')).exitCode, 6)
+    back.socket.close()
+    await back.closed
+    const ticket = async () => (await server.api('POST', `/api/terminals/${sessionId}/ticket`)).status
+    await until('it is let go', async () => (await ticket()) === 409)
+
+    const { sessionId: left } = await openTerminal(server, agent, hostId)
+    const never = await ScriptedTerminal.attach(server, left)
+    await never.next('TERMINAL_ATTACHED')
+    await never.cut()
+    agent.send('TERMINAL_CLOSED', { sessionId: left, exitCode: 0, signal: null, reason: null })
+    await agent.next('TERMINAL_CLOSE', (payload) => payload.sessionId === left)
+    t.is((await server.api('POST', `/api/terminals/${left}/ticket`)).status, 201)
+    clock.forward(61)
+    await until('it is given up', async () => {
+      const { status } = await server.api('POST', `/api/terminals/${left}/ticket`)
+      return status === 409
+    })
+  },
+)
 
 /** The terminals of a server without sockets: a host whose link does with each frame what the test says. */
 async function inside(
