@@ -14,8 +14,7 @@ const overhead = 100
 /** What is typed, on its way to the agent: in pieces, and no faster than the link takes them. */
 export class InputQueue {
   #link: AgentLink | null = null
-  #kept: string[] = []
-  #keptLength = 0
+  #kept = ''
   #onItsWay = 0
   #held: TerminalClient | null = null
   readonly #sessionId: string
@@ -30,21 +29,19 @@ export class InputQueue {
     this.#link = link
     if (!link) return
     const kept = this.#kept
-    this.#kept = []
-    this.#keptLength = 0
-    for (const data of kept) this.#send(link, data)
+    this.#kept = ''
+    this.#send(link, kept)
   }
 
   push(data: string, refId: string): void {
     if (this.#link) return this.#send(this.#link, data)
-    if (this.#keptLength + data.length > mostKept)
+    if (this.#kept.length + data.length > mostKept)
       return this.#client()?.send('ERROR', {
         code: 503,
         message: 'the host is away, and too much was typed meanwhile: this was dropped',
         refId,
       })
-    this.#kept.push(data)
-    this.#keptLength += data.length
+    this.#kept += data
   }
 
   /** Its client is gone: whoever comes next is read from the beginning. */
