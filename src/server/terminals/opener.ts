@@ -80,8 +80,9 @@ export function createOpener(state: TerminalsState) {
     const { id } = session.record
     sessions.delete(id)
     await session.recording?.end().catch(() => undefined)
-    await recordings.forget(id)
-    await store.transact((tx) => tx.remove('terminals', id)).catch(() => undefined)
+    // Why it was not opened is what its user has to hear; retention removes what stays here.
+    await recordings.forget(id).catch(() => undefined)
+    await store.transact((tx) => tx.remove('terminals', id)).catch(() => state.unremoved.add(id))
   }
 
   return async function open({ record: asked, check }: NewSession): Promise<void> {

@@ -32,6 +32,15 @@ export class Replay {
     this.bytes += sizeOf(chunk)
   }
 
+  /** Of the output that is kept. */
+  get characters(): number {
+    return this.#characters - (this.first?.at ?? this.#characters)
+  }
+
+  get frames(): number {
+    return this.#chunks.length - this.#head
+  }
+
   /** The oldest output that is kept; undefined where there is none. */
   get first(): Chunk | undefined {
     return this.#chunks[this.#head]

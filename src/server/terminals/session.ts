@@ -15,8 +15,10 @@ import { Watchers } from './watchers.ts'
 
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024
-/** An agent pauses at 256 KiB; one that sends so much without an acknowledgement keeps to nothing. */
-const mostUnacknowledged = 4 * 1024 * 1024
+/** An agent pauses at 256 KiB; one that sends so much without an acknowledgement keeps to nothing … */
+const mostCharacters = 4 * 1024 * 1024
+/** … nor does one that sends more frames than that has bytes. */
+const mostFrames = 512 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 
@@ -95,7 +97,7 @@ export class TerminalSession {
     replay.push(sequence, json, data.length)
     this.#pump()
     this.#acknowledge()
-    if (replay.bytes > mostUnacknowledged)
+    if (replay.characters > mostCharacters || replay.frames > mostFrames)
       this.finish(ended('the agent of the host sends more than was asked for'))
   }
 
@@ -183,10 +185,11 @@ export class TerminalSession {
   }
 
   /** Lets someone read along; its user is told. */
-  watch(client: TerminalClient): Attachment {
-    const viewer = this.watchers.add(client)
+  watch(client: TerminalClient, after: number | null): Attachment {
+    const from = after ?? -1
+    const viewer = this.watchers.add(client, from)
     if (!viewer) throw new RsmError('conflict', 'Enough others read along at this session')
-    this.#greet(viewer, -1, true)
+    this.#greet(viewer, from, true)
     this.#notice('watched', `${client.caller.username} reads along`)
     this.#events.watched(this, client)
     this.#pump()

@@ -26,7 +26,7 @@ export interface Terminals extends HostSide {
   /** Throws `gone` for one that is not attachable. */
   expect(sessionId: string): void
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
-  /** Ends it, if it is open; resolves when that is on disk. */
+  /** Ends it, if it is open; resolves when that is on disk. `unavailable`: it has ended, and the store takes no more just now. */
   end(sessionId: string, reason: string): Promise<void>
   /** The record as it stands now, who reads along, and how much is recorded. */
   live(record: TerminalRecord): { record: TerminalRecord; watchers: string[]; recordingBytes: number }
@@ -71,6 +71,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     recordings: createRecordings(deps.directory, log),
     sessions,
     openings: new Map(),
+    unremoved: new Set(),
     links: new Map(),
     events,
     recordingEvents: (id) => ({
@@ -113,7 +114,8 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
 
   async function look(session: TerminalSession, now: number): Promise<void> {
     if (session.end) return session.forget(now)
-    session.watchers.dismiss(({ expiresAt }) => clock.now() >= expiresAt)
+    for (const { tokenId } of session.watchers.callers)
+      if (!(await tokens.lives(tokenId))) session.watchers.dismiss((caller) => caller.tokenId === tokenId)
     const end = session.overdue(now, idleLimit)
     if (end) session.finish(end)
     else if (!(await tokens.holds(session))) endForToken(session)
@@ -124,6 +126,11 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     for (const session of sessions.values()) if (!openings.has(session.record.id)) await look(session, now)
     if (store.readOnlyReason === null)
       for (const session of unsaved) if (!ending.has(session.record.id)) await save(session)
+    if (store.readOnlyReason === null)
+      for (const id of state.unremoved) {
+        await store.transact((tx) => tx.remove('terminals', id))
+        state.unremoved.delete(id)
+      }
   }
   let sweeping: Promise<void> | null = null
   const timer = setInterval(() => {
@@ -184,7 +191,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     attach(sessionId, client, options) {
       const { caller, ip } = client
       const session = attachable(sessionId)
-      if (options.watch) return session.watch(client)
+      if (options.watch) return session.watch(client, options.after)
       // It hangs on the token of whoever uses it now.
       if (session.record.tokenId !== caller.tokenId && !session.end) {
         session.record = { ...session.record, tokenId: caller.tokenId }
@@ -197,6 +204,10 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     async end(sessionId, reason) {
       sessions.get(sessionId)?.finish(ended(reason))
       await ending.get(sessionId)
+      if (closing.has(sessionId))
+        throw new RsmError('unavailable', `The end of session ${sessionId} could not be written down yet`, {
+          retryAfter: 5,
+        })
     },
 
     live(record) {

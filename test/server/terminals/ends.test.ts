@@ -159,7 +159,7 @@ async function inside(
     status: 'OPEN' as const,
   }
   const open = () => terminals.open({ record, check: async () => undefined })
-  return { store, terminals, open, refuse }
+  return { store, terminals, link, open, refuse }
 }
 
 test('P39 a link that closes because it is full when a session is to be opened refuses that, and no more', async (t) => {
@@ -169,4 +169,34 @@ test('P39 a link that closes because it is full when a session is to be opened r
   })
   await t.throwsAsync(open(), { code: 'conflict', message: /lost its link/ })
   t.deepEqual(await store.all('terminals'), [])
+})
+
+test('P43 an agent that keeps to its window may do so in single characters', async (t) => {
+  const opens: Promise<void>[] = []
+  const { terminals, open, link } = await inside(t, (type, { sessionId }) => {
+    if (type === 'TERMINAL_OPEN')
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', sessionId)))
+    return true
+  })
+  await open()
+  await Promise.all(opens)
+  for (let sequence = 0; sequence < 60_000; sequence++)
+    await terminals.output(link, 'f', { sessionId: 's1', data: 'x', sequence })
+  t.is(terminals.load().open, 1)
+})
+
+test('P40 an end that the store does not take is no success, and is written down once it does', async (t) => {
+  const opens: Promise<void>[] = []
+  const { terminals, store, open, link, refuse } = await inside(t, (type, { sessionId }) => {
+    if (type === 'TERMINAL_OPEN')
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', sessionId)))
+    return true
+  })
+  await open()
+  refuse(true)
+  await t.throwsAsync(terminals.end('s1', 'ended by admin'), { code: 'unavailable' })
+  t.is((await store.get('terminals', 's1'))?.status, 'OPEN')
+  refuse(false)
+  await until('it is written down', async () => (await store.get('terminals', 's1'))?.status === 'CLOSED')
+  await terminals.end('s1', 'again')
 })
