@@ -1,10 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { readStat } from '../../../src/agent/processes/machine.ts'
+import { sweepSessions } from '../../../src/agent/terminals/leftovers.ts'
 import { Terminals } from '../../../src/agent/terminals/terminals.ts'
 import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
-import { linkedAgent } from '../../helpers/agent.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agent.ts'
 import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
 
 test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
@@ -111,4 +112,29 @@ test('the shell and its children end with the session, detached ones too', async
   closed.close()
   t.is((await closed.ended()).reason, 'the session was closed')
   t.deepEqual(alive('closed'), [])
+})
+
+test('whatever a killed agent has left of a session, the next one starts', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const torn = ['', '{', 'null', '[]', '{"bootId":"b"}', '{"bootId":"b","tree":{},"groups":[1]}']
+  for (const [at, held] of torn.entries()) {
+    mkdirSync(join(directory, `s${at}`))
+    writeFileSync(join(directory, `s${at}`, 'held.json'), held)
+  }
+  const tree = { mark: 'm', root: null, uids: [1], cgroup: null, isBoxed: false }
+  mkdirSync(join(directory, 'whole'))
+  writeFileSync(join(directory, 'whole', 'held.json'), JSON.stringify({ bootId: 'b', tree, groups: [] }))
+  const ended: unknown[] = []
+  const end = async (one: unknown) => {
+    ended.push(one)
+    throw new Error('it can not be ended')
+  }
+  const log: string[] = []
+  const world = { containment: { end }, machine: { bootId: () => 'b' } } as never as Parameters<
+    typeof sweepSessions
+  >[1]
+  await sweepSessions(directory, { ...world, log: (_, message) => log.push(message) })
+  t.deepEqual(ended, [tree])
+  t.deepEqual(log, ['could not end what a session had left'])
+  t.deepEqual(readdirSync(directory), ['whole'])
 })
