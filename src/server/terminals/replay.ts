@@ -10,6 +10,11 @@ export interface Chunk {
 /** What a frame costs beside its text: programs that write single characters must not make the buffer grow past its bound. */
 const overhead = 100
 
+/** An agent pauses at 256 KiB of its PTY; one that sends so much without an acknowledgement keeps to nothing … */
+const mostCharacters = 4 * 1024 * 1024
+/** … nor does one that sends more frames than there are bytes in that. */
+const mostFrames = 512 * 1024
+
 export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
 
 /** The last output of a session, in order: what a client that returns has missed, and what a new one begins with. */
@@ -32,13 +37,10 @@ export class Replay {
     this.bytes += sizeOf(chunk)
   }
 
-  /** Of the output that is kept. */
-  get characters(): number {
-    return this.#characters - (this.first?.at ?? this.#characters)
-  }
-
-  get frames(): number {
-    return this.#chunks.length - this.#head
+  /** Whether more is kept than an agent sends that pauses when it has to. */
+  get isExcessive(): boolean {
+    const characters = this.#characters - (this.first?.at ?? this.#characters)
+    return characters > mostCharacters || this.#chunks.length - this.#head > mostFrames
   }
 
   /** The oldest output that is kept; undefined where there is none. */

@@ -7,6 +7,7 @@ import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../store/records.ts'
 import type { Attachment, TerminalClient } from './client.ts'
 import { InputQueue } from './input-queue.ts'
+import { overdueOf } from './overdue.ts'
 import type { Recording } from './recording.ts'
 import { Replay } from './replay.ts'
 import { ended, isCutShort, type SessionEnd, type SessionEvents, saysOf } from './session-events.ts'
@@ -15,10 +16,6 @@ import { Watchers } from './watchers.ts'
 
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024
-/** An agent pauses at 256 KiB; one that sends so much without an acknowledgement keeps to nothing … */
-const mostCharacters = 4 * 1024 * 1024
-/** … nor does one that sends more frames than that has bytes. */
-const mostFrames = 512 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 
@@ -97,8 +94,7 @@ export class TerminalSession {
     replay.push(sequence, json, data.length)
     this.#pump()
     this.#acknowledge()
-    if (replay.characters > mostCharacters || replay.frames > mostFrames)
-      this.finish(ended('the agent of the host sends more than was asked for'))
+    if (replay.isExcessive) this.finish(ended('the agent of the host sends more than was asked for'))
   }
 
   /** Output that a former process has recorded. */
@@ -258,14 +254,8 @@ export class TerminalSession {
   /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
   overdue(now: number, idleLimit: number): SessionEnd | null {
     if (this.end) return null
-    const seconds = reattachWindow / 1000
-    if (this.#clientAwaySince !== null && now - this.#clientAwaySince > reattachWindow)
-      return ended(`its client did not come back within ${seconds} s`)
-    if (this.#agentAwaySince !== null && now - this.#agentAwaySince > reattachWindow)
-      return ended("the host's agent did not come back")
-    if (idleLimit > 0 && now - this.lastActivity > idleLimit)
-      return ended(`nothing was typed or shown for ${idleLimit / 1000} s`)
-    return null
+    const [clientAway, agentAway] = [this.#clientAwaySince, this.#agentAwaySince]
+    return overdueOf({ clientAway, agentAway, activity: this.lastActivity }, now, idleLimit)
   }
 
   /** Gives up a client that has not come or not read to the end, long after that. */
