@@ -1,7 +1,7 @@
-/** One frame of output, as it goes to recording and client: its text as JSON. */
+/** One frame of output, as it goes to recording and client: its text as JSON, in UTF-8. */
 export interface Chunk {
   readonly sequence: number
-  readonly json: string
+  readonly json: Uint8Array
   /** Characters of all output before it. */
   readonly at: number
   readonly characters: number
@@ -22,7 +22,7 @@ export class Replay {
   #head = 0
   #characters = 0
 
-  push(sequence: number, json: string, characters: number): void {
+  push(sequence: number, json: Uint8Array, characters: number): void {
     // Frames that are missing had a character at least.
     if (this.last >= 0 || sequence > 0) this.#characters += sequence - this.last - 1
     const chunk = { sequence, json, at: this.#characters, characters }

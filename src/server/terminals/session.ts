@@ -38,6 +38,10 @@ export interface SessionEvents {
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 
+/** A short part of what a socket has read would keep all of that in memory. */
+const kept = (json: Uint8Array): Uint8Array =>
+  json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
+
 export const ended = (reason: string): SessionEnd => ({ exitCode: null, signal: null, reason })
 
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
@@ -97,7 +101,8 @@ export class TerminalSession {
     return Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
   }
 
-  output(data: string, given: number | undefined): void {
+  /** `given` is its sequence, where the agent counts; `text` is `data` as JSON, where it came so. */
+  output(data: string, given: number | undefined, text?: Uint8Array): void {
     const { replay } = this
     const sequence = given ?? replay.last + 1
     this.lastActivity = this.#clock.monotonic()
@@ -110,7 +115,7 @@ export class TerminalSession {
     if (sequence > replay.last + 1 && !this.#mayMiss)
       return this.finish(ended('output of the session was lost between its host and the server'))
     this.#mayMiss = false
-    const json = JSON.stringify(data)
+    const json = text ? kept(text) : Buffer.from(JSON.stringify(data))
     this.recording?.output(this.#seconds(), sequence, json)
     replay.push(sequence, json, data.length)
     this.#pump()
@@ -121,7 +126,7 @@ export class TerminalSession {
 
   /** Output that a former process has recorded. */
   recall(sequence: number, json: string): void {
-    this.replay.push(sequence, json, (JSON.parse(json) as string).length)
+    this.replay.push(sequence, Buffer.from(json), (JSON.parse(json) as string).length)
     this.replay.trim(sequence, keptBytes)
   }
 
