@@ -81,9 +81,9 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
     const command = watched === undefined ? await this.#command(words) : undefined
     const client = await this.client()
     const sessionId = watched ?? (await this.#open(client, args.host ?? '', flags, command))
-    const { runSession } = await import('../ui/terminal/session.ts')
+    const { Session } = await import('../ui/terminal/session.ts')
     const options = { client, sessionId, watch: watched !== undefined, escape, quiet: flags.quiet }
-    process.exitCode = await runSession(options)
+    process.exitCode = await new Session(options).run()
   }
 
   async #command(words: readonly string[]): Promise<string | undefined> {

@@ -24,6 +24,7 @@ async function appears(path: string): Promise<void> {
 /** Counts its starts in a file, so that a second one would show. */
 const counted = (dataDir: string, rest: string) => `echo started >> ${dataDir}/starts; ${rest}`
 const starts = (dataDir: string) => readFileSync(`${dataDir}/starts`, 'utf8')
+const untilGo = (dataDir: string) => `until [ -e ${dataDir}/go ] || [ ! -d ${dataDir} ]; do sleep 0.05; done`
 
 test('F08 agent killed in mid-script, back before its end: true result, whole output, one start', async (t) => {
   const { server, dataDir, agentId, options } = await start(t)
@@ -53,10 +54,14 @@ test('F08 agent killed in mid-script, back after its end: true result and whole 
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, options)
   await server.linked()
-  const script = counted(dataDir, `echo one; sleep 0.3; seq 1 1000; touch ${dataDir}/done; kill -USR1 $$`)
+  const script = counted(
+    dataDir,
+    `echo one; ${untilGo(dataDir)}; seq 1 1000; touch ${dataDir}/done; kill -USR1 $$`,
+  )
   server.execute(agentId, { taskId: 'after', script })
   await server.until(() => server.text('after') === 'one\n', 'it runs')
   await kill(first, 'SIGKILL')
+  writeFileSync(`${dataDir}/go`, '')
   await appears(`${dataDir}/done`)
   await delay(200)
   await agentProcess(t, server, dataDir, options)
@@ -180,9 +185,13 @@ test('F18 SIGTERM with drain waits for what runs, and its result is delivered', 
   const { server, dataDir, agentId, options } = await start(t)
   const first = await agentProcess(t, server, dataDir, { ...options, drain: true })
   await server.linked()
-  server.execute(agentId, { taskId: 'drained', script: 'echo up; sleep 0.5; echo end' })
+  server.execute(agentId, { taskId: 'drained', script: `echo up; ${untilGo(dataDir)}; echo end` })
   await server.until(() => server.text('drained') === 'up\n', 'it runs')
-  await kill(first, 'SIGTERM')
+  const ended = kill(first, 'SIGTERM')
+  await delay(300)
+  t.is(first.exitCode, null)
+  writeFileSync(`${dataDir}/go`, '')
+  await ended
   t.is(first.exitCode, 0)
   t.is((await server.completed('drained')).status, 'SUCCESS')
   t.is(server.text('drained'), 'up\nend\n')

@@ -3,7 +3,8 @@ import type { TerminalClosed, TerminalOutput } from '../../core/protocol/message
 import { isDistrust } from '../../core/signing.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import { lostLink } from './opener.ts'
-import { ended, type TerminalSession } from './session.ts'
+import type { TerminalSession } from './session.ts'
+import { ended } from './session-events.ts'
 import type { TerminalsState } from './state.ts'
 
 /** What agents send of their sessions, and their links that come and go. */

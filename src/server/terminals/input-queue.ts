@@ -8,6 +8,8 @@ const high = 64 * 1024
 const low = 16 * 1024
 /** … and so much is kept while the agent is away. */
 const mostKept = 64 * 1024
+/** What a frame costs beside its text: single characters, and changes of size, pile up as well. */
+const overhead = 100
 
 /** What is typed, on its way to the agent: in pieces, and no faster than the link takes them. */
 export class InputQueue {
@@ -50,16 +52,31 @@ export class InputQueue {
     this.#held = null
   }
 
-  #send(link: AgentLink, data: string): void {
-    for (const piece of pieces(data)) {
-      this.#onItsWay += piece.length
-      const written = () => {
-        this.#onItsWay -= piece.length
-        this.#balance()
-      }
-      if (!link.send('TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written)) written()
-    }
+  /** Changes of size take the same way, as fast as the link takes them. */
+  resize(cols: number, rows: number): void {
+    const link = this.#link
+    if (!link) return
+    this.#count(overhead, (written) =>
+      link.send('TERMINAL_RESIZE', { sessionId: this.#sessionId, cols, rows }, written),
+    )
     this.#balance()
+  }
+
+  #send(link: AgentLink, data: string): void {
+    for (const piece of pieces(data))
+      this.#count(piece.length + overhead, (written) =>
+        link.send('TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written),
+      )
+    this.#balance()
+  }
+
+  #count(size: number, send: (written: () => void) => boolean): void {
+    this.#onItsWay += size
+    const written = () => {
+      this.#onItsWay -= size
+      this.#balance()
+    }
+    if (!send(written)) written()
   }
 
   #balance(): void {

@@ -12,6 +12,10 @@ const overhead = 100
 
 export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
 
+/** A short part of what a socket has read would keep all of that in memory. */
+const compact = (json: Uint8Array): Uint8Array =>
+  json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
+
 /** The last output of a session, in order: what a client that returns has missed, and what a new one begins with. */
 export class Replay {
   /** The last sequence that came; -1 before any. */
@@ -25,7 +29,7 @@ export class Replay {
   push(sequence: number, json: Uint8Array, characters: number): void {
     // Frames that are missing had a character at least.
     if (this.last >= 0 || sequence > 0) this.#characters += sequence - this.last - 1
-    const chunk = { sequence, json, at: this.#characters, characters }
+    const chunk = { sequence, json: compact(json), at: this.#characters, characters }
     this.#chunks.push(chunk)
     this.#characters += characters
     this.last = sequence

@@ -8,6 +8,7 @@ import type { Attachment, TerminalClient } from './client.ts'
 import { InputQueue } from './input-queue.ts'
 import type { Recording } from './recording.ts'
 import { Replay } from './replay.ts'
+import { ended, type SessionEnd, type SessionEvents } from './session-events.ts'
 import { Viewer } from './viewer.ts'
 import { Watchers } from './watchers.ts'
 
@@ -16,33 +17,7 @@ const keptBytes = 256 * 1024
 /** An agent pauses at 256 KiB; one that sends so much without an acknowledgement keeps to nothing. */
 const mostUnacknowledged = 4 * 1024 * 1024
 
-/** How a session ended; `reason` is a sentence where the shell did not end by itself. */
-export interface SessionEnd {
-  readonly exitCode: number | null
-  readonly signal: string | null
-  readonly reason: string | null
-}
-
-/** What a session tells its registry. */
-export interface SessionEvents {
-  /** Sends a signed TERMINAL_OPEN. */
-  reopen(session: TerminalSession, link: AgentLink, after: number): void
-  /** It has ended; called once. */
-  ended(session: TerminalSession, end: SessionEnd): void
-  /** It has ended, and its client has heard so or will never: nothing is left to do. */
-  done(session: TerminalSession): void
-  watched(session: TerminalSession, client: TerminalClient): void
-  /** Its size has changed. */
-  resized(session: TerminalSession): void
-}
-
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
-
-/** A short part of what a socket has read would keep all of that in memory. */
-const kept = (json: Uint8Array): Uint8Array =>
-  json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
-
-export const ended = (reason: string): SessionEnd => ({ exitCode: null, signal: null, reason })
 
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
 export class TerminalSession {
@@ -115,7 +90,7 @@ export class TerminalSession {
     if (sequence > replay.last + 1 && !this.#mayMiss)
       return this.finish(ended('output of the session was lost between its host and the server'))
     this.#mayMiss = false
-    const json = text ? kept(text) : Buffer.from(JSON.stringify(data))
+    const json = text ?? Buffer.from(JSON.stringify(data))
     this.recording?.output(this.#seconds(), sequence, json)
     replay.push(sequence, json, data.length)
     this.#pump()
@@ -216,19 +191,11 @@ export class TerminalSession {
   #greet({ client }: Viewer, from: number, watching: boolean): void {
     if (!client.acknowledges) return
     const { id, hostname, cols, rows, recorded } = this.record
-    const omitted = this.replay.omittedAfter(from)
-    const next = this.replay.after(from)
-    client.send('TERMINAL_ATTACHED', {
-      sessionId: id,
-      hostname,
-      cols,
-      rows,
-      after: next ? next.sequence - 1 : from,
-      omitted,
-      recorded,
-      watching,
-      watchers: this.watchers.names,
-    })
+    const { replay, watchers } = this
+    const omitted = replay.omittedAfter(from)
+    const after = (replay.after(from)?.sequence ?? from + 1) - 1
+    const facts = { sessionId: id, hostname, cols, rows, after, omitted, recorded, watching }
+    client.send('TERMINAL_ATTACHED', { ...facts, watchers: watchers.names })
   }
 
   #attachment(viewer: Viewer): Attachment {
@@ -257,6 +224,7 @@ export class TerminalSession {
   }
 
   #resize(cols: number, rows: number): void {
+    if (sizeOf({ cols, rows }) === sizeOf(this.record)) return
     this.record = { ...this.record, cols, rows }
     const { id: sessionId } = this.record
     if (this.#isTaken) this.#sendSize()
@@ -266,9 +234,9 @@ export class TerminalSession {
   }
 
   #sendSize(): void {
-    const { id: sessionId, cols, rows } = this.record
+    const { cols, rows } = this.record
     this.#size = sizeOf(this.record)
-    this.link?.send('TERMINAL_RESIZE', { sessionId, cols, rows })
+    this.#input.resize(cols, rows)
   }
 
   #notice(kind: TerminalNotice['kind'], message: string): void {

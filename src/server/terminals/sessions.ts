@@ -7,7 +7,8 @@ import type { Attachment, AttachOptions, TerminalClient } from './client.ts'
 import { createHostSide, type HostSide } from './host-side.ts'
 import { createOpener, type NewSession, sendOpen } from './opener.ts'
 import { createRecordings, type Recordings } from './recordings.ts'
-import { ended, type SessionEvents, TerminalSession } from './session.ts'
+import { TerminalSession } from './session.ts'
+import { ended, type SessionEvents } from './session-events.ts'
 import type { TerminalsDependencies, TerminalsState } from './state.ts'
 import { createTokenWatch } from './token-watch.ts'
 
@@ -110,6 +111,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
 
   async function look(session: TerminalSession, now: number): Promise<void> {
     if (session.end) return session.forget(now)
+    session.watchers.dismiss(({ expiresAt }) => clock.now() >= expiresAt)
     const end = session.overdue(now, idleLimit)
     if (end) session.finish(end)
     else if (!(await tokens.holds(session))) endForToken(session)
@@ -136,7 +138,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const unsubscribe = [
     bus.subscribe('tokenEnded', null, ({ tokenId }) => {
       for (const session of sessions.values()) {
-        session.watchers.dismiss(tokenId)
+        session.watchers.dismiss((caller) => caller.tokenId === tokenId)
         if (session.record.tokenId === tokenId) endForToken(session)
       }
     }),
@@ -209,6 +211,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       for (const opening of openings.values()) opening.reject(stopping)
       await sweeping
       await Promise.all(ending.values())
+      for (const session of unsaved) await save(session)
       for (const session of sessions.values()) {
         session.suspend()
         if (!session.end) await session.recording?.end()

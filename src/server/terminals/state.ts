@@ -6,7 +6,8 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { RecordingEvents } from './recording.ts'
 import type { Recordings } from './recordings.ts'
-import type { SessionEvents, TerminalSession } from './session.ts'
+import type { TerminalSession } from './session.ts'
+import type { SessionEvents } from './session-events.ts'
 
 export interface TerminalsDependencies {
   store: Store

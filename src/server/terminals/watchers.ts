@@ -1,5 +1,6 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { TerminalMessageType, TerminalPayloads } from '../../core/protocol/terminal-messages.ts'
+import type { UserCaller } from '../caller.ts'
 import type { Attachment, TerminalClient } from './client.ts'
 import type { Replay } from './replay.ts'
 import { Viewer } from './viewer.ts'
@@ -58,10 +59,10 @@ export class Watchers {
     for (const { client } of this.#viewers) client.send(type, payload)
   }
 
-  /** Of those whose token has ended. */
-  dismiss(tokenId: number): void {
+  /** Closes those whose token has ended. */
+  dismiss(hasEnded: (caller: UserCaller) => boolean): void {
     for (const { client } of this.#viewers)
-      if (client.caller.tokenId === tokenId) client.close(closeCodes.revoked, 'the token has ended')
+      if (hasEnded(client.caller)) client.close(closeCodes.revoked, 'the token has ended')
   }
 
   /** Closes all of them, and nobody is told that they left. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Attachment, type TerminalAttached, type TerminalEnd } from '../../client/attachment.ts'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
+import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { playerKeysOf } from '../recording/player-keys.ts'
 import { onDeparture } from './departure.ts'
 import { Display } from './display.ts'
@@ -28,131 +28,161 @@ const redrawPause = 100
 /** How long the server may take to end a session that was left while it could not be reached. */
 const removeTimeout = 3_000
 
-/** A session on this terminal, from its first output to its end; answers the exit code (contract §9). */
-export async function runSession(options: SessionOptions): Promise<number> {
-  const { client, sessionId, watch } = options
-  const display = new Display()
-  const say = (message: string) => {
-    if (!options.quiet) display.say(message)
+/** A session on this terminal, from its first output to its end. */
+export class Session {
+  readonly #options: SessionOptions
+  readonly #display = new Display()
+  readonly #escapes: EscapeReader
+  readonly #attachment: Attachment
+  readonly #keyboard: Keyboard | null
+
+  constructor(options: SessionOptions) {
+    const { client, sessionId, watch } = options
+    this.#options = options
+    this.#escapes = new EscapeReader(options.escape)
+    this.#attachment = new Attachment({
+      sessionId,
+      watch,
+      socket: client.socket,
+      attached: (attached, again) => this.#attached(attached, again),
+      output: (data, shown) => this.#display.output(data, shown),
+      resized: (cols, rows) => this.#compareSize(cols, rows),
+      notice: (notice) => this.#noticed(notice),
+      refused: (message) => this.#display.say(message),
+      cut: () => this.#note(`connection lost, reattaching (${reattachWindow / 1000} s)...`),
+      drained: () => this.#keyboard?.resume(),
+    })
+    const keys = {
+      typed: (text: string) => this.#typed(text),
+      gone: () => this.#attachment.leave(),
+      suspending: () => this.#display.leave(),
+      resumed: () => this.#resumed(),
+    }
+    this.#keyboard = process.stdin.isTTY ? new Keyboard(keys) : null
   }
-  const attachment = new Attachment({
-    sessionId,
-    watch,
-    socket: client.socket,
-    attached: (attached, again) => onAttached(attached, again),
-    output: (data, shown) => display.output(data, shown),
-    resized: (cols, rows) => watch && tellSize(cols, rows),
-    notice: ({ message }) => say(message),
-    refused: (message) => display.say(message),
-    cut: () => say(`connection lost, reattaching (${reattachWindow / 1000} s)...`),
-    drained: () => keyboard?.resume(),
-  })
-  const tellSize = (cols: number, rows: number) => {
-    const own = localSize()
-    if (process.stdout.isTTY && (own.cols < cols || own.rows < rows))
-      say(`the session is ${cols}x${rows}, this terminal only ${own.cols}x${own.rows}`)
+
+  /** Settles at its end, with the exit code (contract §9). Errors: why it could not be entered. */
+  async run(): Promise<number> {
+    const { watch } = this.#options
+    const departure = onDeparture(() => this.#attachment.leave())
+    process.on('exit', this.#giveBack)
+    process.on('uncaughtExceptionMonitor', this.#giveBack)
+    process.on('SIGWINCH', this.#resize)
+    this.#resize()
+    this.#keyboard?.start()
+    let end: TerminalEnd | undefined
+    try {
+      end = await this.#attachment.run()
+    } finally {
+      departure.stop()
+      process.off('exit', this.#giveBack)
+      process.off('uncaughtExceptionMonitor', this.#giveBack)
+      process.off('SIGWINCH', this.#resize)
+      this.#keyboard?.stop()
+      this.#display.end()
+      const isUntold = end === undefined || (end.kind === 'left' && !end.told)
+      if (!watch && isUntold) await this.#remove()
+    }
+    // A shell that ended by itself has left the terminal as it wants it; elsewhere a mouse or a full screen may be left on.
+    if (watch || end.kind !== 'closed' || end.closed.reason !== null) this.#giveBack()
+    const { exit, message } = watch ? endingOfWatch(end) : endingOf(end)
+    // Whoever ended it from outside knows; a closed stdout is told by the exit code alone (contract §9).
+    if (departure.exit !== undefined) return departure.exit
+    if (message !== null) this.#display.say(message)
+    return exit
   }
-  const resize = () => {
-    const { cols, rows } = localSize()
-    attachment.resize(cols, rows)
+
+  #attached({ cols, rows, omitted, watchers }: TerminalAttached, again: boolean): void {
+    if (again) this.#note('reattached')
+    if (omitted > 0)
+      this.#display.say(`${omitted} characters of output are not kept any more and are missing here`)
+    if (!again && watchers.length > 0 && !this.#options.watch)
+      this.#note(`${watchers.join(', ')} reads along`)
+    this.#compareSize(cols, rows)
+    if (again) this.#redraw()
   }
-  /** What stands on a full screen was overwritten: the program that drew it does so again when its size changes. */
-  const redraw = () => {
-    const { cols, rows } = localSize()
-    if (!display.isFullScreen || rows < 2) return
-    attachment.resize(cols, rows - 1)
-    setTimeout(resize, redrawPause)
+
+  #noticed({ kind, message }: TerminalNotice): void {
+    this.#note(message)
+    // While its host was away no change of size came to the program.
+    if (kind === 'host-back') this.#redraw()
   }
-  const onAttached = ({ cols, rows, omitted, watchers }: TerminalAttached, again: boolean) => {
-    if (again) say('reattached')
-    if (omitted > 0) display.say(`${omitted} characters of output are not kept any more and are missing here`)
-    if (watch) tellSize(cols, rows)
-    else if (!again && watchers.length > 0) say(`${watchers.join(', ')} reads along`)
-    if (again && !watch) redraw()
-  }
-  const escapes = new EscapeReader(options.escape)
-  const typed = (text: string) => {
-    for (const each of escapes.read(text)) {
-      if ('send' in each) type(each.send)
-      else if (each.escape === 'leave') attachment.leave()
-      else if (each.escape === 'suspend') keyboard?.suspend()
-      else for (const line of helpOf(options)) display.say(line)
+
+  #typed(text: string): void {
+    for (const each of this.#escapes.read(text)) {
+      if ('send' in each) this.#send(each.send)
+      else if (each.escape === 'leave') this.#attachment.leave()
+      else if (each.escape === 'suspend') this.#keyboard?.suspend()
+      else for (const line of helpOf(this.#options, this.#display.isFullScreen)) this.#display.say(line)
     }
   }
-  const type = (text: string) => {
-    if (watch) {
-      if (playerKeysOf(text).includes('quit')) attachment.leave()
+
+  #send(text: string): void {
+    if (this.#options.watch) {
+      if (playerKeysOf(text).includes('quit')) this.#attachment.leave()
       return
     }
-    const taken = attachment.type(text)
-    if (taken === 'full') keyboard?.pause()
+    const taken = this.#attachment.type(text)
+    if (taken === 'full') this.#keyboard?.pause()
     else if (taken === 'refused') process.stderr.write(bell)
   }
-  const keyboard = process.stdin.isTTY
-    ? new Keyboard({
-        typed,
-        gone: () => attachment.leave(),
-        suspending: () => display.leave(),
-        resumed() {
-          display.enter()
-          resize()
-          redraw()
-        },
-      })
-    : null
 
-  const departure = onDeparture(() => attachment.leave())
-  const giveBack = () => display.leave()
-  process.on('exit', giveBack)
-  process.on('uncaughtExceptionMonitor', giveBack)
-  if (!watch) {
-    resize()
-    process.on('SIGWINCH', resize)
+  #resumed(): void {
+    this.#display.enter()
+    this.#resize()
+    this.#redraw()
   }
-  keyboard?.start()
-  let end: TerminalEnd
-  try {
-    end = await attachment.run()
-  } catch (error) {
-    if (!watch) await remove(options)
-    throw error
-  } finally {
-    departure.stop()
-    process.off('SIGWINCH', resize)
-    process.off('exit', giveBack)
-    process.off('uncaughtExceptionMonitor', giveBack)
-    keyboard?.stop()
-    display.end()
+
+  /** What stood on a full screen was overwritten: the program that drew it does so again when its size changes. */
+  #redraw(): void {
+    const { cols, rows } = localSize()
+    if (!this.#display.isFullScreen || this.#options.watch || rows < 2) return
+    this.#attachment.resize(cols, rows - 1)
+    setTimeout(this.#resize, redrawPause)
   }
-  // A shell that ended by itself has left the terminal as it wants it; elsewhere a mouse or a full screen may be left on.
-  if (watch || end.kind !== 'closed' || end.closed.reason !== null) display.leave()
-  if (end.kind === 'left' && !end.told && !watch) await remove(options)
-  const { exit, message } = watch ? endingOfWatch(end) : endingOf(end)
-  // Whoever ended it from outside knows; a closed stdout is told by the exit code alone (contract §9).
-  if (departure.exit !== undefined) return departure.exit
-  if (message !== null) display.say(message)
-  return exit
+
+  readonly #resize = (): void => {
+    const { cols, rows } = localSize()
+    if (!this.#options.watch) this.#attachment.resize(cols, rows)
+  }
+
+  readonly #giveBack = (): void => this.#display.leave()
+
+  /** A watcher sees a session of another's size. */
+  #compareSize(cols: number, rows: number): void {
+    const own = localSize()
+    if (this.#options.watch && process.stdout.isTTY && (own.cols < cols || own.rows < rows))
+      this.#note(`the session is ${cols}x${rows}, this terminal only ${own.cols}x${own.rows}`)
+  }
+
+  /** Said unless `--quiet`. */
+  #note(message: string): void {
+    if (!this.#options.quiet) this.#display.say(message)
+  }
+
+  /** Ends a session that could not be told so over its own connection. */
+  async #remove(): Promise<void> {
+    const { client, sessionId } = this.#options
+    const given = delay(removeTimeout, undefined, { ref: false })
+    const removed = client.terminals.remove(sessionId).catch((error: unknown) => {
+      // The server ends it by itself when nobody comes back.
+      if (!(error instanceof RsmError)) throw error
+    })
+    await Promise.race([removed, given])
+  }
 }
 
-/** Ends a session that could not be told so over its own connection. */
-async function remove({ client, sessionId }: SessionOptions): Promise<void> {
-  const given = delay(removeTimeout, undefined, { ref: false })
-  const removed = client.terminals.remove(sessionId).catch((error: unknown) => {
-    // The server ends it by itself when nobody comes back.
-    if (!(error instanceof RsmError)) throw error
-  })
-  await Promise.race([removed, given])
-}
-
-function helpOf({ escape, watch }: SessionOptions): string[] {
+/** A full screen has room for one line of it. */
+function helpOf({ escape, watch }: SessionOptions, isFullScreen: boolean): string[] {
   if (escape === undefined) return []
   const key = shownCharacter(escape)
   if (watch) return [`q, Ctrl-C or ${key}. ends watching`]
+  if (isFullScreen) return [`${key}. leaves, ${key}^Z suspends, ${key}${key} is one ${key}`]
   return [
     'at the beginning of a line:',
     `  ${key}.   leave: end the session, and what runs in it`,
     `  ${key}^Z  suspend rsm; fg takes it up again`,
     `  ${key}?   this help`,
-    `  ${key}${key}   the character ${key} itself`,
+    `  ${key}${key}  the character ${key} itself`,
   ]
 }

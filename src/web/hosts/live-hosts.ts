@@ -14,7 +14,7 @@ export interface LiveHosts {
 export const liveHosts = createStore<LiveHosts>({ hosts: [], freshness: 'loading', fault: '' })
 
 /** Where the stream says nothing for so long, as behind a proxy that holds it back, the list is asked for again and again. */
-const patience = 10_000
+const patience = 2_000
 const pollInterval = 10_000
 
 /** Numbers in names count as numbers: web2 comes before web10. */
@@ -51,7 +51,6 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
     show()
   }
   async function poll(): Promise<void> {
-    await refresh()
     await pause(patience, signal)
     while (!signal.aborted) {
       if (!isLive) await refresh()

@@ -1,3 +1,4 @@
+import type { Terminal } from '@xterm/xterm'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { shownClock } from '../parts/time.ts'
 import { createScreen } from '../terminals/screen.ts'
@@ -9,6 +10,22 @@ const idleCaps = [1, 2, 5, Number.POSITIVE_INFINITY]
 const firstIdleCap = 2
 /** The bar and the arrow keys move by so many seconds. */
 const step = 5
+const [smallestFont, largestFont] = [6, 14]
+/** Around the screen, in pixels, with room for a scroll bar. */
+const margin = 36
+
+/** Makes the letters as large as lets the whole screen be seen, within reason. */
+function scaleTo(terminal: Terminal, room: HTMLElement): void {
+  const drawn = terminal.element?.querySelector('.xterm-screen')
+  if (drawn == null || drawn.clientWidth === 0) return
+  const { fontSize = largestFont } = terminal.options
+  const ratio = Math.min(
+    (room.clientWidth - margin) / drawn.clientWidth,
+    (room.clientHeight - margin) / drawn.clientHeight,
+  )
+  const wanted = Math.max(smallestFont, Math.min(largestFont, Math.floor(fontSize * ratio * 2) / 2))
+  if (wanted !== fontSize) terminal.options.fontSize = wanted
+}
 
 /** Plays a recording. Space plays and pauses, the arrows go back and forth. */
 export function Player({ cast }: { cast: Cast }) {
@@ -26,10 +43,18 @@ export function Player({ cast }: { cast: Cast }) {
     screen.answer(false)
     screen.terminal.options.disableStdin = true
     const made = createPlayback(screen.terminal, cast, firstIdleCap)
+    const { current: room } = element
+    const scale = () => scaleTo(screen.terminal, room)
+    const observer = new ResizeObserver(scale)
+    observer.observe(room)
+    screen.terminal.onResize(scale)
     playback.current = made
     setDuration(made.duration)
     setPlaying(true)
-    return () => screen.close()
+    return () => {
+      observer.disconnect()
+      screen.close()
+    }
   }, [cast])
 
   useEffect(() => {

@@ -45,7 +45,7 @@ export function RecordingPage({ sessionId }: { sessionId: string }) {
     return () => leave.abort()
   }, [sessionId])
   return (
-    <section class="page">
+    <section class="page whole">
       <div class="heading">
         <h1>{recording?.terminal.hostname ?? 'Recording'}</h1>
         {recording && (

@@ -7,12 +7,15 @@ export interface TaskView {
   task: TaskSummary
   results: readonly TaskResult[]
   lines: readonly OutputLine[]
-  dropped: number
+  /** Whether there is output before `lines`. */
+  isLater: boolean
   isCut: boolean
 }
 
 /** Output comes faster than anyone reads: what came within this is shown at once, in milliseconds. */
 const drawInterval = 80
+/** Pieces of output before the end with which it begins: a log may be longer than a browser takes. */
+const firstEntries = 1_500
 
 /**
  * Follows a task to its end (contract §5) and tells `show` how it stands. What the stream says of a host is newer than what
@@ -37,7 +40,7 @@ export async function followTask(
     output.push(entries)
     entries = []
     if (signal.aborted) return
-    show({ task, results: [...results.values()], lines: output.lines, dropped: output.dropped, isCut })
+    show({ task, results: [...results.values()], lines: output.lines, isLater: output.isLater, isCut })
   }
   const soon = () => {
     timer ??= setTimeout(draw, drawInterval)
@@ -46,7 +49,7 @@ export async function followTask(
   const leave = () => end.abort()
   signal.addEventListener('abort', leave)
   draw()
-  await followStream(`${path}/logs?follow=true`, {
+  await followStream(`${path}/logs?follow=true&tail=${firstEntries}`, {
     signal: end.signal,
     onEvent({ event, data }) {
       isCut = false

@@ -20,20 +20,25 @@ export class OutputLines {
   #assemblers = new Map<string, { lines: LineAssembler; about: LogEntry }>()
   #lines: OutputLine[] = []
   #count = 0
+  readonly #hosts = new Set<number>()
+  #beganLater = false
 
   /** Whole lines so far, the last of them; a new list after each change. */
   get lines(): readonly OutputLine[] {
     return this.#lines
   }
 
-  /** How many came before those. */
-  get dropped(): number {
-    return this.#count - this.#lines.length
+  /** Whether there was something before those. */
+  get isLater(): boolean {
+    return this.#beganLater || this.#count > this.#lines.length
   }
 
   push(entries: readonly LogEntry[]): void {
     const added: OutputLine[] = []
     for (const entry of entries) {
+      // A host's first piece is number 0 (contract §6).
+      if (!this.#hosts.has(entry.hostId) && entry.sequence > 0) this.#beganLater = true
+      this.#hosts.add(entry.hostId)
       const key = `${entry.hostId} ${entry.stream}`
       const lines = this.#assemblers.get(key)?.lines ?? new LineAssembler()
       this.#assemblers.set(key, { lines, about: entry })

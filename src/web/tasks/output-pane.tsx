@@ -3,7 +3,7 @@ import type { OutputLine } from './output-lines.ts'
 
 interface OutputPaneProps {
   lines: readonly OutputLine[]
-  dropped: number
+  isLater: boolean
   isRunning: boolean
 }
 
@@ -11,7 +11,7 @@ interface OutputPaneProps {
 const atEnd = 40
 
 /** What the hosts said, a line each with its host. It follows the end until somebody scrolls back. */
-export function OutputPane({ lines, dropped, isRunning }: OutputPaneProps) {
+export function OutputPane({ lines, isLater, isRunning }: OutputPaneProps) {
   const pane = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
   useLayoutEffect(() => {
@@ -28,7 +28,7 @@ export function OutputPane({ lines, dropped, isRunning }: OutputPaneProps) {
         follows.current = at.scrollHeight - at.scrollTop - at.clientHeight < atEnd
       }}
     >
-      {dropped > 0 && <p class="hint">{`${dropped} earlier lines are not shown here`}</p>}
+      {isLater && <p class="hint">Earlier output is not shown here</p>}
       {lines.map(({ key, hostname, stream, text }) => (
         <div key={key} class={stream}>
           <span class="host">{hostname}</span>

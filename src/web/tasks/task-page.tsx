@@ -51,12 +51,12 @@ export function TaskPage({ taskId }: { taskId: string }) {
         {fault === '' ? <p class="hint">Loading …</p> : faultSaid}
       </section>
     )
-  const { task, results, lines, dropped, isCut } = view
+  const { task, results, lines, isLater, isCut } = view
   const isRunning = task.status === 'RUNNING'
   const shown = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
   const sorted = [...results].sort((one, other) => rank(one) - rank(other))
   return (
-    <section class="page task">
+    <section class="page whole task">
       <div class="heading">
         <h1>{nameOf(task)}</h1>
         <Badge state={task.status} />
@@ -105,7 +105,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
             </li>
           ))}
         </ul>
-        <OutputPane lines={shown} dropped={dropped} isRunning={isRunning} />
+        <OutputPane lines={shown} isLater={isLater} isRunning={isRunning} />
       </div>
     </section>
   )

@@ -8,6 +8,8 @@ import { createStore } from '../store.ts'
 export interface Tab {
   readonly key: string
   readonly hostId: number
+  readonly hostname: string
+  /** No two tabs have the same. */
   readonly title: string
   /** Undefined until the host has opened it. */
   readonly sessionId: string | undefined
@@ -37,15 +39,26 @@ session.subscribe(() => {
   if (session.get() === undefined) openTerminals.set(none)
 })
 
+/** `web1`, `web1 (2)`: the first that no tab has. */
+function titleFor(wanted: string, tabs: readonly Tab[]): string {
+  const isTaken = (title: string) => tabs.some((tab) => tab.title === title)
+  let title = wanted
+  for (let count = 2; isTaken(title); count++) title = `${wanted} (${count})`
+  return title
+}
+
 function add(tab: Omit<Tab, 'key'>): void {
   const tabKey = `tab-${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`
-  openTerminals.update(({ tabs }) => ({ tabs: [...tabs, { ...tab, key: tabKey }], active: tabKey }))
+  openTerminals.update(({ tabs }) => ({
+    tabs: [...tabs, { ...tab, title: titleFor(tab.title, tabs), key: tabKey }],
+    active: tabKey,
+  }))
   go('terminals')
 }
 
 /** A new session on a host, in a new tab. */
 export function openTerminal({ id, hostname }: { id: number; hostname: string }): void {
-  add({ hostId: id, title: hostname, sessionId: undefined, isWatching: false })
+  add({ hostId: id, hostname, title: hostname, sessionId: undefined, isWatching: false })
 }
 
 /** A session that there is, in the tab that has it or in a new one; `isWatching` to read along with its user. */
@@ -55,7 +68,13 @@ export function attachTerminal(
 ): void {
   const known = openTerminals.get().tabs.find((tab) => tab.sessionId === sessionId)
   if (known === undefined)
-    return add({ hostId, title: isWatching ? `${hostname} (${user})` : hostname, sessionId, isWatching })
+    return add({
+      hostId,
+      hostname,
+      title: isWatching ? `${hostname}: ${user}` : hostname,
+      sessionId,
+      isWatching,
+    })
   showTab(known.key)
   go('terminals')
 }

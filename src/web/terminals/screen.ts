@@ -106,7 +106,6 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
     fontFamily,
     fontSize: 13,
     lineHeight: 1.15,
-    minimumContrastRatio: 3,
     theme: isDark.get() ? dark : light,
   })
   const fitting = new FitAddon()

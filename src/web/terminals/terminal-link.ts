@@ -103,6 +103,8 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     switch (message.type) {
       case 'TERMINAL_ATTACHED': {
         const isFresh = last === undefined
+        // Another client may have given it a size of its own.
+        size = { cols: message.payload.cols, rows: message.payload.rows }
         last = Math.max(last ?? -1, message.payload.after)
         // What was shown may not have been heard of there before the cut.
         ackedTo = -1
@@ -192,7 +194,6 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
       ;({ sessionId } = created)
       if (leave.signal.aborted) return remove()
       listener.named(sessionId)
-      size = { cols: target.create.cols, rows: target.create.rows }
       await hold(sessionId, created)
     } catch (error) {
       finish(said(error))

@@ -45,6 +45,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       if (!tab.isWatching) made.fit()
     }
     const { cols, rows } = terminal
+    setSize(`${cols}×${rows}`)
     const target =
       tab.sessionId === undefined
         ? { create: { hostId: tab.hostId, cols, rows } }
@@ -66,7 +67,8 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         wasAway = false
         if (about.omitted > 0) say(`${about.omitted} characters of earlier output are no longer kept`)
         else if (about.watchers.length > 0 && !about.watching) say(`${about.watchers.join(', ')} reads along`)
-        if (!isFresh) held.resize(terminal.cols, terminal.rows)
+        // While it was away, or on its way, the page may have taken another size.
+        if (replayTimer === undefined) held.resize(terminal.cols, terminal.rows)
       },
       output(data, shown) {
         const isReplay = replayTimer !== undefined
@@ -131,11 +133,11 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
           </button>
         )}
         {state.kind === 'ended' && !tab.isWatching && (
-          <button type="button" onClick={() => openTerminal({ id: tab.hostId, hostname: tab.title })}>
+          <button type="button" onClick={() => openTerminal({ id: tab.hostId, hostname: tab.hostname })}>
             Open another
           </button>
         )}
-        {state.kind === 'open' && size !== '' && <span class="size">{size}</span>}
+        {state.kind === 'open' && <span class="size">{size}</span>}
         <button type="button" onClick={() => screen.current?.copy()}>
           Copy
         </button>

@@ -144,8 +144,10 @@ test('F17 a stop does not wait for followers, links or callers of async:false, a
   })
   await agent.execution()
   const before = Date.now()
+  await server.stop()
+  // What it would wait for is cut off after 5 s.
+  t.true(Date.now() - before < 5000, `the stop took ${Date.now() - before} ms`)
   await server.restart()
-  t.true(Date.now() - before < 4000, `the restart took ${Date.now() - before} ms`)
   t.deepEqual(
     (await follower).map(({ event }) => event).filter((event) => event === 'end'),
     [],

@@ -172,7 +172,7 @@ test('a wrong method is 405 with Allow; an unknown path is 404, and 401 to who i
   t.is(unknown.status, 404)
   t.is(unknown.body.message, 'No such path: /api/nosuch')
   t.is((await server.api('GET', '/api/nosuch', undefined, { authorization: '' })).status, 401)
-  t.is((await server.api('GET', '/', undefined, { authorization: '' })).status, 401)
+  t.is((await server.api('GET', '/nosuch', undefined, { authorization: '' })).status, 401)
 })
 
 test('a body of 2 MiB is taken, one byte more is 413; script content is bounded in bytes', async (t) => {

@@ -216,8 +216,11 @@ test.serial(
       text += client.text
       last = Math.max(last, client.last)
     }
-    t.is(text, all.join(''))
-    t.is((await recordingOf(server, sessionId)).output, text)
+    t.true(text === all.join(''), `${text.length} characters`)
+    // Its end waits for the disk.
+    await server.data('DELETE', `/api/terminals/${sessionId}`)
+    const { output } = await recordingOf(server, sessionId)
+    t.true(output === text, `${output.length} characters recorded`)
   },
 )
 
@@ -363,8 +366,14 @@ test.serial(
     for (let n = 0; n < frames; n++) client.type(piece)
     client.type('END')
     // What the server does not read stays with who sends it.
-    await new Promise((resolve) => setTimeout(resolve, 1000))
-    t.true(client.socket.bufferedAmount > (frames / 2) * piece.length)
+    let before = -1
+    await until('the server to read no further', () => {
+      const { bufferedAmount } = client.socket
+      const isSame = bufferedAmount === before
+      before = bufferedAmount
+      return isSame
+    })
+    t.true(before > (frames / 2) * piece.length)
     agent.socket.resume()
     let length = 0
     for (let data = ''; !data.endsWith('END'); length += data.length)
@@ -441,11 +450,14 @@ test.serial(
       const { server, sessionId, token } = world
       const client = await ScriptedTerminal.attach(server, sessionId, { token })
       await client.next('TERMINAL_ATTACHED')
-      await end(world)
       const began = performance.now()
+      await end(world)
       t.truthy((await client.next('TERMINAL_CLOSED')).reason, what)
       t.is((await client.closed).code, 4401, what)
-      t.true(performance.now() - began < 1000, what)
+      const took = Math.round(performance.now() - began)
+      t.log(`${what}: ${took} ms`)
+      // A second on a machine that has nothing else to do; whoever waits for a sweep or a reconnect takes far longer.
+      t.true(took < 10_000, `${what}: ${took} ms`)
       t.is((await server.data('GET', `/api/terminals/${sessionId}`)).status, 'CLOSED')
     }
   },

@@ -1,0 +1,97 @@
+import test from 'ava'
+import { matches } from '../../src/web/hosts/search.ts'
+import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordings/cast.ts'
+import { taskOf } from '../../src/web/run/task-of.ts'
+import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
+
+const head = '{"version":2,"width":100,"height":30}'
+
+test('a recording whose last line is torn plays up to it; sizes beyond reason are not believed', (t) => {
+  const cast = parseCast(
+    `${head}\n[0.5,"o","a"]\n[1,"i","typed"]\n[9.5,"r","120x40"]\n[9.75,"o","b"]\n[10,"o","to`,
+  )
+  t.deepEqual([cast.cols, cast.rows], [100, 30])
+  t.deepEqual(cast.events, [
+    { at: 0.5, kind: 'o', data: 'a' },
+    { at: 9.5, kind: 'r', data: '120x40' },
+    { at: 9.75, kind: 'o', data: 'b' },
+  ])
+  t.deepEqual(resizeOf('120x40'), { cols: 120, rows: 40 })
+  t.deepEqual(resizeOf('0x-3'), { cols: 80, rows: 24 })
+  t.deepEqual(resizeOf('1000000000x24'), { cols: 1000, rows: 24 })
+  t.throws(() => parseCast('{"version":1}'))
+})
+
+test('no pause of a timeline is longer than its cap, and clocks that go back do not', (t) => {
+  const events = [0.5, 9.5, 9.25, 9.75].map((at) => ({ at, kind: 'o' as const, data: '' }))
+  t.deepEqual(timeline(events, 2), [0.5, 2.5, 2.5, 2.75])
+  t.deepEqual(timeline(events, Number.POSITIVE_INFINITY), [0.5, 9.5, 9.5, 9.75])
+  t.deepEqual(
+    [0, 0.5, 2.6, 3].map((moment) => countUntil([0.5, 2.5, 2.5, 2.75], moment)),
+    [0, 1, 3, 4],
+  )
+})
+
+test('S06 output is put together into lines of each host and stream, without control sequences, the last of them', (t) => {
+  const output = new OutputLines()
+  let id = 0
+  const sequences: Record<number, number> = {}
+  const entry = (hostId: number, stream: 'stdout' | 'stderr', data: string) => ({
+    id: id++,
+    hostId,
+    hostname: `web${hostId}`,
+    stream,
+    sequence: (sequences[hostId] = (sequences[hostId] ?? -1) + 1),
+    timestamp: '',
+    data,
+  })
+  output.push([
+    entry(1, 'stdout', 'a'),
+    entry(2, 'stdout', 'x\u001b[2Jy\n'),
+    entry(1, 'stderr', 'e\n'),
+    entry(1, 'stdout', 'b\nrest'),
+  ])
+  t.deepEqual(
+    output.lines.map(({ hostname, stream, text }) => `${hostname} ${stream} ${text}`),
+    ['web2 stdout xy', 'web1 stderr e', 'web1 stdout ab'],
+  )
+  output.finish()
+  t.is(output.lines.at(-1)?.text, 'rest')
+  t.false(output.isLater)
+  output.push([entry(1, 'stdout', 'line\n'.repeat(mostLines + 10))])
+  t.is(output.lines.length, mostLines)
+  t.true(output.isLater)
+  const tail = new OutputLines()
+  tail.push([entry(2, 'stdout', 'still from the start\n')])
+  t.true(tail.isLater, 'it was handed over in the middle')
+})
+
+test('the form becomes the body of a task, or a sentence that says what is missing', (t) => {
+  const form = (fields: Record<string, string>) => (name: string) => fields[name] ?? ''
+  const command = { type: 'BASH', content: 'uptime\nid', strategy: 'PARALLEL' }
+  t.deepEqual(taskOf(form({ ...command, params: 'A=b=c\n\nX=', timeout: '5' }), [1, 2]), {
+    script: { type: 'BASH', content: 'uptime\nid', name: 'uptime' },
+    target: { hostIds: [1, 2] },
+    strategy: 'PARALLEL',
+    params: { A: 'b=c', X: '' },
+    timeout: 5,
+  })
+  t.deepEqual(
+    taskOf(form({ scriptId: '7', selector: ' @env:test ', strategy: 'ROLLING', runAs: 'deploy' }), []),
+    {
+      scriptId: 7,
+      target: { selector: '@env:test' },
+      strategy: 'ROLLING',
+      runAs: 'deploy',
+    },
+  )
+  t.is(taskOf(form(command), []), 'Choose hosts, or write a selector.')
+  t.is(taskOf(form({ ...command, params: '=x' }), [1]), 'A parameter is KEY=VALUE: =x')
+})
+
+test('every word of a search has to stand in name, address, tags or system', (t) => {
+  const host = { hostname: 'Web1', ip: '10.0.0.1', tags: { env: 'Prod' }, systemInfo: null }
+  for (const search of ['', 'web', '10.0 WEB', 'env:prod', 'prod  web1'])
+    t.true(matches(host, search), search)
+  for (const search of ['web2', 'web env:test']) t.false(matches(host, search), search)
+})
