@@ -248,6 +248,8 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   void begin()
   return {
     input(data) {
+      // One that is about to close takes nothing any more.
+      if (socket?.isOpen !== true) input?.detach()
       if (input?.push(data) === 'refused') refused(tooMuch)
     },
     resize(cols, rows) {
