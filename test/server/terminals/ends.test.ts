@@ -223,3 +223,16 @@ test('P40 an end that the store does not take is no success, and is written down
   await until('it is written down', async () => (await store.get('terminals', 's1'))?.status === 'CLOSED')
   await terminals.end('s1', 'again')
 })
+
+test.serial('P45 who reads along and comes back gets what follows what it has', async (t) => {
+  const { agent, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  await ScriptedTerminal.attach(server, sessionId)
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'seen ', sequence: 0 })
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'unseen', sequence: 1 })
+  await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 1)
+  const watcher = await ScriptedTerminal.attach(server, sessionId, { query: 'watch=true&after=0' })
+  t.like(await watcher.next('TERMINAL_ATTACHED'), { after: 0, omitted: 0, watching: true })
+  await watcher.shows('unseen')
+  t.is(watcher.text, 'unseen')
+})
