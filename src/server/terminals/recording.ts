@@ -5,10 +5,9 @@ import { writeAll } from '../outputs/write-all.ts'
 /** No recording grows beyond this; the session goes on without it. */
 export const largestRecording = 256 * 1024 * 1024
 const syncInterval = 5000
-/** The last output of a recording that came to its bound, as JSON; no output of the session itself. */
-export const fullNotice: string = JSON.stringify(
-  '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n',
-)
+/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the session. */
+export const fullMark: string = JSON.stringify('full')
+const fullNotice = '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n'
 
 export interface RecordingEvents {
   /** More of it is in its file. */
@@ -117,7 +116,9 @@ export class Recording {
     this.#planned += Buffer.byteLength(line)
     if (this.#planned > (this.#options.most ?? largestRecording)) {
       this.#isFull = true
-      this.#append(`[${this.#seconds.toFixed(6)}, "o", ${fullNotice}]\n`, sequence)
+      const time = this.#seconds.toFixed(6)
+      const notice = JSON.stringify(fullNotice)
+      this.#append(`[${time}, "m", ${fullMark}]\n[${time}, "o", ${notice}]\n`, sequence)
     } else this.#append(line, sequence)
   }
 
