@@ -36,6 +36,8 @@ export class InputQueue {
   }
 
   push(data: string, refId: string): void {
+    // It would cost nothing of what may be kept.
+    if (data === '') return
     if (this.#link) return this.#send(this.#link, data)
     if (this.#keptLength + data.length > mostKept)
       return this.#client()?.send('ERROR', {
