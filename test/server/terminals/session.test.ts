@@ -85,6 +85,17 @@ test.serial(
   },
 )
 
+test.serial('P39 a long command goes to its host whole, and is shown by its beginning', async (t) => {
+  const { server, agent, hostId } = await start()
+  const command = `${'x'.repeat(1023)}🙂${'y'.repeat(100_000)}`
+  const { sessionId, frame } = await openTerminal(server, agent, hostId, { command })
+  t.is(frame.command, command)
+  const shown = `${'x'.repeat(1023)}…`
+  t.is((await server.data('GET', `/api/terminals/${sessionId}`)).command, shown)
+  const { content } = await server.data('GET', `/api/terminals?hostId=${hostId}`)
+  t.is(content[0].command, shown)
+})
+
 test.serial('P39 a host that can not or will not says why, and leaves no session behind', async (t) => {
   const { server, agent, identity, hostId } = await start()
   const before = (await server.data('GET', '/api/terminals')).totalElements
