@@ -55,7 +55,8 @@ export class ScriptedTerminal {
       this.#unread.push(message)
       if (message.type === 'TERMINAL_OUTPUT') {
         this.text += message.payload.data
-        this.last = message.payload.sequence
+        // A line of the server's own has none.
+        this.last = message.payload.sequence ?? this.last
         if (ofOurs && acknowledges) this.acknowledge(this.last)
       }
       this.#arrivals.emit('message')

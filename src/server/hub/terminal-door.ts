@@ -110,7 +110,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     const seen: { caller: Caller | undefined } = { caller: undefined }
     try {
       const entry = await authorize(request, seen)
-      terminals.expect(entry.record.id)
+      terminals.expect(entry.record.id, entry.after)
       sockets.handleUpgrade(request, socket, head, (ws) => {
         const client = new TerminalSocket(ws, entry.record.id, {
           caller: entry.caller,
