@@ -15,6 +15,7 @@ import type { Row } from './row.ts'
 import { benchScale } from './scale.ts'
 import { benchStartup } from './startup.ts'
 import { benchStore } from './store.ts'
+import { benchTerminal } from './terminal/terminal.ts'
 
 /** In the order of the table. */
 const groups: Record<string, () => Promise<Row[]>> = {
@@ -23,6 +24,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   rest: benchRest,
   output: benchOutput,
   scale: benchScale,
+  terminal: benchTerminal,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,

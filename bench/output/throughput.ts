@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { startBarePipe } from '../bare/pipe.ts'
 import type { Fleet } from '../fleet/fleet.ts'
@@ -7,28 +5,12 @@ import { binary } from '../fleet/server.ts'
 import { startSshd } from '../fleet/sshd.ts'
 import { inTurn, ratioRow, wholeProcess } from '../measure.ts'
 import type { Row } from '../row.ts'
+import { megabyte, writeLines } from './lines.ts'
 
 const rounds = 5
 const storedMB = 128
 /** Below the default of `maxOutputBytes`. */
 const shownMB = 60
-const megabyte = 1024 * 1024
-
-/** A log as programs write them: lines of 20 to 120 characters. */
-async function writeLines(path: string, megabytes: number): Promise<void> {
-  const file = createWriteStream(path)
-  const word = 'the quick brown fox jumps over the lazy dog, and over "quoted" \\ things '
-  const lines: string[] = []
-  for (let line = 0, bytes = 0; bytes < megabyte; line++) {
-    const text = `${String(line).padStart(8, '0')} ${word.repeat(2).slice(0, 20 + ((line * 37) % 100))}\n`
-    lines.push(text)
-    bytes += text.length
-  }
-  const block = lines.join('').slice(0, megabyte)
-  for (let count = 0; count < megabytes; count++) if (!file.write(block)) await once(file, 'drain')
-  file.end()
-  await once(file, 'close')
-}
 
 async function stored(fleet: Fleet, path: string): Promise<number> {
   const start = performance.now()

@@ -1,5 +1,6 @@
 import { StringDecoder } from 'node:string_decoder'
 import { RsmError } from '../core/errors.ts'
+import { recordingSize } from './recording-size.ts'
 
 /** The first line of a recording (asciicast v2); `width` and `height` in characters. */
 export interface RecordingHeader {
@@ -72,5 +73,6 @@ export async function readRecording(
       else if (line.trim() !== '') return
     }
   }
-  return { header, events: events() }
+  const { cols, rows } = recordingSize(header.width, header.height)
+  return { header: { ...header, width: cols, height: rows }, events: events() }
 }

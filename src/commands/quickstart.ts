@@ -153,7 +153,10 @@ It is up. In another terminal:
 
   ${rsm} hosts list${choose}
   ${rsm} exec${choose} -w ${hostname} -- df -h /
+  ${rsm} terminal${choose} ${hostname}
   ${rsm} hosts join${choose}        (another host)
+
+Or in a browser: ${url}
 ${free ? '' : `\nFirst log in: ${rsm} login ${url} --username admin\n`}
 The password of user admin is in ${passwordFile}
 Ctrl-C stops it; the next ${rsm} quickstart goes on where it stood.`)

@@ -28,3 +28,14 @@ for (const text of ['', 'text', '{"version":1,"width":80,"height":24}\n', '[]\n'
   test(`no recording: ${JSON.stringify(text)}`, async (t) => {
     await t.throwsAsync(readRecording(inChunks(text, 9), 'x.cast'), { message: /x\.cast is no recording/ })
   })
+
+for (const [width, height, cols, rows] of [
+  [1_000_000_000, 24, 1000, 24],
+  [-5, 24, 80, 24],
+  [0, 0, 80, 24],
+] as const)
+  test(`a recording that says it is ${width}x${height} is taken for ${cols}x${rows}`, async (t) => {
+    const text = JSON.stringify({ version: 2, width, height })
+    const { header } = await readRecording(inChunks(`${text}\n`, 100), 'x.cast')
+    t.deepEqual([header.width, header.height], [cols, rows])
+  })

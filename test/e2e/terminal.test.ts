@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/command-line.ts'
+import { plainShell } from '../helpers/plain-shell.ts'
 import { bashOnPty, rsm } from '../helpers/pty.ts'
 import { realAgent } from '../helpers/real-agent.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
@@ -10,12 +11,13 @@ import { missing, openWindow } from '../helpers/tmux.ts'
 import { until } from '../helpers/until.ts'
 
 /** A server and an agent for all of this file. */
-const shared = { server: undefined as unknown as TestServer }
+const shared = { server: undefined as unknown as TestServer, shell: '' }
 const ends: (() => unknown)[] = []
 test.before(async (t) => {
   const teardown = (end: () => unknown) => ends.unshift(end)
   const whole = { ...t, teardown } as unknown as ExecutionContext
   shared.server = await startTestServer(whole)
+  shared.shell = plainShell(whole)
   const { hostId } = await realAgent(whole, shared.server, { hostname: 'web1' })
   await until(
     'it is linked',
@@ -40,7 +42,7 @@ inTmux(
   'a shell on a host: typed at, resized, suspended, taken up again, left with its exit code',
   async (t) => {
     const window = await openTerminal(t)
-    await window.type(`clear; stty -g >before; ${rsm} terminal web1 --shell bash\n`)
+    await window.type(`clear; stty -g >before; ${rsm} terminal web1 --shell ${shared.shell}\n`)
     await window.shows(/[$#]$/m)
     await window.type("PS1='remote> '\n")
     await window.shows(/^remote>$/m)
@@ -49,7 +51,8 @@ inTmux(
     await window.type('until [ "$(stty size)" = "20 80" ]; do sleep 0.1; done; echo resized\n')
     await window.resize(80, 20)
     await window.shows(/^resized$/m)
-    await window.type('sleep 1000\n')
+    await window.type('echo up; sleep 1000\n')
+    await window.shows(/^up$/m)
     await window.press('C-c')
     await window.shows(/\^C\nremote>$/m)
 
@@ -85,7 +88,7 @@ withVim(
     const vim = `vim -u NONE -i NONE -N --cmd 'syntax off|set ruler ttimeoutlen=50' text.txt`
     await direct.type(`clear; ${vim}\n`)
     await through.type(
-      `clear; ${rsm} terminal web1 --shell bash -- "cd $HOME; exec ${vim}"; echo "exit $?"\n`,
+      `clear; ${rsm} terminal web1 --shell ${shared.shell} -- "cd $HOME; exec ${vim}"; echo "exit $?"\n`,
     )
     await Promise.all([direct.shows(/^line 29 /m), through.shows(/^line 29 /m)])
     await same('the file')
@@ -108,7 +111,7 @@ withVim(
 
 withHtop('htop starts, follows the size of the window, and quits', async (t) => {
   const window = await openTerminal(t)
-  await window.type(`clear; ${rsm} terminal web1 -- htop; echo "exit $?"\n`)
+  await window.type(`clear; ${rsm} terminal web1 --shell sh -- htop; echo "exit $?"\n`)
   await window.shows(/Load average[\s\S]*PID[\s\S]*\nF1Help.*F10Quit *\n$/)
   await window.resize(120, 40)
   await window.shows(/^(?:.*\n){39}F1Help.*F10Quit *\n$/)
@@ -153,7 +156,9 @@ test('from a pipe the shell runs what stdin holds; its output has the line ends 
     input: 'echo one\nprintf "two\\r\\n\\tthree"\nexit 5\n',
   })
   t.deepEqual([piped.exit, piped.stdout, piped.stderr], [5, 'one\ntwo\r\n\tthree', ''])
-  const command = await run(['terminal', 'web1', '--', 'echo', 'a  b;', 'kill -9 $$'], { input: 'not read' })
+  const command = await run(['terminal', 'web1', '--shell', 'sh', '--', 'echo', 'a  b;', 'kill -9 $$'], {
+    input: 'not read',
+  })
   t.deepEqual([command.exit, command.stdout], [137, 'a b\n'])
   const usage = await run(['terminal', 'web1'], { input: '\n' })
   t.is(usage.exit, 2)

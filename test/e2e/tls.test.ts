@@ -69,7 +69,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
     RSM_CA_FILE: join(home, 'server', 'keys', 'tls.crt'),
   })
   for (const trusting of [env, byAuthority]) {
-    const terminal = await runRsm(['terminal', 'web1', '--', 'echo', 'over wss'], trusting)
+    const terminal = await runRsm(['terminal', 'web1', '--shell', 'sh', '--', 'echo', 'over wss'], trusting)
     t.is(terminal.stdout, 'over wss\n', terminal.stderr)
   }
   const mistrusted = await runRsm(['terminal', 'web1', '--tls-fingerprint', wrong, '--', 'true'], env)

@@ -1,9 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, openPage, type WatchedPage } from './browser.ts'
+import { plainShell } from './plain-shell.ts'
 import { realAgent } from './real-agent.ts'
 import { startTestServer, type TestServer } from './server.ts'
 import { until } from './until.ts'
@@ -18,8 +16,6 @@ export interface ConsoleWorld {
   end(): Promise<void>
 }
 
-const plainShell = '#!/bin/sh\nexec bash --noprofile --norc -i\n'
-
 export async function startConsoleWorld(hostname = 'web1'): Promise<ConsoleWorld> {
   const endings: (() => unknown)[] = []
   const t = { teardown: (ending: () => unknown) => endings.unshift(ending) } as unknown as ExecutionContext
@@ -27,10 +23,7 @@ export async function startConsoleWorld(hostname = 'web1'): Promise<ConsoleWorld
   const browser = await launchBrowser()
   endings.unshift(() => browser.close())
   const { hostId } = await realAgent(t, server, { hostname })
-  const directory = await mkdtemp(join(tmpdir(), 'rsm-console-'))
-  endings.push(() => rm(directory, { recursive: true, force: true }))
-  const shell = join(directory, 'shell')
-  await writeFile(shell, plainShell, { mode: 0o755 })
+  const shell = plainShell(t)
   return {
     server,
     browser,

@@ -3,6 +3,7 @@ import { matches } from '../../src/web/hosts/search.ts'
 import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordings/cast.ts'
 import { taskOf } from '../../src/web/run/task-of.ts'
 import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
+import { attachedSaid } from '../../src/web/terminals/attached-said.ts'
 
 const head = '{"version":2,"width":100,"height":30}'
 
@@ -94,4 +95,17 @@ test('every word of a search has to stand in name, address, tags or system', (t)
   for (const search of ['', 'web', '10.0 WEB', 'env:prod', 'prod  web1'])
     t.true(matches(host, search), search)
   for (const search of ['web2', 'web env:test']) t.false(matches(host, search), search)
+})
+
+test('of an attachment all is said: that it is back, what is missing, and who reads along', (t) => {
+  t.is(attachedSaid({ isBack: false, omitted: 0, watchers: null }), '')
+  t.is(attachedSaid({ isBack: true, omitted: 0, watchers: null }), 'Attached again; nothing was lost')
+  t.is(
+    attachedSaid({ isBack: true, omitted: 7, watchers: 'ann reads along' }),
+    'Attached again. 7 characters of earlier output are no longer kept. ann reads along',
+  )
+  t.is(
+    attachedSaid({ isBack: false, omitted: 7, watchers: 'ann reads along' }),
+    '7 characters of earlier output are no longer kept. ann reads along',
+  )
 })

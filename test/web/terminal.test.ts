@@ -1,4 +1,5 @@
 import test from 'ava'
+import type { WebSocketRoute } from 'playwright-core'
 import { browserTest, picture, signIn } from '../helpers/browser.ts'
 import {
   type ConsoleWorld,
@@ -166,6 +167,56 @@ browserTest.serial(
     await screenHolds(page, 'back again')
     t.is(await page.getByRole('button', { name: 'Open another' }).count(), 1)
     await picture(page, 'terminal-ended')
+  },
+)
+
+browserTest.serial(
+  'F20 what is typed while the connection is away is sent when it is back, and nothing is dropped or refused without a word',
+  async (t) => {
+    const { page, complaints } = await world.open(t)
+    const [sockets, watchers]: [WebSocketRoute[], string[]] = [[], []]
+    let isAway = false
+    await page.routeWebSocket(/ws\/terminal/, (near) => {
+      if (isAway) {
+        void near.close({ code: 1013 })
+        return
+      }
+      sockets.unshift(near)
+      near.connectToServer().onMessage((data) => {
+        const message = JSON.parse(String(data))
+        if (message.type === 'TERMINAL_ATTACHED') message.payload.watchers = watchers
+        near.send(JSON.stringify(message))
+      })
+    })
+    const cut = async () => {
+      isAway = true
+      await sockets[0]?.close({ code: 1013 })
+      await page.getByText('The connection is lost').waitFor()
+    }
+    await signIn(page, world.server.url, adminLogin)
+    await openTerminal(page, 'web1')
+    await cut()
+    await page.getByText('is kept, and sent then').waitFor()
+    await say(page, 'echo "typed aw""ay"')
+    isAway = false
+    await page.getByText('Attached again; nothing was lost').waitFor()
+    await screenHolds(page, '\ntyped away')
+
+    await cut()
+    await page.keyboard.insertText('x'.repeat(17_000))
+    await page.getByText('there is no room for what you typed').waitFor()
+    watchers.push('ann')
+    isAway = false
+    await page.getByText('Attached again; nothing was lost. ann reads along').waitFor()
+
+    const payload = { code: 413, message: 'input dropped on the host', refId: null }
+    for (let at = 0; at < 20; at++)
+      sockets[0]?.send(JSON.stringify({ type: 'ERROR', id: `e${at}`, timestamp: '', payload }))
+    await page.getByText('input dropped on the host').waitFor()
+    await say(page, 'echo "still h""ere"')
+    await screenHolds(page, '\nstill here')
+    t.false((await screenOf(page)).includes('xxx'))
+    t.deepEqual(complaints, [])
   },
 )
 

@@ -1,10 +1,15 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { searchPath } from '../script/search-path.ts'
-import type { FromPtys, PtyRequest, ToPtys } from './pty-messages.ts'
+import { PtyChannel } from './pty-channel.ts'
+import { agentDescriptor, type FromPtys, type PtyRequest, type ToPtys } from './pty-messages.ts'
 
 /** Milliseconds for which the process waits for another session: starting it takes longer than all else of an opening. */
 const idleFor = 30_000
+
+/** Its bytes live for milliseconds, and wait in memory for the next collection: that has to come soon (Mbyte). */
+const smallYoung = '--max-semi-space-size=1'
 
 const program = fileURLToPath(new URL('pty-process.js', import.meta.url))
 
@@ -22,18 +27,18 @@ export interface PtyEvents {
 /** The agent's end of the process that holds the PTYs; that one runs only while there are any, and a little longer. */
 export class PtyHost {
   readonly #ptys = new Map<string, PtyEvents>()
-  #process: ChildProcess | null = null
+  #channel: PtyChannel<ToPtys, FromPtys> | null = null
   #idle: NodeJS.Timeout | undefined
 
   open(id: string, request: PtyRequest, events: PtyEvents): void {
     clearTimeout(this.#idle)
     this.#ptys.set(id, events)
-    this.#process ??= this.#start()
+    this.#channel ??= this.#start()
     this.#tell({ id, to: 'open', request })
   }
 
   write(id: string, text: string): void {
-    this.#tell({ id, to: 'write', text })
+    this.#tell({ id, to: 'write', bytes: Buffer.from(text) })
   }
 
   resize(id: string, cols: number, rows: number): void {
@@ -42,7 +47,7 @@ export class PtyHost {
 
   /** So many bytes of its output are not wanted any more, and as many may follow. */
   credit(id: string, bytes: number): void {
-    this.#tell({ id, to: 'credit', bytes })
+    this.#tell({ id, to: 'credit', count: bytes })
   }
 
   hangUp(id: string): void {
@@ -52,30 +57,29 @@ export class PtyHost {
   /** Ends the process; the kernel hangs up what terminals there are. */
   stop(): void {
     clearTimeout(this.#idle)
-    const child = this.#process
-    this.#process = null
-    if (child?.connected) child.disconnect()
+    this.#channel?.close()
+    this.#channel = null
   }
 
   #tell(message: ToPtys): void {
-    // One that has just died says so by its end.
-    if (this.#ptys.has(message.id) && this.#process?.connected) this.#process.send(message, () => {})
+    if (this.#ptys.has(message.id)) this.#channel?.send(message)
   }
 
   /** A session of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its sessions ended. */
-  #start(): ChildProcess {
-    const child = fork(program, [], {
-      execArgv: [],
+  #start(): PtyChannel<ToPtys, FromPtys> {
+    const child = spawn(process.execPath, [smallYoung, program], {
       env: { PATH: searchPath },
       cwd: '/',
       detached: true,
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
     })
-    child.on('message', (message: FromPtys) => this.#heard(message))
-    child.on('error', (error) => this.#lost(child, error.message))
-    child.on('exit', (code, signal) => this.#lost(child, `it ended with ${signal ?? code}`))
-    return child
+    const channel = new PtyChannel<ToPtys, FromPtys>(child.stdio[agentDescriptor] as Socket, (message) =>
+      this.#heard(message),
+    )
+    child.on('error', (error) => this.#lost(channel, error.message))
+    // After all that it has said, which `exit` would not wait for.
+    child.on('close', (code, signal) => this.#lost(channel, `it ended with ${signal ?? code}`))
+    return channel
   }
 
   #heard(message: FromPtys): void {
@@ -83,7 +87,7 @@ export class PtyHost {
     const events = this.#ptys.get(id)
     if (message.is === 'opened') events?.opened(message.pid)
     else if (message.is === 'output') events?.output(message.bytes)
-    else if (message.is === 'dropped') events?.dropped(message.bytes)
+    else if (message.is === 'dropped') events?.dropped(message.count)
     else {
       this.#release(id)
       if (message.is === 'exited') events?.exited(message.exitCode, message.signal)
@@ -96,9 +100,9 @@ export class PtyHost {
     if (this.#ptys.size === 0) this.#idle = setTimeout(() => this.stop(), idleFor)
   }
 
-  #lost(child: ChildProcess, reason: string): void {
-    if (this.#process !== child) return
-    this.#process = null
+  #lost(channel: PtyChannel<ToPtys, FromPtys>, reason: string): void {
+    if (this.#channel !== channel) return
+    this.#channel = null
     const lost = [...this.#ptys.values()]
     this.#ptys.clear()
     for (const events of lost) events.failed(`the process that holds the terminals is gone: ${reason}`)

@@ -1,5 +1,8 @@
 /** What the agent and the process that holds its PTYs say to each other; `id` is the session's. */
 
+/** Where that process finds its socket to the agent. */
+export const agentDescriptor = 3
+
 export interface PtyRequest {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -12,10 +15,10 @@ export interface PtyRequest {
 
 export type ToPtys = { readonly id: string } & (
   | { readonly to: 'open'; readonly request: PtyRequest }
-  | { readonly to: 'write'; readonly text: string }
+  | { readonly to: 'write'; readonly bytes: Uint8Array }
   | { readonly to: 'resize'; readonly cols: number; readonly rows: number }
   /** So many bytes of output are wanted no more: as many may follow. */
-  | { readonly to: 'credit'; readonly bytes: number }
+  | { readonly to: 'credit'; readonly count: number }
   | { readonly to: 'hangUp' }
 )
 
@@ -24,7 +27,7 @@ export type FromPtys = { readonly id: string } & (
   | { readonly is: 'refused'; readonly reason: string }
   | { readonly is: 'output'; readonly bytes: Uint8Array }
   /** So many bytes of input found no place: the program has not read for too long. */
-  | { readonly is: 'dropped'; readonly bytes: number }
+  | { readonly is: 'dropped'; readonly count: number }
   /** After all output; `signal` by its number, 0 for none. */
   | { readonly is: 'exited'; readonly exitCode: number; readonly signal: number }
 )

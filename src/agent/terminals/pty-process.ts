@@ -3,40 +3,41 @@
  * whatever the agent starts: a script could read and type in every terminal of its host. It ends with the agent, and
  * with it each terminal, which the kernel then hangs up.
  */
+import { Socket } from 'node:net'
 import { Pty } from './pty.ts'
-import type { FromPtys, ToPtys } from './pty-messages.ts'
+import { PtyChannel } from './pty-channel.ts'
+import { agentDescriptor, type FromPtys, type ToPtys } from './pty-messages.ts'
 
 const ptys = new Map<string, Pty>()
-
-function tell(message: FromPtys): void {
-  if (process.connected) process.send?.(message)
-}
 
 function open(id: string, request: Extract<ToPtys, { to: 'open' }>['request']): void {
   try {
     const pty = new Pty(request, {
-      output: (bytes) => tell({ id, is: 'output', bytes }),
-      dropped: (bytes) => tell({ id, is: 'dropped', bytes }),
+      output: (bytes) => channel.send({ id, is: 'output', bytes }),
+      dropped: (count) => channel.send({ id, is: 'dropped', count }),
       exited(exitCode, signal) {
         ptys.delete(id)
-        tell({ id, is: 'exited', exitCode, signal })
+        channel.send({ id, is: 'exited', exitCode, signal })
       },
     })
     ptys.set(id, pty)
-    tell({ id, is: 'opened', pid: pty.pid })
+    channel.send({ id, is: 'opened', pid: pty.pid })
   } catch (error) {
-    tell({ id, is: 'refused', reason: error instanceof Error ? error.message : String(error) })
+    channel.send({ id, is: 'refused', reason: error instanceof Error ? error.message : String(error) })
   }
 }
 
-process.title = 'rsm agent terminals'
-process.on('message', (message: ToPtys) => {
+function heard(message: ToPtys): void {
   const { id } = message
   if (message.to === 'open') return open(id, message.request)
   const pty = ptys.get(id)
-  if (message.to === 'write') pty?.write(message.text)
+  if (message.to === 'write') pty?.write(message.bytes)
   else if (message.to === 'resize') pty?.resize(message.cols, message.rows)
-  else if (message.to === 'credit') pty?.credit(message.bytes)
+  else if (message.to === 'credit') pty?.credit(message.count)
   else pty?.hangUp()
-})
-process.on('disconnect', () => process.exit())
+}
+
+process.title = 'rsm agent terminals'
+const socket = new Socket({ fd: agentDescriptor, readable: true, writable: true })
+const channel = new PtyChannel<FromPtys, ToPtys>(socket, heard)
+socket.on('close', () => process.exit())

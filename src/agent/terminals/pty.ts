@@ -30,6 +30,9 @@ const window = 256 * 1024
 /** Milliseconds in which further output waits for more of it, and the bytes that wait no longer. */
 const coalesce = 4
 const fullChunk = 64 * 1024
+/** So many pieces of so few bytes leave at once within that time: echoes of keys, lines that are edited. */
+const mostSmall = 16
+const smallPiece = 512
 /** What a terminal holds is far less (12 KiB): what is read beyond this after the exit was written after it. */
 const mostAfterExit = 64 * 1024
 /** Input that the program has not read yet, bytes: a large paste fits. */
@@ -63,7 +66,9 @@ export class Pty {
   #pending: Buffer[] = []
   #pendingBytes = 0
   #coalescing: NodeJS.Timeout | null = null
-  #input: Buffer[] = []
+  /** Small pieces that have left at once in its time. */
+  #small = 0
+  #input: Uint8Array[] = []
   #inputBytes = 0
   #retry: NodeJS.Timeout | null = null
   #retryAfter = firstRetry
@@ -96,9 +101,8 @@ export class Pty {
     this.#master.on('error', () => this.#close())
   }
 
-  write(text: string): void {
+  write(bytes: Uint8Array): void {
     if (this.#isClosed) return
-    const bytes = Buffer.from(text)
     if (this.#inputBytes + bytes.length > mostInput) return this.#events.dropped(bytes.length)
     this.#input.push(bytes)
     this.#inputBytes += bytes.length
@@ -128,13 +132,16 @@ export class Pty {
     if (this.#unacknowledged >= window) this.#master.pause()
     this.#pending.push(bytes)
     this.#pendingBytes += bytes.length
-    // The echo of a key leaves at once; what follows it within a few milliseconds leaves together.
-    if (this.#coalescing === null || this.#pendingBytes >= fullChunk) this.#flush()
+    const isSmall = this.#pendingBytes <= smallPiece && this.#small < mostSmall
+    if (isSmall) this.#small++
+    // A flood leaves in large pieces: each costs all who pass it on the same, however short it is.
+    if (isSmall || this.#coalescing === null || this.#pendingBytes >= fullChunk) this.#flush()
     this.#coalescing ??= setTimeout(() => this.#coalesced(), coalesce)
   }
 
   #coalesced(): void {
     this.#coalescing = null
+    this.#small = 0
     if (this.#pendingBytes === 0) return
     this.#flush()
     this.#coalescing = setTimeout(() => this.#coalesced(), coalesce)

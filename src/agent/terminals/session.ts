@@ -142,7 +142,8 @@ export class Session {
   /** The next of its output, while there is any. */
   next(): TerminalOutput | null {
     const frame = this.isAttached ? this.frames.take() : undefined
-    return frame ? { sessionId: this.sessionId, data: frame.data, sequence: frame.sequence } : null
+    // With its text last, which the server passes on as it comes (output-frame.ts).
+    return frame ? { sessionId: this.sessionId, sequence: frame.sequence, data: frame.data } : null
   }
 
   /** Hangs up, and ends all of its processes: HUP, TERM, 5 s, KILL. */

@@ -1,5 +1,5 @@
 import { string as word } from '@oclif/core/args'
-import { string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { readRecording } from '../../client/recording.ts'
 import { readRecordingFile } from '../../client/recording-file.ts'
 import { RsmError } from '../../core/errors.ts'
@@ -21,7 +21,7 @@ function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): 
 export default class RecordingsPlay extends BaseCommand {
   static override summary = 'Play a recorded terminal session, or a .cast file'
   static override description = `Space pauses and goes on, . steps while it is paused, q quits.
-Where stdout is no terminal all of the output is printed at once.`
+Where stdout is no terminal all of the output is printed at once, as text without control sequences.`
   static override examples = [
     '$ rsm recordings play SESSION --speed 2 --idle-limit 1s',
     '$ rsm recordings play ./session.cast',
@@ -36,6 +36,7 @@ Where stdout is no terminal all of the output is printed at once.`
   static override flags = {
     speed: string({ default: '1', helpValue: 'N', description: 'so many times as fast' }),
     'idle-limit': string({ helpValue: 'TIME', description: 'no pause longer than this' }),
+    raw: boolean({ description: 'let control sequences through where stdout is no terminal' }),
   }
 
   async run() {
@@ -52,7 +53,7 @@ Where stdout is no terminal all of the output is printed at once.`
     const recording = await readRecording(bytes, name)
     const { playOnTerminal, printAtOnce } = await import('../../ui/recording/playback.ts')
     if (process.stdout.isTTY) await playOnTerminal(recording, pace, (text) => this.notice(text))
-    else await printAtOnce(recording)
+    else await printAtOnce(recording, flags.raw)
   }
 
   async #ofServer(sessionId: string): Promise<AsyncIterable<Buffer>> {

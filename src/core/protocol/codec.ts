@@ -196,10 +196,13 @@ export function decodeFromAgent(frame: string): FromAgent | FrameFault {
 export function readFromAgent(frame: Buffer): { message: FromAgent | FrameFault; json?: Uint8Array } {
   const split = splitOutput(frame)
   const message = split && decodeFromAgent(split.head)
-  if (!message || isFault(message) || message.type !== 'SCRIPT_OUTPUT')
-    return { message: decodeFromAgent(frame.toString('utf8')) }
-  const payload = { ...message.payload, data: split.data }
-  return { message: { ...message, payload }, json: split.json }
+  if (!message || isFault(message)) return { message: decodeFromAgent(frame.toString('utf8')) }
+  const { data, json } = split
+  if (message.type === 'SCRIPT_OUTPUT')
+    return { message: { ...message, payload: { ...message.payload, data } }, json }
+  if (message.type === 'TERMINAL_OUTPUT')
+    return { message: { ...message, payload: { ...message.payload, data } }, json }
+  return { message: decodeFromAgent(frame.toString('utf8')) }
 }
 
 /** A frame that the server sent, or what is wrong with it. */

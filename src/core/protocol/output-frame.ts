@@ -1,5 +1,3 @@
-import type { ScriptOutput } from './messages.ts'
-
 /** The text of a frame's output stands last in it, so that it can be told from the rest without a look at either. */
 const textBegins = Buffer.from(',"data":"')
 const textEnds = '"}}'
@@ -8,15 +6,15 @@ const textEnds = '"}}'
  * another order or twice, only a whole parse knows which text is the output.
  */
 const headOfOurs =
-  /^\{"type":"SCRIPT_OUTPUT","id":"[^"\\]*","timestamp":"[^"\\]*","payload":\{"taskId":"[^"\\]*","stream":"std(?:out|err)","sequence":\d{1,16}$/
+  /^\{"type":"(?:SCRIPT|TERMINAL)_OUTPUT","id":"[^"\\]*","timestamp":"[^"\\]*","payload":\{"(?:taskId":"[^"\\]*","stream":"std(?:out|err)|sessionId":"[^"\\]*)","sequence":\d{1,16}$/
 /** The rest of a frame of ours is shorter than this. */
 const longestHead = 512
 
-/** A SCRIPT_OUTPUT frame in two parts: `head` is the frame with an empty text, `json` the text as the frame has it. */
+/** A SCRIPT_OUTPUT or TERMINAL_OUTPUT frame in two parts: `head` is the frame with an empty text, `json` the text as the frame has it. */
 export interface OutputFrame {
   readonly head: string
   readonly json: Uint8Array
-  readonly data: ScriptOutput['data']
+  readonly data: string
 }
 
 /**

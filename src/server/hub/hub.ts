@@ -120,7 +120,7 @@ export function createHub(deps: HubDependencies): Hub {
         case 'TERMINAL_OPENED':
           return terminals.opened(link, message.id, message.payload.sessionId)
         case 'TERMINAL_OUTPUT':
-          return terminals.output(link, message.id, message.payload)
+          return terminals.output(link, message.id, message.payload, json)
         case 'TERMINAL_CLOSED':
           return terminals.closed(link, message.id, message.payload)
       }

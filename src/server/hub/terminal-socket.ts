@@ -20,6 +20,8 @@ const deadAfter = 30_000
 /** Whoever sends what is answered with ERROR and never reads the answers. */
 const sendBufferLimit = 4 * 1024 * 1024
 
+const frameEnd = Buffer.from('}}')
+
 interface SocketOptions {
   caller: UserCaller
   ip: string | null
@@ -77,12 +79,13 @@ export class TerminalSocket implements TerminalClient {
     }
   }
 
-  output(sequence: number, json: string, written: () => void): void {
+  output(sequence: number, json: Uint8Array, written: () => void): void {
     if (!this.#open) return
     const head = this.#head('TERMINAL_OUTPUT')
-    const frame = `${head}{"sessionId":"${this.sessionId}","sequence":${sequence},"data":${json}}}`
+    const before = Buffer.from(`${head}{"sessionId":"${this.sessionId}","sequence":${sequence},"data":`)
+    const frame = Buffer.concat([before, json, frameEnd])
     // What a closing socket refuses is not written: whoever comes back misses it.
-    this.#socket.send(frame, (error) => {
+    this.#socket.send(frame, { binary: false }, (error) => {
       if (!error) written()
     })
   }

@@ -11,8 +11,8 @@ export interface TerminalClient {
   readonly ip: string | null
   /** Whether it speaks `rsm.terminal.1`, and so acknowledges what it has shown. */
   readonly acknowledges: boolean
-  /** `json` is the text of the output as JSON; `written` is called once the socket has taken it. */
-  output(sequence: number, json: string, written: () => void): void
+  /** `json` is the text of the output as JSON, in UTF-8; `written` is called once the socket has taken it. */
+  output(sequence: number, json: Uint8Array, written: () => void): void
   /** What its user is to know beside the session's output. */
   tell(notice: TerminalNotice): void
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void

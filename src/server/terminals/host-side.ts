@@ -12,7 +12,8 @@ export interface HostSide {
   linked(link: AgentLink): void
   unlinked(link: AgentLink): void
   opened(link: AgentLink, frameId: string, sessionId: string): Promise<void>
-  output(link: AgentLink, frameId: string, output: TerminalOutput): Promise<void>
+  /** `json` is the text of the output as JSON, where it came so. */
+  output(link: AgentLink, frameId: string, output: TerminalOutput, json?: Uint8Array): Promise<void>
   closed(link: AgentLink, frameId: string, closed: TerminalClosed): Promise<void>
   /** An ERROR of the agent: of input that it has dropped who typed it hears. */
   reported(link: AgentLink, error: Payloads['ERROR']): void
@@ -71,9 +72,9 @@ export function createHostSide({ store, bus, clock, sessions, openings, links }:
       openings.get(sessionId)?.resolve()
     },
 
-    async output(link, frameId, { sessionId, data, sequence }) {
+    async output(link, frameId, { sessionId, data, sequence }, json) {
       const session = present(link, sessionId)
-      if (session) session.output(data, sequence)
+      if (session) session.output(data, sequence, json)
       // What crosses the end of its session is dropped.
       else await isOwn(link, frameId, sessionId)
     },

@@ -32,9 +32,12 @@ export interface RecordingState {
 }
 
 interface Pending {
-  line: string
+  line: readonly Uint8Array[]
+  bytes: number
   sequence: number
 }
+
+const lineEnd = Buffer.from(']\n')
 
 /** The asciicast of one session (asciicast v2), appended as it happens: at any moment its file is whole lines, and one torn at most. */
 export class Recording {
@@ -82,17 +85,17 @@ export class Recording {
     return new Recording(file, { bytes: line.length, seconds: 0, sequence: -1, isFull: false }, options)
   }
 
-  /** One frame of output; `json` is its text as JSON, `seconds` counts from the session's start. */
-  output(seconds: number, sequence: number, json: string): void {
+  /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the session's start. */
+  output(seconds: number, sequence: number, json: Uint8Array): void {
     // The place of an output among the others is its sequence; only where some are missing it has to be said.
     if (sequence !== this.#last + 1)
-      this.#event(seconds, 'm', JSON.stringify(`sequence ${sequence}`), this.#last)
+      this.#event(seconds, 'm', Buffer.from(JSON.stringify(`sequence ${sequence}`)), this.#last)
     this.#last = sequence
     this.#event(seconds, 'o', json, sequence)
   }
 
   resize(seconds: number, cols: number, rows: number): void {
-    this.#event(seconds, 'r', JSON.stringify(`${cols}x${rows}`), this.#last)
+    this.#event(seconds, 'r', Buffer.from(JSON.stringify(`${cols}x${rows}`)), this.#last)
   }
 
   /** Writes all that is waiting, and makes it last. */
@@ -104,7 +107,7 @@ export class Recording {
     await this.#file.close()
   }
 
-  #event(seconds: number, code: 'o' | 'r' | 'm', json: string, sequence: number): void {
+  #event(seconds: number, code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): void {
     if (this.#failure) return
     // Time never goes back in a recording, whatever the clock did over a restart.
     this.#seconds = Math.max(this.#seconds, seconds)
@@ -112,35 +115,44 @@ export class Recording {
       this.written = sequence
       return
     }
-    const line = `[${this.#seconds.toFixed(6)}, "${code}", ${json}]\n`
-    this.#planned += Buffer.byteLength(line)
-    if (this.#planned > (this.#options.most ?? largestRecording)) {
-      this.#isFull = true
-      const time = this.#seconds.toFixed(6)
-      const notice = JSON.stringify(fullNotice)
-      this.#append(`[${time}, "m", ${fullMark}]\n[${time}, "o", ${notice}]\n`, sequence)
-    } else this.#append(line, sequence)
+    const pending = this.#lineOf(code, json, sequence)
+    this.#planned += pending.bytes
+    this.#isFull = this.#planned > (this.#options.most ?? largestRecording)
+    if (this.#isFull)
+      this.#waiting.push(
+        this.#lineOf('m', Buffer.from(fullMark), sequence),
+        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice)), sequence),
+      )
+    else this.#waiting.push(pending)
+    this.#writing ??= this.#writeAll()
   }
 
-  #append(line: string, sequence: number): void {
-    this.#waiting.push({ line, sequence })
-    this.#writing ??= this.#writeAll()
+  #lineOf(code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): Pending {
+    const begin = Buffer.from(`[${this.#seconds.toFixed(6)}, "${code}", `)
+    return {
+      line: [begin, json, lineEnd],
+      bytes: begin.length + json.length + lineEnd.length,
+      sequence,
+    }
   }
 
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#failure) {
       const batch = this.#waiting
       this.#waiting = []
-      const bytes = Buffer.from(batch.map(({ line }) => line).join(''))
       try {
-        await writeAll(this.#file, [bytes], this.bytes)
+        await writeAll(
+          this.#file,
+          batch.flatMap(({ line }) => line),
+          this.bytes,
+        )
       } catch (error) {
         // A full disk writes short before it fails.
         await this.#file.truncate(this.bytes).catch(() => undefined)
         this.#fail(error)
         break
       }
-      this.bytes += bytes.length
+      this.bytes += batch.reduce((sum, { bytes }) => sum + bytes, 0)
       this.#isDirty = true
       this.written = Math.max(this.written, batch.at(-1)?.sequence ?? -1)
       this.#options.events.written()

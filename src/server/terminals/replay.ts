@@ -1,7 +1,7 @@
-/** One frame of output, as it goes to recording and client: its text as JSON. */
+/** One frame of output, as it goes to recording and client: its text as JSON, in UTF-8. */
 export interface Chunk {
   readonly sequence: number
-  readonly json: string
+  readonly json: Uint8Array
   /** Characters of all output before it. */
   readonly at: number
   readonly characters: number
@@ -11,6 +11,10 @@ export interface Chunk {
 const overhead = 100
 
 export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
+
+/** A short part of what a socket has read would keep all of that in memory. */
+const compact = (json: Uint8Array): Uint8Array =>
+  json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
 
 /** The last output of a session, in order: what a client that returns has missed, and what a new one begins with. */
 export class Replay {
@@ -22,10 +26,10 @@ export class Replay {
   #head = 0
   #characters = 0
 
-  push(sequence: number, json: string, characters: number): void {
+  push(sequence: number, json: Uint8Array, characters: number): void {
     // Frames that are missing had a character at least.
     if (this.last >= 0 || sequence > 0) this.#characters += sequence - this.last - 1
-    const chunk = { sequence, json, at: this.#characters, characters }
+    const chunk = { sequence, json: compact(json), at: this.#characters, characters }
     this.#chunks.push(chunk)
     this.#characters += characters
     this.last = sequence

@@ -79,7 +79,8 @@ export class TerminalSession {
   readonly #newest = () => Math.max(this.replay.last, this.#hostHas)
   readonly #seconds = () => Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
 
-  output(data: string, given: number | undefined): void {
+  /** `given` is its sequence, where the agent counts; `text` is `data` as JSON, where it came so. */
+  output(data: string, given: number | undefined, text?: Uint8Array): void {
     const { replay } = this
     const sequence = given ?? replay.last + 1
     this.lastActivity = this.#clock.monotonic()
@@ -92,7 +93,7 @@ export class TerminalSession {
     if (sequence > replay.last + 1 && !this.#mayMiss)
       return this.finish(ended('output of the session was lost between its host and the server'))
     this.#mayMiss = false
-    const json = JSON.stringify(data)
+    const json = text ?? Buffer.from(JSON.stringify(data))
     this.recording?.output(this.#seconds(), sequence, json)
     replay.push(sequence, json, data.length)
     this.#pump()
@@ -103,7 +104,7 @@ export class TerminalSession {
 
   /** Output that a former process has recorded. */
   recall(sequence: number, json: string): void {
-    this.replay.push(sequence, json, (JSON.parse(json) as string).length)
+    this.replay.push(sequence, Buffer.from(json), (JSON.parse(json) as string).length)
     this.replay.trim(sequence, keptBytes)
   }
 

@@ -5,6 +5,7 @@ import { LineEndings } from '../terminal/line-endings.ts'
 import { TerminalModes } from '../terminal/modes.ts'
 import { localSize } from '../terminal/size.ts'
 import type { Pace } from './pace.ts'
+import { PlainText } from './plain-text.ts'
 import { Player } from './player.ts'
 import { playerKeysOf } from './player-keys.ts'
 
@@ -58,9 +59,12 @@ export async function playOnTerminal(
   if (departure.exit !== undefined) process.exitCode = departure.exit
 }
 
-/** All of its output, for a file or a pipe: without waiting, and with the line ends that programs write. */
-export async function printAtOnce({ events }: Recording): Promise<void> {
-  const endings = new LineEndings()
-  for await (const [, kind, data] of events) if (kind === 'o') await write(endings.write(data))
-  await write(endings.end())
+/**
+ * All of its output, for a file or a pipe: without waiting, and with the line ends that programs write. Control sequences are let
+ * through only where it is `raw` (contract §9).
+ */
+export async function printAtOnce({ events }: Recording, raw: boolean): Promise<void> {
+  const text = raw ? new LineEndings() : new PlainText()
+  for await (const [, kind, data] of events) if (kind === 'o') await write(text.write(data))
+  await write(text.end())
 }

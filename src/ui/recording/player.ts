@@ -4,6 +4,9 @@ import type { RecordingEvent } from '../../client/recording.ts'
 import { type Pace, waitBetween } from './pace.ts'
 import type { PlayerKey } from './player-keys.ts'
 
+/** A timer takes no longer time, in milliseconds: what is more is waited for in turns. */
+const longestTimer = 2 ** 31 - 1
+
 interface PlayerOptions {
   readonly pace: Pace
   /** Resolves when it is shown. */
@@ -57,10 +60,11 @@ export class Player {
       const began = performance.now()
       if (this.#isPaused) await once(signal, 'abort')
       else {
-        await delay(left, undefined, { signal }).catch(() => undefined)
-        left -= performance.now() - began
+        const turn = Math.min(left, longestTimer)
+        await delay(turn, undefined, { signal }).catch(() => undefined)
         // A timer may fire a moment early; that is not worth another one.
-        if (!signal.aborted) return
+        if (!signal.aborted && turn === left) return
+        left -= performance.now() - began
       }
     }
   }

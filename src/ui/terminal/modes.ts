@@ -15,17 +15,25 @@ const alternateScreens = ['?47', '?1047', '?1049']
 
 /** DECSET and DECRST, the key encodings of xterm and kitty, keypad, RIS. Built from text: the source holds no control character. */
 const sequences = new RegExp(
-  `${escape}(?:\\[(?:\\?(?<modes>[\\d;]+)(?<set>[hl])|>4(?:;(?<keys>\\d*))?m|(?<kitty>[<>])\\d*u)|(?<pad>[=>])|(?<reset>c))`,
+  `${escape}(?:\\[(?:\\?(?<modes>[\\d;]+)(?<set>[hl])|>4(?:;(?<keys>\\d*))?m|(?<kitty>[<>])(?<number>\\d*)u)|(?<pad>[=>])|(?<reset>c))`,
   'g',
 )
 const unfinished = new RegExp(`${escape}(?:\\[[?<>]?[\\d;]*)?$`)
-/** Longer than any sequence that is looked for. */
-const longest = 64
+/** A sequence that is torn is put together again up to so many characters: far more than any program sends. */
+const longest = 1024
+/** Encodings of keys that are kept: terminals, too, let go of the oldest beyond a bound of theirs. */
+const deepest = 16
 
-/** What the programs of a session have made of the terminal, so that it can be undone where they can't any more. */
+/**
+ * What the programs of a session have made of the terminal, so that it can be undone where they can't any more. The output is a
+ * host's: whatever it holds, it is looked through once, and what is kept has a bound.
+ */
 export class TerminalModes {
   /** What was changed, in that order: the sequence that did it and the one that undoes it. */
   readonly #changes = new Map<string, { readonly redo: string; readonly undo: string }>()
+  /** The encodings that are in force, the newest last, by their names among the changes. */
+  #encodings: string[] = []
+  #pushed = 0
   #rest = ''
 
   get isAlternate(): boolean {
@@ -35,13 +43,14 @@ export class TerminalModes {
   see(output: string): void {
     if (this.#rest === '' && !output.includes(escape)) return
     const text = this.#rest + output
-    for (const { 0: redo, groups = {} } of text.matchAll(sequences)) {
-      const { modes, set, keys, kitty, pad, reset } = groups
+    for (const { groups = {} } of text.matchAll(sequences)) {
+      const { modes, set, keys, kitty, number = '', pad, reset } = groups
       if (modes !== undefined) for (const mode of modes.split(';')) this.#mode(Number(mode), set === 'h')
-      else if (kitty !== undefined) this.#kitty(kitty === '>', redo)
-      else if (pad !== undefined) this.#note('pad', pad === '=', redo, `${escape}>`)
-      else if (reset !== undefined) this.#changes.clear()
-      else this.#note('keys', (keys || '0') !== '0', redo, `${escape}[>4m`)
+      else if (kitty === '>') this.#push(Number(number))
+      else if (kitty === '<') this.#pop(Number(number || '1'))
+      else if (pad !== undefined) this.#note('pad', pad === '=', `${escape}=`, `${escape}>`)
+      else if (reset !== undefined) this.#forget()
+      else this.#keys(Number(keys))
     }
     this.#rest = unfinished.exec(text.slice(-longest))?.[0] ?? ''
   }
@@ -64,12 +73,26 @@ export class TerminalModes {
     this.#note(`?${mode}`, isSet !== expected, isSet ? on : off, expected ? on : off)
   }
 
-  /** Its encodings are a stack. */
-  #kitty(isPush: boolean, redo: string): void {
-    let depth = 0
-    while (this.#changes.has(`kitty${depth}`)) depth++
-    if (isPush) this.#note(`kitty${depth}`, true, redo, `${escape}[<u`)
-    else this.#changes.delete(`kitty${depth - 1}`)
+  /** The numbers are a host's, of any length: what is kept of them is written anew, and short. */
+  #keys(level: number): void {
+    this.#note('keys', level !== 0, `${escape}[>4;${Math.min(level, 9)}m`, `${escape}[>4m`)
+  }
+
+  #push(flags: number): void {
+    const name = `encoding${this.#pushed++}`
+    this.#note(name, true, `${escape}[>${Math.min(flags, 999)}u`, `${escape}[<u`)
+    this.#encodings.push(name)
+    if (this.#encodings.length > deepest) this.#changes.delete(this.#encodings.shift() ?? '')
+  }
+
+  #pop(count: number): void {
+    for (let left = count; left > 0 && this.#encodings.length > 0; left--)
+      this.#changes.delete(this.#encodings.pop() ?? '')
+  }
+
+  #forget(): void {
+    this.#changes.clear()
+    this.#encodings = []
   }
 
   #note(what: string, isChanged: boolean, redo: string, undo: string): void {

@@ -9,7 +9,9 @@ import { Display } from './display.ts'
 import { endingOf, endingOfWatch } from './ending.ts'
 import { EscapeReader, shownCharacter } from './escapes.ts'
 import { Keyboard } from './keyboard.ts'
+import { OncePerBurst } from './once-per-burst.ts'
 import { localSize } from './size.ts'
+import { WatchersTold } from './watchers-told.ts'
 
 export interface SessionOptions {
   readonly client: Client
@@ -32,6 +34,8 @@ const removeTimeout = 3_000
 export class Session {
   readonly #options: SessionOptions
   readonly #display = new Display()
+  readonly #watchers = new WatchersTold()
+  readonly #refusals = new OncePerBurst()
   readonly #escapes: EscapeReader
   readonly #attachment: Attachment
   readonly #keyboard: Keyboard | null
@@ -48,7 +52,9 @@ export class Session {
       output: (data, shown) => this.#display.output(data, shown),
       resized: (cols, rows) => this.#compareSize(cols, rows),
       notice: (notice) => this.#noticed(notice),
-      refused: (message) => this.#display.say(message),
+      refused: (message) => {
+        if (this.#refusals.isNews(message)) this.#display.say(message)
+      },
       cut: () => this.#note(`connection lost, reattaching (${reattachWindow / 1000} s)...`),
       drained: () => this.#keyboard?.resume(),
     })
@@ -83,8 +89,8 @@ export class Session {
       const isUntold = end === undefined || (end.kind === 'left' && !end.told)
       if (!watch && isUntold) await this.#remove()
     }
-    // A shell that ended by itself has left the terminal as it wants it; elsewhere a mouse or a full screen may be left on.
-    if (watch || end.kind !== 'closed' || end.closed.reason !== null) this.#giveBack()
+    // Even a shell that ended by itself may have left a mouse or a full screen on: one that was killed, for one.
+    this.#giveBack()
     const { exit, message } = watch ? endingOfWatch(end) : endingOf(end)
     // Whoever ended it from outside knows; a closed stdout is told by the exit code alone (contract §9).
     if (departure.exit !== undefined) return departure.exit
@@ -96,14 +102,15 @@ export class Session {
     if (again) this.#note('reattached')
     if (omitted > 0)
       this.#display.say(`${omitted} characters of output are not kept any more and are missing here`)
-    if (!again && watchers.length > 0 && !this.#options.watch)
-      this.#note(`${watchers.join(', ')} reads along`)
+    const news = this.#options.watch ? null : this.#watchers.attached(watchers)
+    if (news !== null) this.#note(news)
     this.#compareSize(cols, rows)
     if (again) this.#redraw()
   }
 
   #noticed({ kind, message }: TerminalNotice): void {
     this.#note(message)
+    this.#watchers.noticed(kind)
     // While its host was away no change of size came to the program.
     if (kind === 'host-back') this.#redraw()
   }

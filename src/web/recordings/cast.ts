@@ -1,3 +1,5 @@
+import { recordingSize } from '../../client/recording-size.ts'
+
 /** What a recording holds of one moment (asciicast v2): output, or a new size. */
 export interface CastEvent {
   /** Seconds from the start. */
@@ -12,17 +14,10 @@ export interface Cast {
   readonly events: readonly CastEvent[]
 }
 
-const fallback = { cols: 80, rows: 24 }
-
-function sizeOf(cols: unknown, rows: unknown): { cols: number; rows: number } {
-  const isSize = (count: unknown): count is number => Number.isInteger(count) && Number(count) >= 1
-  return isSize(cols) && isSize(rows) ? { cols: Math.min(cols, 1000), rows: Math.min(rows, 1000) } : fallback
-}
-
 /** The size that an event of kind `r` tells. */
 export function resizeOf(data: string): { cols: number; rows: number } {
   const [cols, rows] = data.split('x').map(Number)
-  return sizeOf(cols, rows)
+  return recordingSize(cols, rows)
 }
 
 function eventOf(line: string): CastEvent | undefined {
@@ -48,7 +43,7 @@ export function parseCast(text: string): Cast {
       break
     }
   }
-  return { ...sizeOf(width, height), events }
+  return { ...recordingSize(width, height), events }
 }
 
 /** When each event is shown, in seconds, where no pause is longer than `idleCap`. */

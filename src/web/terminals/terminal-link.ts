@@ -1,3 +1,4 @@
+import { HeldInput } from '../../client/held-input.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type {
   Terminal,
@@ -6,7 +7,12 @@ import type {
   TerminalTicket,
 } from '../../core/protocol/http/terminals.ts'
 import type { TerminalClosed } from '../../core/protocol/messages.ts'
-import type { TerminalPayloads, ToTerminalClient } from '../../core/protocol/terminal-messages.ts'
+import type {
+  TerminalNotice,
+  TerminalPayloads,
+  ToTerminalClient,
+} from '../../core/protocol/terminal-messages.ts'
+import { OncePerBurst } from '../../ui/terminal/once-per-burst.ts'
 import { call, isMendable, said, send } from '../api.ts'
 import { pause } from '../event-stream.ts'
 import { endSession } from '../session.ts'
@@ -28,7 +34,8 @@ interface LinkListener {
   /** `shown` is called when the text is on the screen: only then is it acknowledged. */
   output(data: string, sequence: number, shown: () => void): void
   resized(cols: number, rows: number): void
-  notice(message: string): void
+  /** `kind` is null where it is no notice of the server's about the session. */
+  notice(message: string, kind: TerminalNotice['kind'] | null): void
 }
 
 /** What a tab holds on to: a session that is to be made, or one that there is. */
@@ -51,11 +58,10 @@ const firstPause = 250
 const longestPause = 3_000
 /** A server that can't be reached for so long has ended the session in any case, ten times over. */
 const longestAway = 10 * 60_000
-/** Characters of a frame of input: a paste of megabytes goes in pieces. */
-const longestInput = 16 * 1024
 /** Output is acknowledged that often at least, in characters. */
 const ackEvery = 64 * 1024
 const ackDelay = 15
+const tooMuch = 'The connection is away, and there is no room for what you typed: it is dropped.'
 
 function endSaid({
   exitCode,
@@ -81,11 +87,15 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   let unacknowledged = 0
   let ackTimer: ReturnType<typeof setTimeout> | undefined
   let size: { cols: number; rows: number } | undefined
+  const refusals = new OncePerBurst()
+  /** What is typed while there is no connection waits in it; without one, as when another has the session, it goes nowhere. */
+  let input: HeldInput | undefined = isWatching ? undefined : new HeldInput(() => undefined)
 
   const pathOf = (id: string) => `api/terminals/${encodeURIComponent(id)}`
 
   function finish(word: string): void {
     isEnded = true
+    input = undefined
     listener.state({ kind: 'ended', word })
   }
 
@@ -111,6 +121,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
         listener.attached(message.payload, isFresh)
         listener.state({ kind: 'open' })
         if (!isFresh) acknowledge()
+        sendTyped()
         return
       }
       case 'TERMINAL_OUTPUT': {
@@ -128,12 +139,31 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
       case 'TERMINAL_RESIZE':
         return listener.resized(message.payload.cols, message.payload.rows)
       case 'TERMINAL_NOTICE':
-        return listener.notice(message.payload.message)
+        return listener.notice(message.payload.message, message.payload.kind)
       case 'TERMINAL_CLOSED':
         return finish(endSaid(message.payload))
       case 'ERROR':
-        return listener.notice(message.payload.message)
+        return refused(message.payload.message)
     }
+  }
+
+  /** Said once, however many frames it is said of. */
+  function refused(sentence: string): void {
+    if (refusals.isNews(sentence)) listener.notice(sentence, null)
+  }
+
+  /** What was typed goes on to this socket, and what will be. */
+  function sendTyped(): void {
+    const held = socket
+    const id = sessionId
+    if (held === undefined || id === undefined) return
+    input?.attach({
+      // Nobody can be kept from typing or pasting into a page.
+      bufferedAmount: 0,
+      send(data) {
+        held.send({ type: 'TERMINAL_INPUT', payload: { sessionId: id, data } })
+      },
+    })
   }
 
   /** One socket from its ticket to its end; its close code. */
@@ -155,8 +185,12 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
         })
         const began = performance.now()
         const code = await attach(given)
+        input?.detach()
         if (leave.signal.aborted || isEnded) return
-        if (code === closeCodes.replaced) return listener.state({ kind: 'replaced' })
+        if (code === closeCodes.replaced) {
+          input = undefined
+          return listener.state({ kind: 'replaced' })
+        }
         if (code === closeCodes.revoked) endSession('Your session has ended. Sign in again.')
         if (performance.now() - began > longestPause) {
           wait = firstPause
@@ -214,14 +248,9 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
   void begin()
   return {
     input(data) {
-      if (isWatching || sessionId === undefined) return
-      for (let at = 0; at < data.length; ) {
-        let end = Math.min(at + longestInput, data.length)
-        // Never between the halves of a character.
-        if (end < data.length && /[\uD800-\uDBFF]/.test(data[end - 1] ?? '')) end--
-        socket?.send({ type: 'TERMINAL_INPUT', payload: { sessionId, data: data.slice(at, end) } })
-        at = end
-      }
+      // One that is about to close takes nothing any more.
+      if (socket?.isOpen !== true) input?.detach()
+      if (input?.push(data) === 'refused') refused(tooMuch)
     },
     resize(cols, rows) {
       if (isWatching || sessionId === undefined) return
@@ -231,6 +260,7 @@ export function createTerminalLink(target: LinkTarget, listener: LinkListener): 
     },
     takeBack() {
       if (sessionId === undefined) return
+      if (!isWatching) input = new HeldInput(() => undefined)
       listener.state({ kind: 'opening' })
       void hold(sessionId)
     },

@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { WatchersTold } from '../../ui/terminal/watchers-told.ts'
 import { useStore } from '../store.ts'
+import { attachedSaid } from './attached-said.ts'
 import { closeTab, nameSession, openTerminal, type Tab } from './open-terminals.ts'
 import { readerMode } from './reader-mode.ts'
 import { createScreen, type Screen } from './screen.ts'
@@ -33,6 +35,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     /** The last output that was there before this page; null once it is on the screen. */
     let replayedTo: number | null = null
     let wasAway = false
+    const watchersTold = new WatchersTold()
     const say = (message: string) => {
       setNotice(message)
       clearTimeout(noticeTimer)
@@ -52,7 +55,10 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
     const held = createTerminalLink(target, {
       state(next) {
         setState(next)
-        if (next.kind === 'away') wasAway = true
+        if (next.kind !== 'away') return
+        wasAway = true
+        // What was said before is over.
+        setNotice('')
       },
       named: (sessionId) => nameSession(tab.key, sessionId),
       attached(about, isFresh) {
@@ -63,10 +69,11 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
           if (!isNew) terminal.resize(about.cols, about.rows)
           if (!isNew) replayedTo = about.last
           if (!isNew && about.last <= about.after) replayed()
-        } else if (wasAway) say('Attached again; nothing was lost')
+        }
+        const watchers = about.watching ? null : watchersTold.attached(about.watchers)
+        const news = attachedSaid({ isBack: !isFresh && wasAway, omitted: about.omitted, watchers })
+        if (news !== '') say(news)
         wasAway = false
-        if (about.omitted > 0) say(`${about.omitted} characters of earlier output are no longer kept`)
-        else if (about.watchers.length > 0 && !about.watching) say(`${about.watchers.join(', ')} reads along`)
         // While it was away, or on its way, the page may have taken another size.
         if (replayedTo === null) held.resize(terminal.cols, terminal.rows)
       },
@@ -77,7 +84,10 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         })
       },
       resized: (width, height) => terminal.resize(width, height),
-      notice: say,
+      notice(message, kind) {
+        if (kind !== null) watchersTold.noticed(kind)
+        say(message)
+      },
     })
     terminal.onData((data) => held.input(data))
     terminal.onBinary((data) => held.input(data))
@@ -152,9 +162,9 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
 function stateSaid(state: LinkState, { title, isWatching }: Tab, notice: string): string {
   switch (state.kind) {
     case 'opening':
-      return `Opening ${title} …`
+      return `Opening ${title} … ${notice}`
     case 'away':
-      return 'The connection is lost; attaching again … What you type now is not sent.'
+      return `The connection is lost; attaching again … ${notice || (isWatching ? '' : 'What you type now is kept, and sent then.')}`
     case 'replaced':
       return 'This session was opened elsewhere.'
     case 'ended':

@@ -12,6 +12,7 @@ type Sent = FromTerminalClient extends infer M
   : never
 
 export interface TerminalSocket {
+  readonly isOpen: boolean
   /** False where it is not open: nothing is sent, then or later. */
   send(message: Sent): boolean
   /** Lets go of it: nothing of it is heard any more. */
@@ -79,9 +80,14 @@ export function openTerminalSocket(
   })
   socket.addEventListener('close', ({ code }) => lose(code))
 
+  const isOpen = () => !isDropped && socket.readyState === WebSocket.OPEN
+
   return {
+    get isOpen() {
+      return isOpen()
+    },
     send({ type, payload }) {
-      if (isDropped || socket.readyState !== WebSocket.OPEN) return false
+      if (!isOpen()) return false
       const timestamp = new Date().toISOString()
       socket.send(JSON.stringify({ type, id: `web-${++frames}`, timestamp, payload }))
       if (type === 'TERMINAL_INPUT') typedAt = performance.now()

@@ -19,6 +19,17 @@ test('P20 output whose text comes last is read without being decoded twice, and 
   )
 })
 
+test('P20 output of a terminal is read so too', (t) => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (data) => {
+      const frame = encode('TERMINAL_OUTPUT', { sessionId: 's1', sequence: 7, data }, 'a1', time)
+      const { message, json } = readFromAgent(Buffer.from(frame))
+      t.deepEqual(message, decodeFromAgent(frame))
+      if (data !== '') t.is(JSON.parse(Buffer.from(json ?? []).toString()), data)
+    }),
+  )
+})
+
 test('head and tail stand around the text as the whole frame has them', (t) => {
   const { head, tail } = encodeAround({ taskId: 't1', stream: 'stderr', sequence: 3 }, 'a9', time)
   const payload = { taskId: 't1', stream: 'stderr' as const, sequence: 3, data: 'x"y\n' }

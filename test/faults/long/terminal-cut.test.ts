@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startCutLink } from '../../helpers/cut-link.ts'
+import { plainShell } from '../../helpers/plain-shell.ts'
 import { bashOnPty, rsm } from '../../helpers/pty.ts'
 import { realAgent } from '../../helpers/real-agent.ts'
 import { startTestServer } from '../../helpers/server.ts'
@@ -21,7 +22,7 @@ async function inMidOutput(t: ExecutionContext) {
   const command = `stty -opost; for i in $(seq ${lines}); do printf "line %d 漢字 %0400d\\n" $i $i; sleep 0.025; done; exit 9`
   const pty = bashOnPty(
     t,
-    `${rsm} terminal web1 --shell bash -- '${command}'; echo "exit $?"`,
+    `${rsm} terminal web1 --shell ${plainShell(t)} -- '${command}'; echo "exit $?"`,
     temporaryDirectory(t),
     {
       RSM_URL: link.url,

@@ -19,10 +19,10 @@ const silent = { written: () => undefined, failed: () => undefined }
 test('P46 F20 a recording that was cut off at any byte is taken up after its last whole event, and goes on', async (t) => {
   const path = await place(t)
   const recording = await Recording.create(path, header, { turn, events: silent })
-  recording.output(0.1, 0, JSON.stringify('ä🙂\r\n'))
+  recording.output(0.1, 0, Buffer.from(JSON.stringify('ä🙂\r\n')))
   recording.resize(0.2, 100, 30)
-  recording.output(0.3, 1, JSON.stringify('\u001b[31m"]\\'))
-  recording.output(0.4, 5, JSON.stringify(''))
+  recording.output(0.3, 1, Buffer.from(JSON.stringify('\u001b[31m"]\\')))
+  recording.output(0.4, 5, Buffer.from(JSON.stringify('')))
   await recording.end()
   const whole = await readFile(path)
   t.is(recording.bytes, whole.length)
@@ -47,7 +47,7 @@ test('P46 F20 a recording that was cut off at any byte is taken up after its las
     }
   const { state } = await recoverRecording(path, () => undefined)
   const again = new Recording(await open(path, 'r+'), state, { turn, events: silent })
-  again.output(0.2, state.sequence + 1, '"on"')
+  again.output(0.2, state.sequence + 1, Buffer.from('"on"'))
   await again.end()
   const added = (await readFile(path, 'utf8')).trimEnd().split('\n').at(-1) ?? ''
   t.deepEqual(JSON.parse(added), [state.seconds, 'o', 'on'], 'time does not go back')
@@ -58,7 +58,8 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   let heard = 0
   const events = { ...silent, written: () => heard++ }
   const recording = await Recording.create(path, header, { turn, events, most: 2000 })
-  for (let sequence = 0; sequence < 100; sequence++) recording.output(sequence, sequence, '"0123456789"')
+  for (let sequence = 0; sequence < 100; sequence++)
+    recording.output(sequence, sequence, Buffer.from('"0123456789"'))
   await recording.end()
   t.is(recording.written, 99)
   t.true(heard > 0)
@@ -79,7 +80,7 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   const printed = join(dirname(path), 's2.cast')
   const other = await Recording.create(printed, header, { turn, events: silent })
   for (const [sequence, text] of ['a', String(notice), 'b'].entries())
-    other.output(sequence, sequence, JSON.stringify(text))
+    other.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
   await other.end()
   t.deepEqual(await recover(printed), { isFull: false, sequence: 2, outputs: 3 })
 })
@@ -97,8 +98,8 @@ test('F04 a disk that takes no more is told of once, and nothing counts as recor
     void open('/dev/full', 'r+').then(async (file) => {
       const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
       const recording = new Recording(file, state, { turn, events })
-      recording.output(0, 0, '"x"')
-      recording.output(1, 1, '"y"')
+      recording.output(0, 0, Buffer.from('"x"'))
+      recording.output(1, 1, Buffer.from('"y"'))
       await recording.end()
       t.is(recording.written, -1)
     })

@@ -25,12 +25,14 @@ test('a recording that is quit leaves the terminal as it was, and the screen too
   t.is(readFileSync(join(home, 'after'), 'utf8'), readFileSync(join(home, 'before'), 'utf8'))
 })
 
-test('a recording goes into a pipe at once, and a wrong pace is refused', async (t) => {
+test('a recording goes into a pipe at once, without control sequences unless they are asked for, and a wrong pace is refused', async (t) => {
   const home = temporaryDirectory(t)
   const file = join(home, 'x.cast')
   writeFileSync(file, cast)
   const played = await runRsm(['recordings', 'play', file], cleanEnv(home))
-  t.deepEqual([played.exit, played.stdout], [0, '\u001b[?1049h\u001b[?25lone\ntwo\n'])
+  t.deepEqual([played.exit, played.stdout], [0, 'one\ntwo\n'])
+  const raw = await runRsm(['recordings', 'play', file, '--raw'], cleanEnv(home))
+  t.deepEqual([raw.exit, raw.stdout], [0, '\u001b[?1049h\u001b[?25lone\ntwo\n'])
   const wrong = await runRsm(['recordings', 'play', file, '--speed', '0'], cleanEnv(home))
   t.is(wrong.exit, 2)
   t.regex(wrong.stderr, /--speed takes a number above 0/)

@@ -62,3 +62,29 @@ test('at a great speed a long recording is over at once, in order', async (t) =>
   await player.play(eventsOf([1, 60, 3600]))
   t.is(shown, '1;60;3600;')
 })
+
+test('a pause of months, or of for ever, is waited for, and can be stepped over', async (t) => {
+  const warnings: Error[] = []
+  const warned = (warning: Error) => warnings.push(warning)
+  process.on('warning', warned)
+  t.teardown(() => process.off('warning', warned))
+  let shown = ''
+  const player = new Player({
+    pace: { speed: 1, idleLimit: unlimited },
+    async show(output) {
+      shown += output
+    },
+  })
+  const over = player.play(eventsOf([0, 1e8, 1e308]))
+  await delay(50)
+  t.is(shown, '0;')
+  player.press('pause')
+  player.press('step')
+  await until('the step', () => shown === '0;100000000;')
+  player.press('pause')
+  await delay(50)
+  t.is(shown, '0;100000000;')
+  player.press('quit')
+  await over
+  t.deepEqual(warnings, [])
+})

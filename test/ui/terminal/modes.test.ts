@@ -33,3 +33,43 @@ test('after it was undone for a while it can be done again', (t) => {
   modes.undo()
   t.is(modes.redo(), `${escape}[?1049h${escape}[>4;2m`)
 })
+
+test('the encodings of keys are a stack that keeps its newest, as a terminal does; a pop may take several', (t) => {
+  const modes = new TerminalModes()
+  modes.see(`${escape}[>1u${escape}[>2u${escape}[>3u${escape}[<2u`)
+  t.is(modes.redo(), `${escape}[>1u`)
+  modes.see(`${escape}[<9u${escape}[<u`)
+  t.is(modes.undo(), '')
+  for (let at = 0; at < 31; at++) modes.see(`${escape}[>${at}u`)
+  t.is(modes.redo(), Array.from({ length: 16 }, (_, at) => `${escape}[>${at + 15}u`).join(''))
+  modes.see(`${escape}c`)
+  modes.see(`${escape}[>1u`)
+  t.is(modes.redo(), `${escape}[>1u`)
+})
+
+const floods: [title: string, piece: string][] = [
+  ['pushed encodings', `${escape}[>1u`],
+  ['pushed encodings, each another', `${escape}[>1u${escape}[>31u${escape}[<u`],
+  ['modes that come and go', `${escape}[?1049h${escape}[?1049l`],
+  ['modes in one sequence', '1049;'],
+  ['numbers without end', '1'],
+  ['beginnings', escape],
+  ['beginnings of sequences', `${escape}[?`],
+  ['titles without an end', `${escape}]0;title`],
+]
+for (const [title, piece] of floods)
+  test(`however much a host sends, little of it is kept, and all of it comes through: ${title}`, (t) => {
+    t.timeout(60_000)
+    const flood = `${escape}[?${piece.repeat(2_000_000 / piece.length)}`
+    const whole = new TerminalModes()
+    whole.see(flood)
+    const torn = new TerminalModes()
+    for (let at = 0; at < flood.length; at += 7) torn.see(flood.slice(at, at + 7))
+    for (const modes of [whole, torn]) {
+      for (const end of ['h', 'm', 'u', `${escape}[>${'0'.repeat(100)}7u`]) modes.see(end)
+      t.true(modes.undo().length < 1000, 'what undoes it')
+      t.true(modes.redo().length < 1000, 'what does it again')
+      modes.see(`${escape}c${escape}[?25l`)
+      t.is(modes.undo(), `${escape}[?25h${escape}[0m`, 'what comes after it is understood')
+    }
+  })

@@ -71,12 +71,40 @@ test('every byte of the output comes through as it was, and every key but the es
   t.is(modes('after'), modes('before'))
 })
 
-test('the exit code is the one of the shell, which leaves the terminal as it wants it', async (t) => {
-  const { pty, client } = await onTerminal(t)
-  client.send('TERMINAL_CLOSED', { exitCode: 7, signal: null, reason: null })
+for (const [title, end, exit] of [
+  ['ends by itself', { exitCode: 7, signal: null, reason: null }, 7],
+  ['is ended by a signal', { exitCode: null, signal: 'SIGKILL', reason: null }, 137],
+] as const)
+  test(`the exit code is the one of the shell, and the terminal is as it was, when it ${title}`, async (t) => {
+    const { pty, client, modes } = await onTerminal(t)
+    client.send('TERMINAL_CLOSED', end)
+    await pty.ended
+    await pty.shows(new RegExp(`\\?1002l.*\\?1049l[\\s\\S]*exit ${exit}`))
+    t.is(modes('after'), modes('before'))
+  })
+
+test('watching that began while the connection was lost is told when it is back, and so is its end', async (t) => {
+  const { server, pty, client } = await onTerminal(t)
+  client.socket.terminate()
+  const second = await server.client()
+  second.attached({ watchers: ['admin'] })
+  await pty.shows(/admin reads along/)
+  second.socket.terminate()
+  const third = await server.client()
+  third.attached({ watchers: [] })
+  await pty.shows(/nobody reads along/)
+  third.send('TERMINAL_CLOSED', { exitCode: 0, signal: null, reason: null })
   await pty.ended
-  await pty.shows(/exit 7/)
-  t.false(pty.shown.includes('\u001b[?1049l'))
+  t.is(pty.shown.split('admin reads along').length, 2)
+})
+
+test('what the server refuses of a session is said once, however often it comes', async (t) => {
+  const { pty, client } = await onTerminal(t)
+  const message = 'input dropped on the host'
+  for (let at = 0; at < 50; at++) client.send('ERROR', { code: 413, message, refId: null })
+  client.send('TERMINAL_CLOSED', { exitCode: 0, signal: null, reason: null })
+  await pty.ended
+  t.is(pty.shown.split(message).length, 2)
 })
 
 test('what ended a session is said on the screen that was given back', async (t) => {

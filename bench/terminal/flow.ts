@@ -1,0 +1,68 @@
+import { setTimeout } from 'node:timers/promises'
+import { inTurn, median, ratioRow } from '../measure.ts'
+import type { Row } from '../row.ts'
+import { type Pair, prompt } from './pair.ts'
+import type { Screen } from './screen.ts'
+
+const rounds = 5
+/** Characters after which Ctrl-C is typed: all queues between host and client are full then. */
+const before = 10_000_000
+/** Milliseconds. */
+const answerBound = 200
+const rest = 300
+
+/** Megabytes a second. */
+async function rate(screen: Screen, { cat, catBytes }: Pair): Promise<number> {
+  const from = screen.shown
+  const took = await screen.answer(cat, prompt)
+  const came = screen.shown - from
+  if (came < catBytes) throw new Error(`${came} characters came of ${catBytes}`)
+  await setTimeout(rest)
+  return catBytes / 1e3 / took
+}
+
+/** Milliseconds from Ctrl-C in the middle of a flood to the prompt. */
+async function interrupted(screen: Screen, { cat, catBytes }: Pair): Promise<number> {
+  const from = screen.shown
+  const reached = screen.more(before)
+  screen.type(cat)
+  await reached
+  const took = await screen.answer('\x03', prompt)
+  if (screen.shown - from >= catBytes) throw new Error('it was over before Ctrl-C')
+  await setTimeout(rest)
+  return took
+}
+
+/** A large file on the terminal, and how soon Ctrl-C is answered in its midst. */
+export async function benchFlow(pair: Pair): Promise<Row[]> {
+  const { ours, bare } = pair
+  const rates = await inTurn(
+    rounds,
+    () => rate(ours, pair),
+    () => rate(bare, pair),
+  )
+  const answers: number[] = []
+  const cut = await inTurn(
+    rounds,
+    async () => {
+      const took = await interrupted(ours, pair)
+      answers.push(took)
+      return took
+    },
+    () => interrupted(bare, pair),
+  )
+  const worst = Math.max(...answers)
+  return [
+    ratioRow('terminal: cat of 50 MB, beside a bare relay', 'MB/s', rates, { atLeast: 0.5 }),
+    {
+      name: 'terminal: Ctrl-C in the midst of it to the prompt, beside a bare relay',
+      unit: 'ms',
+      ours: cut.ours,
+      baseline: cut.baseline,
+      ratio: cut.ours / cut.baseline,
+      spread: `median ${median(answers).toFixed(0)}, max ${worst.toFixed(0)}`,
+      goal: `each ≤ ${answerBound} ms`,
+      met: worst <= answerBound,
+    },
+  ]
+}

@@ -1,0 +1,39 @@
+import { Attachment } from '../../src/client/attachment.ts'
+import { openClient } from '../../src/client/client.ts'
+import type { Fleet } from '../fleet/fleet.ts'
+import { Screen } from './screen.ts'
+
+/** A shell on the fleet's first host, by way of its server and with all that goes with it: acknowledged and recorded. */
+export async function openTerminal(fleet: Fleet, shell: string): Promise<Screen> {
+  const client = await openClient({ url: fleet.url, token: fleet.token })
+  const { content } = await client.hosts.list({})
+  const [host] = content
+  if (!host) throw new Error('the fleet has no host')
+  const { sessionId } = await client.terminals.create({ hostId: host.id, cols: 80, rows: 24, shell })
+  return new Promise((resolve, reject) => {
+    let ended: Promise<unknown> = Promise.resolve()
+    const screen = new Screen({
+      type: (data) => void attachment.type(data),
+      async close() {
+        attachment.leave()
+        await ended
+      },
+    })
+    const attachment = new Attachment({
+      sessionId,
+      watch: false,
+      socket: client.socket,
+      attached: () => resolve(screen),
+      output(data, shown) {
+        screen.show(data)
+        shown()
+      },
+      resized: () => {},
+      notice: () => {},
+      refused: (message) => reject(new Error(message)),
+      cut: () => {},
+      drained: () => {},
+    })
+    ended = attachment.run().catch(reject)
+  })
+}

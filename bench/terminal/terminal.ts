@@ -1,0 +1,53 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openBareTerminal } from '../bare/terminal.ts'
+import { type Fleet, startFleet } from '../fleet/fleet.ts'
+import { writeLines } from '../output/lines.ts'
+import type { Row } from '../row.ts'
+import { benchFlow } from './flow.ts'
+import { benchKeys } from './keys.ts'
+import { benchMemory } from './memory.ts'
+import { openTerminal } from './ours.ts'
+import { prompt } from './pair.ts'
+import type { Screen } from './screen.ts'
+
+/** With the kernel's echo, as it edits no lines itself. */
+const shell = '/bin/sh'
+const shownMB = 50
+
+async function ready(opening: Promise<Screen>): Promise<Screen> {
+  const screen = await opening
+  // Its echo is not the prompt yet.
+  await screen.answer(`PS1='rea''dy> '\r`, prompt)
+  return screen
+}
+
+/** Terminals, beside a relay of frames with node-pty behind it. */
+export async function benchTerminal(): Promise<Row[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-terminal-'))
+  const fleet = await startFleet(1)
+  try {
+    const log = join(directory, 'log')
+    await writeLines(log, shownMB)
+    const { size } = await stat(log)
+    return await measure(fleet, `cat ${log}\r`, size)
+  } finally {
+    await fleet.stop()
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function measure(fleet: Fleet, cat: string, catBytes: number): Promise<Row[]> {
+  const ours = await ready(openTerminal(fleet, shell))
+  const bare = await ready(openBareTerminal([shell]))
+  const pair = { ours, bare, cat, catBytes }
+  try {
+    // Memory comes first, while all processes are fresh.
+    const memory = await benchMemory(fleet, pair)
+    return [...(await benchKeys(pair)), ...(await benchFlow(pair)), ...memory]
+  } finally {
+    await ours.close()
+    await bare.close()
+  }
+}

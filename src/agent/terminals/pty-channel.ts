@@ -1,0 +1,75 @@
+import type { Socket } from 'node:net'
+
+/** What goes over a channel: plain values, and bytes that are passed on as they are. */
+interface Sendable {
+  /** Of a session. */
+  readonly id: string
+  readonly bytes?: Uint8Array
+}
+
+/** Bytes of the lengths that a frame begins with: of all that follows, and of its part in JSON. */
+const lengthsSize = 8
+
+/** One end of the socket between an agent and the process that holds its PTYs. */
+export class PtyChannel<Out extends Sendable, In extends Sendable> {
+  readonly #socket: Socket
+  #pieces: Buffer[] = []
+  #size = 0
+
+  constructor(socket: Socket, heard: (message: In) => void) {
+    this.#socket = socket
+    socket.on('data', (piece: Buffer) => this.#receive(piece, heard))
+    // Whoever has died says so by its end.
+    socket.on('error', () => undefined)
+  }
+
+  send(message: Out): void {
+    if (!this.#socket.writable) return
+    const { bytes, ...rest } = message
+    const json = JSON.stringify(rest)
+    const jsonSize = Buffer.byteLength(json)
+    const bodySize = bytes?.length ?? 0
+    const frame = Buffer.allocUnsafe(lengthsSize + jsonSize + bodySize)
+    frame.writeUInt32LE(lengthsSize + jsonSize + bodySize, 0)
+    frame.writeUInt32LE(jsonSize, 4)
+    frame.write(json, lengthsSize)
+    if (bytes) frame.set(bytes, lengthsSize + jsonSize)
+    this.#socket.write(frame)
+  }
+
+  /** After what was sent. */
+  close(): void {
+    this.#socket.end()
+  }
+
+  #receive(piece: Buffer, heard: (message: In) => void): void {
+    this.#pieces.push(piece)
+    this.#size += piece.length
+    // A long frame comes in pieces: they are joined once, when the last is there.
+    if (this.#size < this.#needed()) return
+    let rest = this.#joined()
+    while (rest.length >= lengthsSize && rest.length >= rest.readUInt32LE(0)) {
+      const end = rest.readUInt32LE(0)
+      const body = lengthsSize + rest.readUInt32LE(4)
+      const message = JSON.parse(rest.toString('utf8', lengthsSize, body)) as In
+      heard(body < end ? { ...message, bytes: rest.subarray(body, end) } : message)
+      rest = rest.subarray(end)
+    }
+    this.#pieces = rest.length > 0 ? [rest] : []
+    this.#size = rest.length
+  }
+
+  #needed(): number {
+    if (this.#size < lengthsSize) return lengthsSize
+    const [first] = this.#pieces
+    return (first && first.length >= lengthsSize ? first : this.#joined()).readUInt32LE(0)
+  }
+
+  #joined(): Buffer {
+    const [first] = this.#pieces
+    if (first && this.#pieces.length === 1) return first
+    const all = Buffer.concat(this.#pieces, this.#size)
+    this.#pieces = [all]
+    return all
+  }
+}

@@ -1,0 +1,21 @@
+import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
+
+/** What the user of a session has been told of those who read along: nobody does so unsaid, however the connection is cut. */
+export class WatchersTold {
+  /** The names, or null where a notice has changed them since. */
+  #known: string | null = ''
+
+  /** A change was told as it happened. */
+  noticed(kind: TerminalNotice['kind']): void {
+    if (kind === 'watched' || kind === 'unwatched') this.#known = null
+  }
+
+  /** How it stands at an attachment, as a sentence; null where that is known already. */
+  attached(watchers: readonly string[]): string | null {
+    const names = [...watchers].sort().join(', ')
+    if (names === this.#known) return null
+    this.#known = names
+    if (names === '') return 'nobody reads along any more'
+    return `${names} ${watchers.length === 1 ? 'reads' : 'read'} along`
+  }
+}
