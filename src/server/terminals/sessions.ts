@@ -21,8 +21,8 @@ export interface Terminals extends HostSide {
   recover(): Promise<void>
   /** Resolves when the host has opened it; `conflict` says why it has not. */
   open(session: NewSession): Promise<void>
-  /** Throws `gone` for a session that has ended, and whose client has heard so. */
-  expect(sessionId: string): void
+  /** Throws `gone` for a session that has ended, and whose client has heard so; `invalid` for an `after` beyond its output. */
+  expect(sessionId: string, after: number | null): void
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
   /** Ends it, if it is open; resolves when that is on disk. */
   end(sessionId: string, reason: string): Promise<void>
@@ -176,7 +176,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       for (const record of await store.find('terminals', 'status', 'OPEN')) await takeUp(record)
     },
     open: createOpener(state),
-    expect: (sessionId) => void attachable(sessionId),
+    expect: (sessionId, after) => attachable(sessionId).expect(after),
 
     attach(sessionId, client, options) {
       const { caller, ip } = client
