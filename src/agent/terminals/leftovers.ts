@@ -25,9 +25,41 @@ export function removeGroups({ groups }: Held): void {
   for (const group of groups) removeCgroup(group)
 }
 
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null
+
+function isProcess(value: unknown): boolean {
+  return isObject(value) && typeof value['pid'] === 'number' && typeof value['startTime'] === 'number'
+}
+
+function isTree(value: unknown): value is Tree {
+  if (!isObject(value)) return false
+  const { mark, root, uids, cgroup, isBoxed } = value
+  return (
+    typeof mark === 'string' &&
+    (root === null || isProcess(root)) &&
+    Array.isArray(uids) &&
+    uids.every((uid) => typeof uid === 'number') &&
+    (cgroup === null || typeof cgroup === 'string') &&
+    typeof isBoxed === 'boolean'
+  )
+}
+
+function isHeld(value: unknown): value is Held {
+  if (!isObject(value)) return false
+  const { bootId, tree, groups } = value
+  return (
+    typeof bootId === 'string' &&
+    isTree(tree) &&
+    Array.isArray(groups) &&
+    groups.every((group) => typeof group === 'string')
+  )
+}
+
 function read(directory: string): Held | null {
   try {
-    return JSON.parse(readFileSync(join(directory, fileName), 'utf8')) as Held
+    const found: unknown = JSON.parse(readFileSync(join(directory, fileName), 'utf8'))
+    return isHeld(found) ? found : null
   } catch {
     return null
   }
@@ -48,5 +80,10 @@ export async function sweepSessions(
     }
     rmSync(join(directory, sessionId), { recursive: true, force: true })
   }
-  await Promise.all(readdirSync(directory).map(end))
+  const tryToEnd = (sessionId: string) =>
+    end(sessionId).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error)
+      log('WARN', 'could not end what a session had left', { sessionId, why })
+    })
+  await Promise.all(readdirSync(directory).map(tryToEnd))
 }

@@ -163,13 +163,16 @@ export class Session {
     const { containment, limiter, ceiling, journal, machine, sandbox, own } = this.#options
     const { account } = who
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
-    const cgroup = containment.create(this.sessionId)
-    const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses({ account, sandbox }))
-    const groups = [...new Set([cgroup ?? [], limited.groups].flat())]
     const mark = markOf(journal.storeId, this.sessionId)
     const uids = [...new Set([account.uid, own.uid])]
+    const bootId = machine.bootId()
+    const cgroup = containment.create(this.sessionId)
     const tree = { mark, root: null, uids, cgroup, isBoxed: sandbox.mode === 'strict' }
-    this.#held = { bootId: machine.bootId(), tree, groups }
+    // Before anything else is made: what fails then leaves no group behind.
+    this.#held = { bootId, tree, groups: [cgroup ?? []].flat() }
+    const limited = limiter.create(this.sessionId, ceiling, cgroup, ownProcesses({ account, sandbox }))
+    const groups = [...new Set([cgroup ?? [], limited.groups].flat())]
+    this.#held = { bootId, tree, groups }
     note(this.#directory, this.#held)
     return prepareShell(request, who, { directory: this.#directory, groups, mark, sandbox })
   }
@@ -204,7 +207,7 @@ export class Session {
     } catch (error) {
       told.push(error instanceof Error ? error.message : String(error))
     }
-    if (this.#held) removeGroups(this.#held)
+    this.#clear(() => this.#held && removeGroups(this.#held))
     const reason = told.filter((sentence) => sentence !== null).join('; ')
     this.#close({ ...end, reason: reason === '' ? null : reason })
   }
@@ -227,7 +230,17 @@ export class Session {
       signal,
       reason,
     })
-    rmSync(this.#directory, { recursive: true, force: true })
+    this.#clear(() => rmSync(this.#directory, { recursive: true, force: true }))
     this.#events.ended()
+  }
+
+  /** A disk that takes nothing must not keep the end from being told. */
+  #clear(remove: () => void): void {
+    try {
+      remove()
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      this.#options.log('WARN', 'could not clear up after a terminal', { sessionId: this.sessionId, why })
+    }
   }
 }

@@ -13,8 +13,8 @@ const endKept = 60_000
 /** Milliseconds for which the id of an ended session opens no other: a signature is good for 5 minutes. */
 const idKept = 10 * 60_000
 const mostIds = 10_000
-/** Frames of input that are kept for a session while it is asked whether its message is too old. */
-const mostUndecided = 1024
+/** Characters of input that are kept for a session while it is asked whether its message is too old. */
+const mostUndecided = 64 * 1024
 
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
 
@@ -54,7 +54,9 @@ export class Terminals {
   readonly #past = new Map<string, number>()
   readonly #timers = new Map<string, () => void>()
   /** What came for sessions of which it is not decided yet who asks for them. */
-  readonly #undecided = new Map<string, Payloads['TERMINAL_INPUT'][]>()
+  readonly #undecided = new Map<string, string>()
+  /** Messages of which it is not decided yet what follows from them. */
+  readonly #deciding = new Set<TerminalOpen>()
   #sending: TerminalSending | null = null
   #isStopped = false
   #whenEmpty: (() => void) | undefined
@@ -97,7 +99,22 @@ export class Terminals {
     }
   }
 
-  async open(request: TerminalOpen, isTimeKnown = false): Promise<void> {
+  /** Never rejects: what can't be opened is refused, and says why. */
+  async open(request: TerminalOpen): Promise<void> {
+    this.#deciding.add(request)
+    try {
+      await this.#decide(request)
+    } catch (error) {
+      // Its modules may be gone: the agent was replaced in place by another version.
+      const why = error instanceof Error ? error.message : String(error)
+      this.#options.log('ERROR', 'a terminal could not be opened', { sessionId: request.sessionId, why })
+      this.#refuse(request.sessionId, `the agent of this host can not open a terminal: ${why}`)
+    } finally {
+      this.#deciding.delete(request)
+    }
+  }
+
+  async #decide(request: TerminalOpen, isTimeKnown = false): Promise<void> {
     const { lack, verify, distrusted, hearServerTime } = this.#options
     const { sessionId } = request
     if (lack !== null) return this.#refuse(sessionId, `this agent has no terminal facility: ${lack}`)
@@ -110,7 +127,7 @@ export class Terminals {
     if (distrust !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
       if (isTooOld(distrust) && !isTimeKnown && (await this.#asked(sessionId, hearServerTime)))
-        return this.open(request, true)
+        return this.#decide(request, true)
       this.#undecided.delete(sessionId)
       distrusted(`TERMINAL_OPEN ${sessionId}`, distrust)
       return this.#refuse(sessionId, distrust)
@@ -131,7 +148,10 @@ export class Terminals {
     const session = this.#sessions.get(sessionId)
     if (session?.isAttached) return session.write(data)
     const undecided = this.#undecided.get(sessionId)
-    if (undecided) return void (undecided.length < mostUndecided && undecided.push({ sessionId, data }))
+    if (undecided !== undefined) {
+      if (undecided.length + data.length <= mostUndecided) this.#undecided.set(sessionId, undecided + data)
+      return
+    }
     // Input is not signed: who has not shown over this link to be the server must not type into a shell that lives.
     if (session && session.closed === null)
       this.#options.distrusted(
@@ -156,6 +176,9 @@ export class Terminals {
     // Whoever asks for the end need not show who it is, and hears of it.
     if (session && !session.isAttached) session.attach(session.frames.last)
     session?.end('the session was closed')
+    // One that is being decided is over before it has begun.
+    if (!session && [...this.#deciding].some((request) => request.sessionId === sessionId))
+      this.#remember(sessionId)
   }
 
   /** One frame of each session that has some, so that none of them waits for another's flood; whether there was any. */
@@ -179,7 +202,7 @@ export class Terminals {
 
   /** What is typed meanwhile waits for the answer. */
   async #asked(sessionId: string, ask: () => Promise<boolean>): Promise<boolean> {
-    this.#undecided.set(sessionId, [])
+    this.#undecided.set(sessionId, '')
     return ask()
   }
 
@@ -219,7 +242,8 @@ export class Terminals {
       session.resize(cols, rows)
       if (session.isOpen) this.#sending?.send('TERMINAL_OPENED', { sessionId })
     }
-    for (const { data } of this.#undecided.get(sessionId) ?? []) session.write(data)
+    const typed = this.#undecided.get(sessionId)
+    if (typed) session.write(typed)
     this.#undecided.delete(sessionId)
     this.#pump(session)
   }
@@ -255,15 +279,19 @@ export class Terminals {
 
   #ended(session: Session): void {
     const { sessionId } = session
-    const { clock, changed } = this.#options
-    const now = clock.monotonic()
+    this.#remember(sessionId)
+    this.#after(sessionId, endKept, () => this.#forget(session))
+    this.#pump(session)
+    this.#options.changed()
+    if (this.size === 0) this.#whenEmpty?.()
+  }
+
+  /** The id opens no other session. */
+  #remember(sessionId: string): void {
+    const now = this.#options.clock.monotonic()
     for (const [id, endedAt] of this.#past)
       if (now - endedAt > idKept || this.#past.size >= mostIds) this.#past.delete(id)
     this.#past.set(sessionId, now)
-    this.#after(sessionId, endKept, () => this.#forget(session))
-    this.#pump(session)
-    changed()
-    if (this.size === 0) this.#whenEmpty?.()
   }
 
   #forget({ sessionId }: Session): void {

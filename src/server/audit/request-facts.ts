@@ -35,7 +35,6 @@ const telling = [
   'hostname',
   'runAs',
   'shell',
-  'command',
   'watch',
   'strategy',
 ] as const
@@ -119,6 +118,10 @@ export async function detailOf(
   const body = asFields(request.body)
   const data = asFields(envelope?.data)
   Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
+  const { command } = body
+  // As of scripts: what runs may hold a password, and the log is kept for good.
+  if (typeof command === 'string')
+    Object.assign(detail, { commandSha256: sha256(command), commandLength: command.length })
   if (replayed) detail['replayed'] = true
   if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
   if (asFields(request.query)['force'] === true) detail['force'] = true

@@ -8,6 +8,7 @@ import { isoTime } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { Log } from '../log.ts'
 import type { Backlog, BacklogShare } from './backlog.ts'
+import { closeReason } from './close-reason.ts'
 
 /** Own pings, and how long a peer may stay silent under them (contract §6, reliability F11: within 45 s). */
 export const pingInterval = 15_000
@@ -112,7 +113,7 @@ export class AgentSocket implements AgentLink {
   close(code: number, reason: string): void {
     if (!this.#open) return
     this.#open = false
-    this.#socket.close(code, reason)
+    this.#socket.close(code, closeReason(reason))
     // Not when the peer has answered the close frame: what is sent till then would be lost.
     this.#events.closed(this)
     // A peer that is gone never answers the close frame.

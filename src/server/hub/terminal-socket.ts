@@ -14,11 +14,14 @@ import type { UserCaller } from '../caller.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Attachment, TerminalClient } from '../terminals/client.ts'
 import { pingInterval } from './agent-socket.ts'
+import { closeReason } from './close-reason.ts'
 
 /** As for agents: a network that went silent is noticed within 45 s (reliability F20). */
 const deadAfter = 30_000
 /** Whoever sends what is answered with ERROR and never reads the answers. */
 const sendBufferLimit = 4 * 1024 * 1024
+/** Close codes of a client that has answered ours, or was first to close and gave none. */
+const inOrder: ReadonlySet<number> = new Set([1000, 1005])
 
 const frameEnd = Buffer.from('}}')
 
@@ -59,17 +62,27 @@ export class TerminalSocket implements TerminalClient {
     const heard = () => {
       this.#lastHeard = this.#clock.monotonic()
     }
-    socket.on('ping', heard)
+    socket.on('ping', () => {
+      heard()
+      // Pongs go out by themselves: who pings and never reads would pile them up.
+      if (socket.bufferedAmount > sendBufferLimit)
+        this.close(closeCodes.overloaded, 'the client does not read')
+    })
     socket.on('pong', heard)
     socket.on('message', (data: Buffer, isBinary) => this.#receive(data, isBinary))
     socket.on('error', () => undefined)
-    socket.on('close', () => this.#ended())
+    socket.on('close', (code) => {
+      this.#ended()
+      if (inOrder.has(code)) this.#attachment?.parted()
+    })
   }
 
   /** `attach` throws for a session that has ended meanwhile. */
   start(attach: () => Attachment): void {
     try {
       this.#attachment = attach()
+      // One that had nothing left to hear was closed at once.
+      if (!this.#open) this.#attachment.gone()
     } catch (error) {
       const known = error instanceof RsmError
       const message = known ? error.message : 'the session can not be attached'
@@ -116,7 +129,7 @@ export class TerminalSocket implements TerminalClient {
 
   close(code: number, reason: string): void {
     if (!this.#open) return
-    this.#socket.close(code, reason)
+    this.#socket.close(code, closeReason(reason))
     // A peer that is gone never answers the close frame; one that is held is not heard.
     this.#socket.resume()
     setTimeout(() => this.#socket.terminate(), 2000).unref()

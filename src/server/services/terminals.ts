@@ -94,7 +94,8 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
       if (watch && caller.role !== 'ADMIN') throw new RsmError('forbidden', 'Only an ADMIN reads along')
       if (!watch && record.userId !== caller.id)
         throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
-      if (terminals.live(record).record.status === 'CLOSED')
+      // One that has ended may still have to tell its client the rest.
+      if (!terminals.isAttachable(sessionId))
         throw new RsmError('conflict', `Terminal session ${sessionId} has ended`)
       return issue(sessionId, watch)
     },

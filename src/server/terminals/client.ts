@@ -38,4 +38,6 @@ export interface Attachment {
   leave(): void
   /** Its socket is gone. */
   gone(): void
+  /** Both sides have closed the socket in order: whatever was sent before that has arrived. */
+  parted(): void
 }

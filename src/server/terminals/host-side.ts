@@ -29,7 +29,11 @@ export function createHostSide({ store, bus, clock, sessions, openings, links }:
       bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'terminal', id })
       const message = `terminal session ${id} is not one of this host`
       link.send('ERROR', { code: 403, message, refId: frameId })
-    } else link.send('ERROR', { code: 404, message: `no terminal session ${id}`, refId: frameId })
+    } else {
+      link.send('ERROR', { code: 404, message: `no terminal session ${id}`, refId: frameId })
+      // Whatever runs there for it is nobody's.
+      link.send('TERMINAL_CLOSE', { sessionId: id })
+    }
     return false
   }
 

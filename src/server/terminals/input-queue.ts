@@ -15,8 +15,7 @@ const overhead = 100
 /** What is typed, on its way to the agent: in pieces, and no faster than the link takes them. */
 export class InputQueue {
   #link: AgentLink | null = null
-  #kept: string[] = []
-  #keptLength = 0
+  #kept = ''
   #onItsWay = 0
   #held: TerminalClient | null = null
   readonly #drops = new Burst()
@@ -32,23 +31,21 @@ export class InputQueue {
     this.#link = link
     if (!link) return
     const kept = this.#kept
-    this.#kept = []
-    this.#keptLength = 0
-    for (const data of kept) this.#send(link, data)
+    this.#kept = ''
+    this.#send(link, kept)
   }
 
   push(data: string, refId: string): void {
     // It would cost nothing of what may be kept.
     if (data === '') return
     if (this.#link) return this.#send(this.#link, data)
-    if (this.#keptLength + data.length > mostKept)
+    if (this.#kept.length + data.length > mostKept)
       return this.#client()?.send('ERROR', {
         code: 503,
         message: 'the host is away, and too much was typed meanwhile: this was dropped',
         refId,
       })
-    this.#kept.push(data)
-    this.#keptLength += data.length
+    this.#kept += data
   }
 
   /** The host had no place for some of it at `now` (monotonic milliseconds). */

@@ -58,14 +58,19 @@ export function createOpener(state: TerminalsState) {
       }
       openings.set(id, { resolve: isOpen, reject })
     })
+    // A link that takes no more closes while it is sent to, before anyone awaits this.
+    opened.catch(() => undefined)
     const timer = setTimeout(() => {
       const message = `${hostname} did not open a terminal within ${openWait / 1000} s`
       openings.get(id)?.reject(new RsmError('conflict', message))
-      link.send('TERMINAL_CLOSE', { sessionId: id })
     }, openWait)
     try {
       if (!sendOpen(state, link, record)) throw lostLink(hostname)
       await opened
+    } catch (error) {
+      // Whoever ended it meanwhile must not leave a shell that nobody knows of.
+      link.send('TERMINAL_CLOSE', { sessionId: id })
+      throw error
     } finally {
       clearTimeout(timer)
     }
@@ -75,8 +80,9 @@ export function createOpener(state: TerminalsState) {
     const { id } = session.record
     sessions.delete(id)
     await session.recording?.end().catch(() => undefined)
-    await recordings.forget(id)
-    await store.transact((tx) => tx.remove('terminals', id)).catch(() => undefined)
+    // Why it was not opened is what its user has to hear; retention removes what stays here.
+    await recordings.forget(id).catch(() => undefined)
+    await store.transact((tx) => tx.remove('terminals', id)).catch(() => state.unremoved.add(id))
   }
 
   return async function open({ record: asked, check }: NewSession): Promise<void> {

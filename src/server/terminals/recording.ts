@@ -102,8 +102,9 @@ export class Recording {
   async end(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing
-    await this.#sync()
+    // One that is under way began before the last of it was written.
     await this.#syncing
+    await this.#sync()
     await this.#file.close()
   }
 

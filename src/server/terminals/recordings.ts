@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
 import { syncDirectory } from '../../disk/durable.ts'
 import type { Log } from '../log.ts'
@@ -42,7 +42,10 @@ export function createRecordings(directory: string, log: Log): Recordings {
       }
       try {
         const recording = await Recording.create(pathOf(id), header, { turn, events })
-        await syncDirectory(directory)
+        await syncDirectory(directory).catch(async (error: unknown) => {
+          await recording.end().catch(() => undefined)
+          throw error
+        })
         return recording
       } catch (cause) {
         log.error({ err: cause, sessionId: id }, 'a recording could not be begun')
@@ -67,7 +70,7 @@ export function createRecordings(directory: string, log: Log): Recordings {
           hint: 'the server keeps recordings for --recording-retention days',
         })
       const size = Math.min(found.size, bytes ?? found.size)
-      if (size === 0) return createReadStream(path, { end: 0 })
+      if (size === 0) return Readable.from([])
       return createReadStream(path, { end: size - 1 })
     },
     async forget(id) {

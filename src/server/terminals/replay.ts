@@ -10,6 +10,11 @@ export interface Chunk {
 /** What a frame costs beside its text: programs that write single characters must not make the buffer grow past its bound. */
 const overhead = 100
 
+/** An agent pauses at 256 KiB of its PTY; one that sends so much without an acknowledgement keeps to nothing … */
+const mostCharacters = 4 * 1024 * 1024
+/** … nor does one that sends more frames than there are bytes in that. */
+const mostFrames = 512 * 1024
+
 export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + overhead
 
 /** A short part of what a socket has read would keep all of that in memory. */
@@ -34,6 +39,12 @@ export class Replay {
     this.#characters += characters
     this.last = sequence
     this.bytes += sizeOf(chunk)
+  }
+
+  /** Whether more is kept than an agent sends that pauses when it has to. */
+  get isExcessive(): boolean {
+    const characters = this.#characters - (this.first?.at ?? this.#characters)
+    return characters > mostCharacters || this.#chunks.length - this.#head > mostFrames
   }
 
   /** The oldest output that is kept; undefined where there is none. */

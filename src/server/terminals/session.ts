@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
+import type { TerminalClosed } from '../../core/protocol/messages.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
@@ -10,14 +11,12 @@ import { InputQueue } from './input-queue.ts'
 import { overdue } from './overdue.ts'
 import type { Recording } from './recording.ts'
 import { Replay } from './replay.ts'
-import { ended, type SessionEnd, type SessionEvents } from './session-events.ts'
+import { ended, isCutShort, type SessionEnd, type SessionEvents, saysOf } from './session-events.ts'
 import { Viewer } from './viewer.ts'
 import { Watchers } from './watchers.ts'
 
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024
-/** An agent pauses at 256 KiB; one that sends so much without an acknowledgement keeps to nothing. */
-const mostUnacknowledged = 4 * 1024 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
@@ -98,8 +97,7 @@ export class TerminalSession {
     replay.push(sequence, json, data.length)
     this.#pump()
     this.#acknowledge()
-    if (replay.bytes > mostUnacknowledged)
-      this.finish(ended('the agent of the host sends more than was asked for'))
+    if (replay.isExcessive) this.finish(ended('the agent of the host sends more than was asked for'))
   }
 
   /** Output that a former process has recorded. */
@@ -119,7 +117,12 @@ export class TerminalSession {
   #pump(): void {
     this.#client?.pump(this.replay)
     this.watchers.pump()
-    if (this.end && this.#client && this.#client.cursor >= this.replay.last) this.#sayEnd(1000)
+    const viewer = this.#client
+    if (!this.end || !viewer || viewer.cursor < this.replay.last) return
+    if (!viewer.client.acknowledges || isCutShort(this.end)) return this.#sayEnd(1000)
+    // What was sent may have gone into a connection that is dead: the session waits for who has not answered.
+    this.#tell(viewer)
+    if (viewer.shown >= this.replay.last) viewer.client.close(1000, saysOf(this.end))
   }
 
   #acknowledge(): void {
@@ -196,10 +199,11 @@ export class TerminalSession {
   }
 
   /** Lets someone read along; its user is told. */
-  watch(client: TerminalClient): Attachment {
-    const viewer = this.watchers.add(client)
+  watch(client: TerminalClient, after: number | null): Attachment {
+    const from = after ?? -1
+    const viewer = this.watchers.add(client, from)
     if (!viewer) throw new RsmError('conflict', 'Enough others read along at this session')
-    greet(client, this, { from: -1, watching: true })
+    greet(client, this, { from, watching: true })
     this.#notice('watched', `${client.caller.username} reads along`)
     this.#events.watched(this, client)
     this.#pump()
@@ -227,6 +231,9 @@ export class TerminalSession {
         this.#client = null
         this.input.clientGone()
         this.#clientAwaySince = this.#clock.monotonic()
+      },
+      parted: () => {
+        if (this.end && viewer.isTold && this.#client === null) this.#sayEnd(1000)
       },
     }
   }
@@ -260,7 +267,7 @@ export class TerminalSession {
 
   /** Gives up a client that has not come or not read to the end, long after that. */
   forget(now: number): void {
-    if (this.end && now - this.#endedAt > reattachWindow) this.#sayEnd(1000)
+    if (now - Math.max(this.#endedAt, this.#clientAwaySince ?? 0) > reattachWindow) this.#sayEnd(1000)
   }
 
   /**
@@ -273,21 +280,28 @@ export class TerminalSession {
     this.#endedAt = this.#clock.monotonic()
     this.#events.ended(this, end)
     if (code !== undefined) this.#sayEnd(code)
-    else if (this.#client === null && end.exitCode === null && end.signal === null) this.#events.done(this)
+    else if (this.#client === null && isCutShort(end)) this.#events.done(this)
     else this.#pump()
   }
 
   #sayEnd(code: number): void {
-    const end = this.end ?? ended('the session ended')
-    const payload = { sessionId: this.record.id, ...end }
-    const says = end.reason?.slice(0, 100) ?? 'the session ended'
-    const client = this.#client?.client
+    const viewer = this.#client
     this.#client = null
-    client?.send('TERMINAL_CLOSED', payload)
-    client?.close(code, says)
-    this.watchers.tell('TERMINAL_CLOSED', payload)
-    this.watchers.close(1000, says)
+    if (viewer) this.#tell(viewer)
+    viewer?.client.close(code, saysOf(this.end))
+    this.watchers.tell('TERMINAL_CLOSED', this.#closed)
+    this.watchers.close(1000, saysOf(this.end))
     this.#events.done(this)
+  }
+
+  #tell(viewer: Viewer): void {
+    if (viewer.isTold) return
+    viewer.isTold = true
+    viewer.client.send('TERMINAL_CLOSED', this.#closed)
+  }
+
+  get #closed(): TerminalClosed {
+    return { sessionId: this.record.id, ...(this.end ?? ended('the session ended')) }
   }
 
   /** Closes the sockets of a server that stops; the session goes on after it. */

@@ -21,10 +21,12 @@ export interface Terminals extends HostSide {
   recover(): Promise<void>
   /** Resolves when the host has opened it; `conflict` says why it has not. */
   open(session: NewSession): Promise<void>
-  /** Throws `gone` for a session that has ended, and whose client has heard so; `invalid` for an `after` beyond its output. */
+  /** Whether it is open, or its client has not heard all of it yet. */
+  isAttachable(sessionId: string): boolean
+  /** Throws `gone` for one that is not attachable; `invalid` for an `after` beyond its output. */
   expect(sessionId: string, after: number | null): void
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
-  /** Ends it, if it is open; resolves when that is on disk. */
+  /** Ends it, if it is open; resolves when that is on disk. `unavailable`: it has ended, and the store takes no more just now. */
   end(sessionId: string, reason: string): Promise<void>
   /** The record as it stands now, who reads along, and how much is recorded. */
   live(record: TerminalRecord): { record: TerminalRecord; watchers: string[]; recordingBytes: number }
@@ -69,6 +71,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     recordings: createRecordings(deps.directory, log),
     sessions,
     openings: new Map(),
+    unremoved: new Set(),
     links: new Map(),
     events,
     recordingEvents: (id) => ({
@@ -111,7 +114,8 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
 
   async function look(session: TerminalSession, now: number): Promise<void> {
     if (session.end) return session.forget(now)
-    session.watchers.dismiss(({ expiresAt }) => clock.now() >= expiresAt)
+    for (const { tokenId } of session.watchers.callers)
+      if (!(await tokens.lives(tokenId))) session.watchers.dismiss((caller) => caller.tokenId === tokenId)
     const end = session.overdue(now, idleLimit)
     if (end) session.finish(end)
     else if (!(await tokens.holds(session))) endForToken(session)
@@ -122,6 +126,11 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     for (const session of sessions.values()) if (!openings.has(session.record.id)) await look(session, now)
     if (store.readOnlyReason === null)
       for (const session of unsaved) if (!ending.has(session.record.id)) await save(session)
+    if (store.readOnlyReason === null)
+      for (const id of state.unremoved) {
+        await store.transact((tx) => tx.remove('terminals', id))
+        state.unremoved.delete(id)
+      }
   }
   let sweeping: Promise<void> | null = null
   const timer = setInterval(() => {
@@ -176,12 +185,13 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       for (const record of await store.find('terminals', 'status', 'OPEN')) await takeUp(record)
     },
     open: createOpener(state),
+    isAttachable: (sessionId) => sessions.has(sessionId) && !openings.has(sessionId),
     expect: (sessionId, after) => attachable(sessionId).expect(after),
 
     attach(sessionId, client, options) {
       const { caller, ip } = client
       const session = attachable(sessionId)
-      if (options.watch) return session.watch(client)
+      if (options.watch) return session.watch(client, options.after)
       // It hangs on the token of whoever uses it now.
       if (session.record.tokenId !== caller.tokenId && !session.end) {
         session.record = { ...session.record, tokenId: caller.tokenId }
@@ -194,6 +204,10 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     async end(sessionId, reason) {
       sessions.get(sessionId)?.finish(ended(reason))
       await ending.get(sessionId)
+      if (closing.has(sessionId))
+        throw new RsmError('unavailable', `The end of session ${sessionId} could not be written down yet`, {
+          retryAfter: 5,
+        })
     },
 
     live(record) {

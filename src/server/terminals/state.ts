@@ -30,6 +30,8 @@ export interface TerminalsState extends TerminalsDependencies {
   readonly sessions: Map<string, TerminalSession>
   /** Those whose host has not opened them yet: how to go on. */
   readonly openings: Map<string, { resolve: () => void; reject: (error: Error) => void }>
+  /** Records of sessions that were never opened, and that the store has not let go yet. */
+  readonly unremoved: Set<string>
   /** The present link of each host. */
   readonly links: Map<number, AgentLink>
   readonly events: SessionEvents

@@ -7,20 +7,27 @@ import type { TerminalSession } from './session.ts'
 export interface TokenWatch {
   /** Whether the session's token still lives. */
   holds(session: TerminalSession): Promise<boolean>
+  /** Whether this token still lives. */
+  lives(tokenId: number): Promise<boolean>
 }
 
 export function createTokenWatch(store: Store, clock: Clock): TokenWatch {
   /** Until when it was active when its token was last noted as used; monotonic. */
   const noted = new WeakMap<TerminalSession, number>()
+  async function lives(tokenId: number): Promise<boolean> {
+    const token = await store.get('tokens', tokenId)
+    const owner = token && (await store.get('users', token.userId))
+    return token !== undefined && owner?.enabled === true && isLive(token, clock.now())
+  }
   return {
+    lives,
     async holds(session) {
-      const token = await store.get('tokens', session.record.tokenId)
-      const owner = token && (await store.get('users', token.userId))
-      if (!token || !owner?.enabled || !isLive(token, clock.now())) return false
+      const { tokenId } = session.record
+      if (!(await lives(tokenId))) return false
       // What is typed counts as a request does; what only runs does not.
       if (session.lastInput > (noted.get(session) ?? 0)) {
         noted.set(session, session.lastInput)
-        await noteUse(store, token.id, clock.now())
+        await noteUse(store, tokenId, clock.now())
       }
       return true
     },

@@ -11,6 +11,8 @@ export class Viewer {
   cursor: number
   /** The last that it has acknowledged, or that its socket has taken. */
   shown: number
+  /** Whether it was sent the end of the session. */
+  isTold = false
   #inFlight: { sequence: number; size: number }[] = []
   #bytes = 0
   readonly #acknowledges: boolean

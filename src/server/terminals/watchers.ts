@@ -23,10 +23,14 @@ export class Watchers {
     return [...this.#viewers].map(({ client }) => client.caller.username)
   }
 
+  get callers(): UserCaller[] {
+    return [...this.#viewers].map(({ client }) => client.caller)
+  }
+
   /** Null when there are too many. */
-  add(client: TerminalClient): Viewer | null {
+  add(client: TerminalClient, after: number): Viewer | null {
     if (this.#viewers.size >= most) return null
-    const viewer = new Viewer(client, -1, true, () => {
+    const viewer = new Viewer(client, after, true, () => {
       if (this.#viewers.has(viewer)) this.#send(viewer)
     })
     this.#viewers.add(viewer)
@@ -44,6 +48,7 @@ export class Watchers {
       gone: () => {
         if (this.#viewers.delete(viewer)) this.#left(client)
       },
+      parted: () => undefined,
     }
   }
 

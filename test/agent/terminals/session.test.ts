@@ -1,8 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { readStat } from '../../../src/agent/processes/machine.ts'
-import { linkedAgent } from '../../helpers/agent.ts'
+import { sweepSessions } from '../../../src/agent/terminals/leftovers.ts'
+import { Terminals } from '../../../src/agent/terminals/terminals.ts'
+import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agent.ts'
 import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
 
 test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
@@ -63,6 +66,28 @@ test('what can not be opened says why, at once', async (t) => {
   )
 })
 
+test('P40 a session that is closed in the same breath as it is asked for never begins', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const session = new TerminalSession(server, agent.agentId)
+  server.send('TERMINAL_OPEN', server.terminalOpen(agent.agentId, { sessionId: session.sessionId }))
+  session.close()
+  t.is((await session.ended()).reason, 'the session has ended')
+  t.false(server.messages.some(({ type }) => type === 'TERMINAL_OPENED'))
+})
+
+test('P40 what fails before a session has begun is its end, not that of the agent', async (t) => {
+  const sent: unknown[] = []
+  const verify = () => {
+    throw new Error('no such module')
+  }
+  const terminals = new Terminals({ lack: null, verify, log: () => undefined } as never)
+  terminals.begin({ send: (...message) => sent.push(message), hasRoom: () => true })
+  await terminals.open({ sessionId: 's1' } as TerminalOpen)
+  const reason = 'the agent of this host can not open a terminal: no such module'
+  const closed = { sessionId: 's1', exitCode: null, signal: null, reason }
+  t.deepEqual(sent, [['TERMINAL_CLOSED', closed]])
+})
+
 test('the shell and its children end with the session, detached ones too', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const leave = (name: string) =>
@@ -89,4 +114,29 @@ test('the shell and its children end with the session, detached ones too', async
   closed.close()
   t.is((await closed.ended()).reason, 'the session was closed')
   t.deepEqual(alive('closed'), [])
+})
+
+test('whatever a killed agent has left of a session, the next one starts', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const torn = ['', '{', 'null', '[]', '{"bootId":"b"}', '{"bootId":"b","tree":{},"groups":[1]}']
+  for (const [at, held] of torn.entries()) {
+    mkdirSync(join(directory, `s${at}`))
+    writeFileSync(join(directory, `s${at}`, 'held.json'), held)
+  }
+  const tree = { mark: 'm', root: null, uids: [1], cgroup: null, isBoxed: false }
+  mkdirSync(join(directory, 'whole'))
+  writeFileSync(join(directory, 'whole', 'held.json'), JSON.stringify({ bootId: 'b', tree, groups: [] }))
+  const ended: unknown[] = []
+  const end = async (one: unknown) => {
+    ended.push(one)
+    throw new Error('it can not be ended')
+  }
+  const log: string[] = []
+  const world = { containment: { end }, machine: { bootId: () => 'b' } } as never as Parameters<
+    typeof sweepSessions
+  >[1]
+  await sweepSessions(directory, { ...world, log: (_, message) => log.push(message) })
+  t.deepEqual(ended, [tree])
+  t.deepEqual(log, ['could not end what a session had left'])
+  t.deepEqual(readdirSync(directory), ['whole'])
 })

@@ -247,7 +247,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'terminal.open',
     {
       object: { type: 'terminal', name: 'web1' },
-      detail: { hostId: identity.hostId, runAs: 'nobody', command: 'id' },
+      detail: { hostId: identity.hostId, runAs: 'nobody', commandSha256: sha256('id'), commandLength: 2 },
     },
     'POST',
     '/api/terminals',

@@ -87,24 +87,13 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
 
 test('F04 a disk that takes no more is told of once, and nothing counts as recorded', async (t) => {
   const faults: unknown[] = []
-  const failed = new Promise<void>((resolve) => {
-    const events = {
-      ...silent,
-      failed: (error: unknown) => {
-        faults.push(error)
-        resolve()
-      },
-    }
-    void open('/dev/full', 'r+').then(async (file) => {
-      const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
-      const recording = new Recording(file, state, { turn, events })
-      recording.output(0, 0, Buffer.from('"x"'))
-      recording.output(1, 1, Buffer.from('"y"'))
-      await recording.end()
-      t.is(recording.written, -1)
-    })
-  })
-  await failed
+  const events = { ...silent, failed: (error: unknown) => faults.push(error) }
+  const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
+  const recording = new Recording(await open('/dev/full', 'r+'), state, { turn, events })
+  recording.output(0, 0, Buffer.from('"x"'))
+  recording.output(1, 1, Buffer.from('"y"'))
+  await recording.end()
+  t.is(recording.written, -1)
   t.is((faults[0] as NodeJS.ErrnoException).code, 'ENOSPC')
   t.is(faults.length, 1)
 })

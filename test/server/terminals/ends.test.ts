@@ -1,0 +1,225 @@
+import test, { type ExecutionContext } from 'ava'
+import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+import type { Terminals } from '../../../src/server/terminals/sessions.ts'
+import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { startInsides } from '../../helpers/services.ts'
+import { ShiftedClock } from '../../helpers/shifted-clock.ts'
+import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
+import { until } from '../../helpers/until.ts'
+
+const clock = new ShiftedClock()
+let server: TestServer
+let stop: () => unknown
+let hosts = 0
+test.before(async (t) => {
+  // Its teardown would come with the end of this hook.
+  const teardown = (end: () => unknown) => {
+    stop = end
+  }
+  server = await startTestServer({ ...t, teardown }, { clock })
+})
+test.after.always(() => stop())
+
+/** A host with its agent, on the one server of all cases. */
+async function start() {
+  const identity = await server.enrol(`end${++hosts}`)
+  const agent = await ScriptedAgent.link(server, identity, withTerminals)
+  return { identity, agent, hostId: identity.hostId }
+}
+
+test.serial('P40 a reason of any length and script closes the socket of its client whole', async (t) => {
+  const { agent, hostId } = await start()
+  for (const reason of ['é'.repeat(99), 'a'.repeat(2000), `ab${'🙂'.repeat(60)}`, '漢'.repeat(42)]) {
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const client = await ScriptedTerminal.attach(server, sessionId)
+    await client.next('TERMINAL_ATTACHED')
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
+    t.is((await client.next('TERMINAL_CLOSED')).reason, reason)
+    const { code, reason: said } = await client.closed
+    t.is(code, 1000)
+    t.true(said !== '' && reason.startsWith(said))
+  }
+})
+
+test.serial('P39 a session that is ended while its host opens it leaves no shell there', async (t) => {
+  const { agent, hostId } = await start()
+  const asked = server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })
+  const { sessionId } = await agent.next('TERMINAL_OPEN')
+  await server.api('DELETE', `/api/terminals/${sessionId}`)
+  t.is((await asked).status, 409)
+  t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
+  const refId = agent.send('TERMINAL_OPENED', { sessionId })
+  t.is((await agent.next('ERROR', (error) => error.refId === refId)).code, 404)
+  t.is((await agent.next('TERMINAL_CLOSE')).sessionId, sessionId)
+})
+
+test.serial(
+  'P42 F20 a shell that ends while its client is cut off unnoticed: who comes back gets the rest and the exit code',
+  async (t) => {
+    const { agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const session = (path = '') => `/api/terminals/${sessionId}${path}`
+    const dead = await ScriptedTerminal.attach(server, sessionId)
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'before ', sequence: 0 })
+    await agent.next('TERMINAL_ACK', ({ sequence }) => sequence === 0)
+    dead.socket.pause()
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'tail', sequence: 1 })
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 5, signal: null, reason: null })
+    await agent.next('TERMINAL_CLOSE')
+    t.is((await server.data('GET', session())).status, 'CLOSED')
+    await dead.cut()
+    const { ticket } = await server.data('POST', session('/ticket'))
+    const back = await ScriptedTerminal.attach(server, sessionId, {
+      token: null,
+      query: `ticket=${ticket}&after=0`,
+    })
+    t.is((await back.next('TERMINAL_CLOSED')).exitCode, 5)
+    t.is(back.text, 'tail')
+    t.is((await back.closed).code, 1000)
+    t.is((await server.api('POST', session('/ticket'))).status, 409)
+  },
+)
+
+test.serial(
+  'P42 F20 the exit code reaches who had shown all output, and one that closes upon the end is not waited for',
+  async (t) => {
+    const { agent, hostId } = await start()
+    const { sessionId } = await openTerminal(server, agent, hostId)
+    const dead = await ScriptedTerminal.attach(server, sessionId)
+    await dead.next('TERMINAL_ATTACHED')
+    dead.socket.pause()
+    agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 6, signal: null, reason: null })
+    await agent.next('TERMINAL_CLOSE')
+    await dead.cut()
+    const back = await ScriptedTerminal.attach(server, sessionId, { acknowledges: false })
+    t.is((await back.next('TERMINAL_CLOSED')).exitCode, 6)
+    back.socket.close()
+    await back.closed
+    const ticket = async () => (await server.api('POST', `/api/terminals/${sessionId}/ticket`)).status
+    await until('it is let go', async () => (await ticket()) === 409)
+
+    const { sessionId: left } = await openTerminal(server, agent, hostId)
+    const never = await ScriptedTerminal.attach(server, left)
+    await never.next('TERMINAL_ATTACHED')
+    await never.cut()
+    agent.send('TERMINAL_CLOSED', { sessionId: left, exitCode: 0, signal: null, reason: null })
+    await agent.next('TERMINAL_CLOSE', (payload) => payload.sessionId === left)
+    t.is((await server.api('POST', `/api/terminals/${left}/ticket`)).status, 201)
+    clock.forward(61)
+    await until('it is given up', async () => {
+      const { status } = await server.api('POST', `/api/terminals/${left}/ticket`)
+      return status === 409
+    })
+  },
+)
+
+/** The terminals of a server without sockets: a host whose link does with each frame what the test says. */
+async function inside(
+  t: ExecutionContext,
+  sent: (type: string, world: { terminals: Terminals; link: AgentLink; sessionId: string }) => boolean,
+) {
+  const insides = await startInsides(t)
+  const { store, terminals } = insides.context
+  await terminals.recover()
+  t.teardown(() => terminals.stop())
+  const at = new Date().toISOString()
+  const agent = { agentId: 'a1', agentVersion: '1', registeredAt: at, tokenHash: 'x', tokenUsed: true }
+  const expiresAt = new Date(Date.now() + 3600_000).toISOString()
+  const host = {
+    id: 1,
+    hostname: 'web1',
+    ip: '10.0.0.1',
+    sshPort: 22,
+    username: null,
+    password: null,
+    privateKey: null,
+    tags: {},
+    systemInfo: null,
+    createdAt: at,
+    updatedAt: at,
+    authType: 'NONE' as const,
+    agent: { ...agent, enrollmentId: null },
+  }
+  await store.transact(async (tx) => {
+    tx.put('hosts', host)
+    const token = await tx.get('tokens', 1)
+    if (token) tx.put('tokens', { ...token, expiresAt })
+  })
+  const link: AgentLink = {
+    hostId: 1,
+    agentId: 'a1',
+    hello: {
+      agentVersion: '1',
+      storeId: 's',
+      capabilities: { maxExecutions: 1, scriptTypes: [], containment: 'process-group', terminal: true },
+      tasks: [],
+    },
+    send: (type, payload) =>
+      sent(type, { terminals, link, sessionId: 'sessionId' in payload ? payload.sessionId : '' }),
+    close: () => undefined,
+  }
+  terminals.linked(link)
+  const record = {
+    id: 's1',
+    hostId: 1,
+    user: 'admin',
+    userId: 1,
+    tokenId: 1,
+    cols: 80,
+    rows: 24,
+    runAs: null,
+    shell: null,
+    term: null,
+    command: null,
+    startedAt: at,
+    endedAt: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    recordingBytes: 0,
+    status: 'OPEN' as const,
+  }
+  const open = () => terminals.open({ record, check: async () => undefined })
+  return { store, terminals, link, open, refuse: (refuses: boolean) => insides.refuse(refuses) }
+}
+
+test('P39 a link that closes because it is full when a session is to be opened refuses that, and no more', async (t) => {
+  const { store, terminals, open } = await inside(t, (_, { link }) => {
+    terminals.unlinked(link)
+    return false
+  })
+  await t.throwsAsync(open(), { code: 'conflict', message: /lost its link/ })
+  t.deepEqual(await store.all('terminals'), [])
+})
+
+test('P43 an agent that keeps to its window may do so in single characters', async (t) => {
+  const opens: Promise<void>[] = []
+  const { terminals, open, link } = await inside(t, (type, { sessionId }) => {
+    if (type === 'TERMINAL_OPEN')
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', sessionId)))
+    return true
+  })
+  await open()
+  await Promise.all(opens)
+  for (let sequence = 0; sequence < 60_000; sequence++)
+    await terminals.output(link, 'f', { sessionId: 's1', data: 'x', sequence })
+  t.is(terminals.load().open, 1)
+})
+
+test('P40 an end that the store does not take is no success, and is written down once it does', async (t) => {
+  const opens: Promise<void>[] = []
+  const { terminals, store, open, link, refuse } = await inside(t, (type, { sessionId }) => {
+    if (type === 'TERMINAL_OPEN')
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', sessionId)))
+    return true
+  })
+  await open()
+  refuse(true)
+  await t.throwsAsync(terminals.end('s1', 'ended by admin'), { code: 'unavailable' })
+  t.is((await store.get('terminals', 's1'))?.status, 'OPEN')
+  refuse(false)
+  await until('it is written down', async () => (await store.get('terminals', 's1'))?.status === 'CLOSED')
+  await terminals.end('s1', 'again')
+})
