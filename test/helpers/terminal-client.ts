@@ -1,4 +1,6 @@
 import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { WebSocket } from 'ws'
 import {
   type TerminalMessageType,
@@ -53,7 +55,8 @@ export class ScriptedTerminal {
       this.#unread.push(message)
       if (message.type === 'TERMINAL_OUTPUT') {
         this.text += message.payload.data
-        this.last = message.payload.sequence
+        // A line of the server's own has none.
+        this.last = message.payload.sequence ?? this.last
         if (ofOurs && acknowledges) this.acknowledge(this.last)
       }
       this.#arrivals.emit('message')
@@ -64,15 +67,17 @@ export class ScriptedTerminal {
     })
   }
 
-  /** Rejects with the status when the server refuses. */
+  /** Rejects with status and message when the server refuses. */
   static async attach(
     server: Pick<TestServer, 'url' | 'token'>,
     sessionId: string,
     options: ClientOptions = {},
   ): Promise<ScriptedTerminal> {
     const client = new ScriptedTerminal(server, sessionId, options)
-    const refused = once(client.socket, 'unexpected-response').then(([, response]) => {
-      throw new Error(`refused with ${(response as { statusCode: number }).statusCode}`)
+    const refused = once(client.socket, 'unexpected-response').then(async ([, answer]) => {
+      const response = answer as IncomingMessage
+      const { message } = (await json(response)) as { message: string }
+      throw new Error(`refused with ${response.statusCode}: ${message}`)
     })
     await Promise.race([once(client.socket, 'open'), refused])
     return client

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The PATH of every script, and where the agent finds what it starts for one. */
@@ -7,11 +7,11 @@ export const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 /** Where programs were found: looked at first, as most directories of the path hold none of them. */
 const places = new Map<string, string>()
 
-/** Whether the agent itself could run it. */
+/** Whether it is a file that the agent itself could run. */
 export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)
-    return true
+    return statSync(path).isFile()
   } catch {
     return false
   }

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import { Burst } from '../../core/burst.ts'
 import type { TerminalClosed, TerminalOpen, TerminalOutput } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isPopulated } from '../processes/cgroup-files.ts'
@@ -37,8 +38,8 @@ interface SessionEvents {
   opened(): void
   /** There is something to send. */
   changed(): void
-  /** Input that no program has read, bytes. */
-  dropped(bytes: number): void
+  /** Input that no program reads has found no place. */
+  dropped(): void
   /** All of its processes are gone, and all output is known. */
   ended(): void
 }
@@ -62,6 +63,8 @@ export class Session {
   /** Set when it has ended. */
   closed: TerminalClosed | null = null
   isCloseSent = false
+  /** Of input that found no place. */
+  readonly drops: Burst = new Burst()
   readonly #options: SessionOptions
   readonly #events: SessionEvents
   readonly #directory: string
@@ -105,7 +108,7 @@ export class Session {
             this.frames.add(bytes)
             this.#events.changed()
           },
-          dropped: (bytes) => this.#events.dropped(bytes),
+          dropped: () => this.#events.dropped(),
           exited: (exitCode, signal) => this.#exited(endOf(exitCode, signal)),
         },
       )

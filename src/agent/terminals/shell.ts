@@ -1,4 +1,4 @@
-import { chownSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, writeFileSync } from 'node:fs'
 import { basename, isAbsolute, join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
@@ -50,8 +50,9 @@ export async function login(open: TerminalOpen, options: Whose): Promise<Login> 
 function findShell(asked: string | undefined, account: Account): string {
   const name = asked ?? account.shell
   const path = isAbsolute(name) ? name : name.includes('/') ? undefined : findInPath(name)
-  if (path === undefined || !isExecutable(path))
+  if (path === undefined || !existsSync(path))
     throw new RsmError('not_found', `there is no shell ${name} on this host`)
+  if (!isExecutable(path)) throw new RsmError('not_found', `${name} is not a program of this host`)
   if (asked === undefined && noShells.has(basename(path)))
     throw new RsmError(
       'not_found',

@@ -218,7 +218,7 @@ export class Terminals {
       {
         opened: () => this.#opened(session),
         changed: () => this.#pump(session),
-        dropped: (bytes) => this.#dropped(session, bytes),
+        dropped: () => this.#dropped(session),
         ended: () => this.#ended(session),
       },
     )
@@ -248,10 +248,11 @@ export class Terminals {
     this.#pump(session)
   }
 
-  #dropped({ sessionId, isAttached }: Session, bytes: number): void {
-    const message = `session ${sessionId}: its program reads no input, ${bytes} bytes were dropped`
-    this.#options.log('WARN', 'input was dropped', { sessionId, bytes })
-    if (isAttached) this.#sending?.send('ERROR', { code: 413, message, refId: null })
+  #dropped({ sessionId, isAttached, drops }: Session): void {
+    if (!drops.begins(this.#options.clock.monotonic())) return
+    const message = `session ${sessionId}: its program reads no input, and what is typed is dropped`
+    this.#options.log('WARN', 'input is dropped: its program reads none', { sessionId })
+    if (isAttached) this.#sending?.send('ERROR', { code: 413, message, refId: null, sessionId })
   }
 
   #pump(session: Session): void {

@@ -114,6 +114,7 @@ const payloads: Record<MessageType, Shape> = {
     code: number(),
     message: sentence,
     refId: optional(nullable(text({ maxLength: longestId }))),
+    sessionId: optional(id),
   }),
 }
 

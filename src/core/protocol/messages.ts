@@ -157,7 +157,8 @@ export interface Payloads {
   TERMINAL_RESIZE: { sessionId: string; cols: number; rows: number }
   TERMINAL_CLOSE: { sessionId: string }
   TERMINAL_CLOSED: TerminalClosed
-  ERROR: { code: number; message: string; refId: string | null }
+  /** `sessionId` where it is about a terminal session and no frame: 413 from an agent tells of input that was dropped. */
+  ERROR: { code: number; message: string; refId: string | null; sessionId?: string }
 }
 export type MessageType = keyof Payloads
 

@@ -115,7 +115,8 @@ export function createHub(deps: HubDependencies): Hub {
           noteDistrust(link, message.payload)
           return engine.complete(link, message.id, message.payload)
         case 'ERROR':
-          return noteReported(link, message.payload)
+          noteReported(link, message.payload)
+          return terminals.reported(link, message.payload)
         case 'TERMINAL_OPENED':
           return terminals.opened(link, message.id, message.payload.sessionId)
         case 'TERMINAL_OUTPUT':

@@ -10,7 +10,9 @@ export function isOwnOrigin({ headers }: Pick<IncomingMessage, 'headers'>): bool
   if (origin === undefined) return true
   const forwarded = headers['x-forwarded-host']
   try {
-    const { protocol, host: from } = new URL(origin)
+    const { protocol, host: from, origin: bare } = new URL(origin)
+    // Browsers send nothing beside scheme, host and port; a path, a user or another scheme is no page of ours.
+    if (origin !== bare || !['http:', 'https:'].includes(protocol)) return false
     const hostOf = (name: string) => new URL(`${protocol}//${name}`).host
     return [host, forwarded].some((name) => typeof name === 'string' && hostOf(name) === from)
   } catch {

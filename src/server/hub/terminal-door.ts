@@ -6,6 +6,7 @@ import { may } from '../../core/permissions.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { maxFrameBytes } from '../../core/protocol/messages.ts'
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
+import { shortened } from '../../core/shortened.ts'
 import type { Caller, UserCaller } from '../caller.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -37,9 +38,11 @@ export interface TerminalDoor {
   close(): void
 }
 
-const path = /^\/ws\/terminal\/([A-Za-z0-9_-]{1,64})$/
+const prefix = '/ws/terminal/'
+/** Of an id; what is longer is none. */
+const longestId = 64
 
-export const isTerminalPath = (url = ''): boolean => url.startsWith('/ws/terminal/')
+export const isTerminalPath = (url = ''): boolean => url.startsWith(prefix)
 
 interface Entry {
   caller: UserCaller
@@ -73,8 +76,9 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
 
   async function authorize(request: IncomingMessage, seen: { caller: Caller | undefined }): Promise<Entry> {
     if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
-    const { pathname, searchParams: query } = new URL(request.url ?? '', 'http://server')
-    const sessionId = path.exec(pathname)?.[1] ?? ''
+    // As it was asked for: a URL would resolve what looks like `..` in it.
+    const [sessionId = '', search] = (request.url ?? '').slice(prefix.length).split(/\?(.*)/s)
+    const query = new URLSearchParams(search)
     const { caller, watch: ofTicket } = await identify(request, sessionId, query)
     seen.caller = caller
     if (!caller)
@@ -89,10 +93,10 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     // A ticket is as good as the token that it was asked for with, and no longer.
     await stillAllowed(store, caller, 'execute')
     const watch = ofTicket ?? query.get('watch') === 'true'
-    const record = await store.get('terminals', sessionId)
+    const record = sessionId.length > longestId ? undefined : await store.get('terminals', sessionId)
     const isOwn = record?.userId === caller.id
     if (!record || (!isOwn && caller.role !== 'ADMIN'))
-      throw new RsmError('not_found', `There is no terminal session ${sessionId}`)
+      throw new RsmError('not_found', `There is no terminal session ${shortened(sessionId, longestId)}`)
     if (watch && caller.role !== 'ADMIN') throw new RsmError('forbidden', 'Only an ADMIN reads along')
     if (!watch && !isOwn)
       throw new RsmError(
@@ -106,7 +110,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     const seen: { caller: Caller | undefined } = { caller: undefined }
     try {
       const entry = await authorize(request, seen)
-      terminals.expect(entry.record.id)
+      terminals.expect(entry.record.id, entry.after)
       sockets.handleUpgrade(request, socket, head, (ws) => {
         const client = new TerminalSocket(ws, entry.record.id, {
           caller: entry.caller,

@@ -6,6 +6,7 @@ import { decodeFromTerminalClient, isFault } from '../../core/protocol/codec.ts'
 import {
   type FromTerminalClient,
   type TerminalMessageType,
+  type TerminalNotice,
   type TerminalPayloads,
   terminalSubprotocol,
 } from '../../core/protocol/terminal-messages.ts'
@@ -102,7 +103,19 @@ export class TerminalSocket implements TerminalClient {
     })
   }
 
+  /** One that knows the contract's messages only is told in the terminal who reads along: its user has to hear that (contract §7). */
+  tell(notice: TerminalNotice): void {
+    const { sessionId, kind, message } = notice
+    if (this.acknowledges) this.send('TERMINAL_NOTICE', notice)
+    else if (kind === 'watched' || kind === 'unwatched')
+      this.#frame('TERMINAL_OUTPUT', { sessionId, data: `\r\n[rsm: ${message}]\r\n` })
+  }
+
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void {
+    this.#frame(type, payload)
+  }
+
+  #frame(type: TerminalMessageType, payload: object): void {
     if (!this.#open) return
     if (this.#socket.bufferedAmount > sendBufferLimit)
       return this.close(closeCodes.overloaded, 'the client does not read')

@@ -1,8 +1,9 @@
 import type { Readable } from 'node:stream'
 import { invalid, RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/nearest.ts'
-import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
+import { longestCommandShown, type Terminal, type TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import type { TerminalService } from '../../core/services.ts'
+import { shortened } from '../../core/shortened.ts'
 import type { UserCaller } from '../caller.ts'
 import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../store/records.ts'
@@ -23,7 +24,8 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
   function show(found: Readonly<TerminalRecord>): Terminal {
     const { record, watchers, recordingBytes } = terminals.live(found)
     const { id, userId: _, agentId: __, tokenId: ___, term: ____, ...shown } = record
-    return { sessionId: id, ...shown, recordingBytes, watchers }
+    const command = shown.command === null ? null : shortened(shown.command, longestCommandShown)
+    return { sessionId: id, ...shown, command, recordingBytes, watchers }
   }
 
   async function find(sessionId: string): Promise<TerminalRecord> {

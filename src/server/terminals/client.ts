@@ -1,4 +1,8 @@
-import type { TerminalMessageType, TerminalPayloads } from '../../core/protocol/terminal-messages.ts'
+import type {
+  TerminalMessageType,
+  TerminalNotice,
+  TerminalPayloads,
+} from '../../core/protocol/terminal-messages.ts'
 import type { UserCaller } from '../caller.ts'
 
 /** Whoever shows a session to its user or watches it: the hub makes it, a session never sees a socket. */
@@ -9,6 +13,8 @@ export interface TerminalClient {
   readonly acknowledges: boolean
   /** `json` is the text of the output as JSON, in UTF-8; `written` is called once the socket has taken it. */
   output(sequence: number, json: Uint8Array, written: () => void): void
+  /** What its user is to know beside the session's output. */
+  tell(notice: TerminalNotice): void
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void
   close(code: number, reason: string): void
   /** Ceases to read what the client sends, and goes on. */

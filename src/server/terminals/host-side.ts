@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { TerminalClosed, TerminalOutput } from '../../core/protocol/messages.ts'
+import type { Payloads, TerminalClosed, TerminalOutput } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import { lostLink } from './opener.ts'
@@ -15,9 +15,11 @@ export interface HostSide {
   /** `json` is the text of the output as JSON, where it came so. */
   output(link: AgentLink, frameId: string, output: TerminalOutput, json?: Uint8Array): Promise<void>
   closed(link: AgentLink, frameId: string, closed: TerminalClosed): Promise<void>
+  /** An ERROR of the agent: of input that it has dropped who typed it hears. */
+  reported(link: AgentLink, error: Payloads['ERROR']): void
 }
 
-export function createHostSide({ store, bus, sessions, openings, links }: TerminalsState): HostSide {
+export function createHostSide({ store, bus, clock, sessions, openings, links }: TerminalsState): HostSide {
   /** Whether a frame is for a session of this host; else the agent hears why not. */
   async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
     const record = sessions.get(id)?.record ?? (await store.get('terminals', id))
@@ -97,6 +99,10 @@ export function createHostSide({ store, bus, sessions, openings, links }: Termin
       if (opening) return opening.reject(new RsmError('conflict', reason ?? `${hostname} opened no terminal`))
       session.hasLeftHost = true
       session.finish({ exitCode, signal, reason })
+    },
+
+    reported(link, { code, sessionId }) {
+      if (code === 413 && sessionId !== undefined) present(link, sessionId)?.input.dropped(clock.monotonic())
     },
   }
 }

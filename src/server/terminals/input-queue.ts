@@ -1,3 +1,4 @@
+import { Burst } from '../../core/burst.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalClient } from './client.ts'
 
@@ -17,6 +18,7 @@ export class InputQueue {
   #kept = ''
   #onItsWay = 0
   #held: TerminalClient | null = null
+  readonly #drops = new Burst()
   readonly #sessionId: string
   readonly #client: () => TerminalClient | null
 
@@ -34,6 +36,8 @@ export class InputQueue {
   }
 
   push(data: string, refId: string): void {
+    // It would cost nothing of what may be kept.
+    if (data === '') return
     if (this.#link) return this.#send(this.#link, data)
     if (this.#kept.length + data.length > mostKept)
       return this.#client()?.send('ERROR', {
@@ -42,6 +46,13 @@ export class InputQueue {
         refId,
       })
     this.#kept += data
+  }
+
+  /** The host had no place for some of it at `now` (monotonic milliseconds). */
+  dropped(now: number): void {
+    if (!this.#drops.begins(now)) return
+    const message = 'the program on the host reads no input: what is typed is dropped'
+    this.#client()?.send('ERROR', { code: 413, message, refId: null })
   }
 
   /** Its client is gone: whoever comes next is read from the beginning. */

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises'
-import { fullNotice, type RecordingState } from './recording.ts'
+import { fullMark, type RecordingState } from './recording.ts'
 
 /** What a recording that was not ended tells of its session. */
 export interface Recovered {
@@ -61,9 +61,8 @@ export async function recoverRecording(
         if (resized) size = { cols: Number(resized[1]), rows: Number(resized[2]) }
         const missing = event.code === 'm' ? sequenceText.exec(event.json) : null
         if (missing) sequence = Number(missing[1]) - 1
-        if (event.code !== 'o') continue
-        if (event.json === fullNotice) isFull = true
-        else output(++sequence, event.json)
+        if (event.code === 'm' && event.json === fullMark) isFull = true
+        if (event.code === 'o' && !isFull) output(++sequence, event.json)
       }
       rest = bytes.subarray(from)
       offset += from

@@ -5,10 +5,9 @@ import { writeAll } from '../outputs/write-all.ts'
 /** No recording grows beyond this; the session goes on without it. */
 export const largestRecording = 256 * 1024 * 1024
 const syncInterval = 5000
-/** The last output of a recording that came to its bound, as JSON; no output of the session itself. */
-export const fullNotice: string = JSON.stringify(
-  '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n',
-)
+/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the session. */
+export const fullMark: string = JSON.stringify('full')
+const fullNotice = '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n'
 
 export interface RecordingEvents {
   /** More of it is in its file. */
@@ -120,7 +119,12 @@ export class Recording {
     const pending = this.#lineOf(code, json, sequence)
     this.#planned += pending.bytes
     this.#isFull = this.#planned > (this.#options.most ?? largestRecording)
-    this.#waiting.push(this.#isFull ? this.#lineOf('o', Buffer.from(fullNotice), sequence) : pending)
+    if (this.#isFull)
+      this.#waiting.push(
+        this.#lineOf('m', Buffer.from(fullMark), sequence),
+        this.#lineOf('o', Buffer.from(JSON.stringify(fullNotice)), sequence),
+      )
+    else this.#waiting.push(pending)
     this.#writing ??= this.#writeAll()
   }
 

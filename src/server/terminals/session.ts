@@ -6,8 +6,9 @@ import type { Clock } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../store/records.ts'
 import type { Attachment, TerminalClient } from './client.ts'
+import { greet } from './greeting.ts'
 import { InputQueue } from './input-queue.ts'
-import { overdueOf } from './overdue.ts'
+import { overdue } from './overdue.ts'
 import type { Recording } from './recording.ts'
 import { Replay } from './replay.ts'
 import { ended, isCutShort, type SessionEnd, type SessionEvents, saysOf } from './session-events.ts'
@@ -18,12 +19,12 @@ import { Watchers } from './watchers.ts'
 const keptBytes = 256 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
-
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
 export class TerminalSession {
   record: TerminalRecord
   readonly replay: Replay = new Replay()
   readonly watchers: Watchers
+  readonly input: InputQueue
   recording: Recording | null = null
   link: AgentLink | null = null
   end: SessionEnd | null = null
@@ -46,9 +47,10 @@ export class TerminalSession {
   #isTaken = false
   /** As the agent knows it. */
   #size: string
+  /** The newest output that a client may have had from a former process: as many as its agent has counted, once that is known. */
+  #hostHas: number
   /** After a restart it may not be known what came before. */
   #mayMiss: boolean
-  readonly #input: InputQueue
   readonly #startedAt: number
   readonly #clock: Clock
   readonly #events: SessionEvents
@@ -63,18 +65,18 @@ export class TerminalSession {
     this.#clientAwaySince = now
     this.#agentAwaySince = link ? null : now
     this.#mayMiss = link === null
+    this.#hostHas = link ? -1 : Number.POSITIVE_INFINITY
     this.#clock = clock
     this.#events = events
     this.#startedAt = now - (clock.now() - Date.parse(record.startedAt))
     this.watchers = new Watchers(this.replay, ({ caller }) =>
       this.#notice('unwatched', `${caller.username} no longer reads along`),
     )
-    this.#input = new InputQueue(record.id, () => this.#client?.client ?? null)
+    this.input = new InputQueue(record.id, () => this.#client?.client ?? null)
   }
 
-  #seconds(): number {
-    return Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
-  }
+  readonly #newest = () => Math.max(this.replay.last, this.#hostHas)
+  readonly #seconds = () => Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
 
   /** `given` is its sequence, where the agent counts; `text` is `data` as JSON, where it came so. */
   output(data: string, given: number | undefined, text?: Uint8Array): void {
@@ -139,17 +141,26 @@ export class TerminalSession {
     this.#agentAwaySince = null
     this.#acknowledged = -1
     this.#size = sizeOf(this.record)
+    this.#bound(link.hello?.terminals?.find(({ sessionId }) => sessionId === this.record.id)?.lastSequence)
     // What stands in memory alone would be lost with this process.
     const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
     this.#events.reopen(this, link, Math.min(this.replay.last, recorded))
     if (wasAway) this.#notice('host-back', `${this.record.hostname} is connected again`)
   }
 
+  /** Whoever attached while nobody knew how much there is has no more than that. */
+  #bound(counted = -1): void {
+    this.#hostHas = Math.min(this.#hostHas, counted)
+    this.#client?.bound(this.#newest())
+    this.#shown = Math.min(this.#shown, this.#newest())
+    this.#needed = Math.min(this.#needed, this.#newest())
+  }
+
   /** The agent has believed that it is asked by its server, and takes input over this link. */
   taken(): void {
     if (!this.link || this.#isTaken) return
     this.#isTaken = true
-    this.#input.linked(this.link)
+    this.input.linked(this.link)
     if (this.#size !== sizeOf(this.record)) this.#sendSize()
     this.#acknowledge()
   }
@@ -157,11 +168,17 @@ export class TerminalSession {
   unlinked(): void {
     this.#isTaken = false
     this.link = null
-    this.#input.linked(null)
+    this.input.linked(null)
     this.#agentAwaySince ??= this.#clock.monotonic()
     if (this.end) return
     const seconds = reattachWindow / 1000
     this.#notice('host-away', `${this.record.hostname} has lost its link; waiting ${seconds} s for it`)
+  }
+
+  /** Throws `invalid` for an `after` that no client can have been sent. */
+  expect(after: number | null): void {
+    if (after !== null && after > this.#newest())
+      throw new RsmError('invalid', `after is ${after}, and the newest output is ${this.#newest()}`)
   }
 
   /** `after` is null for a client that has nothing, and wants what is kept. */
@@ -169,14 +186,14 @@ export class TerminalSession {
     const former = this.#client
     this.#clientAwaySince = null
     // What others than ours have not been written yet is all that they miss.
-    const from = after ?? (client.acknowledges ? -1 : this.#shown)
+    const from = Math.min(this.#newest(), after ?? (client.acknowledges ? -1 : this.#shown))
     const viewer = new Viewer(client, from, false, () => {
       if (this.#client === viewer) this.moved()
     })
     this.#client = viewer
     former?.client.close(closeCodes.replaced, 'another client has taken its place')
-    if (former) this.#input.clientGone()
-    this.#greet(viewer, from, false)
+    if (former) this.input.clientGone()
+    greet(client, this, { from, watching: false })
     this.moved()
     return this.#attachment(viewer)
   }
@@ -186,21 +203,11 @@ export class TerminalSession {
     const from = after ?? -1
     const viewer = this.watchers.add(client, from)
     if (!viewer) throw new RsmError('conflict', 'Enough others read along at this session')
-    this.#greet(viewer, from, true)
+    greet(client, this, { from, watching: true })
     this.#notice('watched', `${client.caller.username} reads along`)
     this.#events.watched(this, client)
     this.#pump()
     return this.watchers.attachment(viewer)
-  }
-
-  #greet({ client }: Viewer, from: number, watching: boolean): void {
-    if (!client.acknowledges) return
-    const { id, hostname, cols, rows, recorded } = this.record
-    const { replay, watchers } = this
-    const omitted = replay.omittedAfter(from)
-    const after = (replay.after(from)?.sequence ?? from + 1) - 1
-    const facts = { sessionId: id, hostname, cols, rows, after, omitted, recorded, watching }
-    client.send('TERMINAL_ATTACHED', { ...facts, last: replay.last, watchers: watchers.names })
   }
 
   #attachment(viewer: Viewer): Attachment {
@@ -212,7 +219,7 @@ export class TerminalSession {
         whileAttached(() => {
           this.lastInput = this.#clock.monotonic()
           this.lastActivity = this.lastInput
-          this.#input.push(data, frameId)
+          this.input.push(data, frameId)
         }),
       resize: (cols, rows) => whileAttached(() => this.#resize(cols, rows)),
       acknowledge: (sequence) => {
@@ -222,7 +229,7 @@ export class TerminalSession {
       gone: () => {
         if (this.#client !== viewer) return
         this.#client = null
-        this.#input.clientGone()
+        this.input.clientGone()
         this.#clientAwaySince = this.#clock.monotonic()
       },
       parted: () => {
@@ -244,19 +251,18 @@ export class TerminalSession {
   #sendSize(): void {
     const { cols, rows } = this.record
     this.#size = sizeOf(this.record)
-    this.#input.resize(cols, rows)
+    this.input.resize(cols, rows)
   }
 
   #notice(kind: TerminalNotice['kind'], message: string): void {
-    const client = this.#client?.client
-    if (client?.acknowledges) client.send('TERMINAL_NOTICE', { sessionId: this.record.id, kind, message })
+    this.#client?.client.tell({ sessionId: this.record.id, kind, message })
   }
 
   /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
   overdue(now: number, idleLimit: number): SessionEnd | null {
     if (this.end) return null
-    const [clientAway, agentAway] = [this.#clientAwaySince, this.#agentAwaySince]
-    return overdueOf({ clientAway, agentAway, activity: this.lastActivity }, now, idleLimit)
+    const [client, agent] = [this.#clientAwaySince, this.#agentAwaySince]
+    return overdue({ client, agent, active: this.lastActivity }, now, idleLimit)
   }
 
   /** Gives up a client that has not come or not read to the end, long after that. */

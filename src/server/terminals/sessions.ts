@@ -23,8 +23,8 @@ export interface Terminals extends HostSide {
   open(session: NewSession): Promise<void>
   /** Whether it is open, or its client has not heard all of it yet. */
   isAttachable(sessionId: string): boolean
-  /** Throws `gone` for one that is not attachable. */
-  expect(sessionId: string): void
+  /** Throws `gone` for one that is not attachable; `invalid` for an `after` beyond its output. */
+  expect(sessionId: string, after: number | null): void
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
   /** Ends it, if it is open; resolves when that is on disk. `unavailable`: it has ended, and the store takes no more just now. */
   end(sessionId: string, reason: string): Promise<void>
@@ -186,7 +186,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     },
     open: createOpener(state),
     isAttachable: (sessionId) => sessions.has(sessionId) && !openings.has(sessionId),
-    expect: (sessionId) => void attachable(sessionId),
+    expect: (sessionId, after) => attachable(sessionId).expect(after),
 
     attach(sessionId, client, options) {
       const { caller, ip } = client

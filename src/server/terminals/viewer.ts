@@ -56,6 +56,12 @@ export class Viewer {
     if (this.#acknowledges) this.#take(Math.min(sequence, this.cursor))
   }
 
+  /** It can't have had what follows `newest`. */
+  bound(newest: number): void {
+    this.cursor = Math.min(this.cursor, newest)
+    this.shown = Math.min(this.shown, newest)
+  }
+
   #take(sequence: number): void {
     if (sequence <= this.shown) return
     this.shown = sequence

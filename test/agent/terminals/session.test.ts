@@ -56,6 +56,8 @@ test('what can not be opened says why, at once', async (t) => {
   const reason = async (request: object) => (await ranOnTerminal(server, agent.agentId, request)).end.reason
   t.is(await reason({ shell: '/bin/nosuch' }), 'there is no shell /bin/nosuch on this host')
   t.is(await reason({ shell: 'no-such-shell' }), 'there is no shell no-such-shell on this host')
+  t.is(await reason({ shell: '/etc' }), '/etc is not a program of this host')
+  t.is(await reason({ shell: '/etc/passwd' }), '/etc/passwd is not a program of this host')
   t.regex((await reason({ runAs: 'someone' })) ?? '', /nothing as someone: its --allow-run-as/)
   t.is(
     await reason({ after: 3 }),

@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import test from 'ava'
 import { isOwnOrigin } from '../../../src/server/hub/origin.ts'
 import { createTickets } from '../../../src/server/terminals/tickets.ts'
@@ -9,6 +13,21 @@ import { ShiftedClock } from '../../helpers/shifted-clock.ts'
 import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
 import { until } from '../../helpers/until.ts'
+
+/** What an upgrade at exactly this path is refused with: a URL would tidy it up. */
+async function answerTo({ url, token }: { url: string; token: string }, path: string): Promise<unknown> {
+  const { hostname, port } = new URL(url)
+  const headers = {
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-key': randomBytes(16).toString('base64'),
+    'sec-websocket-version': '13',
+    authorization: `Bearer ${token}`,
+  }
+  const asking = request({ hostname, port, path, headers }).end()
+  const [response] = (await once(asking, 'response')) as [IncomingMessage]
+  return json(response)
+}
 
 test('S08 a ticket opens its own session once, and nothing else; who is refused is audited, and no ticket is written down', async (t) => {
   const server = await startServerProcess(t, { logLevel: 'DEBUG' })
@@ -22,7 +41,9 @@ test('S08 a ticket opens its own session once, and nothing else; who is refused 
     id: string,
     options: Parameters<typeof ScriptedTerminal.attach>[2],
   ) => {
-    await t.throwsAsync(ScriptedTerminal.attach(server, id, options), { message: `refused with ${status}` })
+    await t.throwsAsync(ScriptedTerminal.attach(server, id, options), {
+      message: new RegExp(`^refused with ${status}:`),
+    })
   }
   const fresh = async (body: object = {}): Promise<string> =>
     (await server.data('POST', `/api/terminals/${sessionId}/ticket`, body)).ticket
@@ -54,6 +75,16 @@ test('S08 a ticket opens its own session once, and nothing else; who is refused 
   await refused(404, sessionId, { token: await login('olga', 'OPERATOR') })
   await refused(403, sessionId, { token: identity.token })
   await refused(404, 'nosuch', {})
+  const strange = {
+    '%2e%2e': '%2e%2e',
+    [`x/../${other}`]: `x/../${other}`,
+    ['x'.repeat(5000)]: `${'x'.repeat(64)}…`,
+  }
+  for (const [asked, shown] of Object.entries(strange))
+    t.deepEqual(await answerTo(server, `/ws/terminal/${asked}?after=1`), {
+      code: 404,
+      message: `There is no terminal session ${shown}`,
+    })
   const { token } = await server.data('POST', '/api/tokens', { name: 'x' })
   const asked = await server.api(
     'POST',
@@ -112,6 +143,13 @@ test('S08 the origin of a page is this server’s own where host and port are, w
     ['https://evil.example', 'rsm.example', undefined, false],
     ['https://rsm.example.evil.example', 'rsm.example', undefined, false],
     ['https://rsm.example@evil.example', 'rsm.example', undefined, false],
+    ['https://user:word@rsm.example', 'rsm.example', undefined, false],
+    ['https://rsm.example/page', 'rsm.example', undefined, false],
+    ['https://rsm.example/', 'rsm.example', undefined, false],
+    ['https://rsm.example?x', 'rsm.example', undefined, false],
+    ['ftp://rsm.example', 'rsm.example', undefined, false],
+    ['wss://rsm.example', 'rsm.example', undefined, false],
+    ['chrome-extension://rsm.example', 'rsm.example', undefined, false],
     ['null', 'rsm.example', undefined, false],
     ['', 'rsm.example', undefined, false],
     ['http://[::1]:18080', '[::1]:18080', undefined, true],

@@ -63,6 +63,30 @@ test('P40 the idle limit ends a session in which nothing is typed or shown, and 
   t.is((await server.api('GET', '/api/auth/me')).status, 200)
 })
 
+test('P42 F20 after a restart a client may have more than the server, and never more than the agent', async (t) => {
+  const { server, identity, agent, hostId } = await start(t, { recordTerminals: false })
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  await server.restart()
+  const attach = (after: number) =>
+    ScriptedTerminal.attach(server, sessionId, { query: `after=${after}`, acknowledges: false })
+  // Nobody knows yet how much there is.
+  const early = await attach(9e15)
+  const terminals = [{ sessionId, lastSequence: 3 }]
+  const again = await ScriptedAgent.link(server, identity, { ...withTerminals, terminals })
+  t.is((await again.next('TERMINAL_OPEN')).after, -1)
+  again.send('TERMINAL_OPENED', { sessionId })
+  for (let sequence = 2; sequence < 5; sequence++)
+    again.send('TERMINAL_OUTPUT', { sessionId, data: String(sequence), sequence })
+  await early.shows('4')
+  t.is(early.text, '4')
+  await again.settled()
+  t.true(again.heard.every(({ type, payload }) => type !== 'TERMINAL_ACK' || payload.sequence < 4))
+  await t.throwsAsync(attach(5), { message: /400: after/ })
+  const back = await attach(2)
+  await back.shows('34')
+  t.is(back.text, '34')
+})
+
 test('a server that records nothing says so; one that can not record opens nothing', async (t) => {
   const { server, agent, hostId } = await start(t, { recordTerminals: false })
   const { sessionId } = await openTerminal(server, agent, hostId)

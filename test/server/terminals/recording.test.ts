@@ -1,8 +1,8 @@
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { fullNotice, Recording } from '../../../src/server/terminals/recording.ts'
+import { Recording } from '../../../src/server/terminals/recording.ts'
 import { recoverRecording } from '../../../src/server/terminals/recording-recovery.ts'
 
 const turn = async () => () => undefined
@@ -65,12 +65,24 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   t.true(heard > 0)
   const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
   t.true(recording.bytes < 2200)
-  t.is(JSON.stringify((JSON.parse(lines.at(-1) ?? '') as unknown[])[2]), fullNotice)
+  const [[, code, notice] = []] = lines.slice(-1).map((line) => JSON.parse(line) as unknown[])
+  t.is(code, 'o', 'players show it')
+  t.regex(String(notice), /^\r\n\[rsm: this recording is as long as one may be/)
   t.is(lines.filter((line) => line.includes('[rsm:')).length, 1)
-  let outputs = 0
-  const { state } = await recoverRecording(path, () => outputs++)
-  t.true(state.isFull)
-  t.is(outputs, lines.length - 2)
+  const recover = async (file: string) => {
+    let outputs = 0
+    const { state } = await recoverRecording(file, () => outputs++)
+    return { isFull: state.isFull, sequence: state.sequence, outputs }
+  }
+  const outputs = lines.length - 3
+  t.deepEqual(await recover(path), { isFull: true, sequence: outputs - 1, outputs })
+  // Whoever prints the notice ends no recording.
+  const printed = join(dirname(path), 's2.cast')
+  const other = await Recording.create(printed, header, { turn, events: silent })
+  for (const [sequence, text] of ['a', String(notice), 'b'].entries())
+    other.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
+  await other.end()
+  t.deepEqual(await recover(printed), { isFull: false, sequence: 2, outputs: 3 })
 })
 
 test('F04 a disk that takes no more is told of once, and nothing counts as recorded', async (t) => {

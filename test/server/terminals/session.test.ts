@@ -85,6 +85,17 @@ test.serial(
   },
 )
 
+test.serial('P39 a long command goes to its host whole, and is shown by its beginning', async (t) => {
+  const { server, agent, hostId } = await start()
+  const command = `${'x'.repeat(1023)}🙂${'y'.repeat(100_000)}`
+  const { sessionId, frame } = await openTerminal(server, agent, hostId, { command })
+  t.is(frame.command, command)
+  const shown = `${'x'.repeat(1023)}…`
+  t.is((await server.data('GET', `/api/terminals/${sessionId}`)).command, shown)
+  const { content } = await server.data('GET', `/api/terminals?hostId=${hostId}`)
+  t.is(content[0].command, shown)
+})
+
 test.serial('P39 a host that can not or will not says why, and leaves no session behind', async (t) => {
   const { server, agent, identity, hostId } = await start()
   const before = (await server.data('GET', '/api/terminals')).totalElements
@@ -135,10 +146,51 @@ test.serial(
     t.like(await reloaded.next('TERMINAL_ATTACHED'), { after: -1, omitted: 0 })
     await reloaded.shows('01234')
     await reloaded.cut()
-    for (const query of ['after=x', 'after=-2', 'after=1e9'])
-      await t.throwsAsync(ScriptedTerminal.attach(server, sessionId, { query }), { message: /400/ })
+    for (const query of ['after=x', 'after=-2', 'after=1e9', 'after=5', 'after=9000000000000000'])
+      await t.throwsAsync(ScriptedTerminal.attach(server, sessionId, { query }), { message: /400: after/ })
   },
 )
+
+test.serial('P43 what a client has not been sent it can not acknowledge', async (t) => {
+  const { server, agent, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const client = await ScriptedTerminal.attach(server, sessionId, { acknowledges: false })
+  client.acknowledge(9e15)
+  client.type('x')
+  await agent.next('TERMINAL_INPUT')
+  for (const sequence of [0, 1]) agent.send('TERMINAL_OUTPUT', { sessionId, data: 'x', sequence })
+  await client.shows('xx')
+  await agent.settled()
+  t.false(agent.heard.some(({ type }) => type === 'TERMINAL_ACK'))
+  client.acknowledge(9e15)
+  // What is recorded already may be acknowledged before the rest.
+  t.true((await agent.next('TERMINAL_ACK')).sequence <= 1)
+})
+
+test.serial('P41 input that was dropped on the host is told to who typed it, once a burst', async (t) => {
+  const { server, agent, hostId } = await start()
+  const { sessionId } = await openTerminal(server, agent, hostId)
+  const { agent: other } = await start()
+  const client = await ScriptedTerminal.attach(server, sessionId)
+  const dropped = { code: 413, message: 'dropped', refId: null, sessionId }
+  other.send('ERROR', dropped)
+  await other.settled()
+  agent.send('ERROR', { ...dropped, code: 400 })
+  for (let n = 0; n < 50; n++) agent.send('ERROR', dropped)
+  agent.send('TERMINAL_OUTPUT', { sessionId, data: 'end', sequence: 0 })
+  await client.shows('end')
+  const errors = client.heard.filter(({ type }) => type === 'ERROR')
+  t.deepEqual(
+    errors.map(({ payload }) => payload),
+    [
+      {
+        code: 413,
+        message: 'the program on the host reads no input: what is typed is dropped',
+        refId: null,
+      } as never,
+    ],
+  )
+})
 
 test.serial(
   'P42 a client that does not acknowledge is sent upon its return what was not written to it, and no messages of ours',
@@ -399,6 +451,32 @@ async function watched(t: ExecutionContext) {
   t.is((await asked).status, 201)
   return { server, agent, sessionId, token, hostId, username }
 }
+
+test.serial(
+  'P45 the user of a client that knows no notices reads in the terminal who reads along, and nothing of it is recorded',
+  async (t) => {
+    const { server, agent, sessionId, token } = await watched(t)
+    const attach = () => ScriptedTerminal.attach(server, sessionId, { token, ofOurs: false })
+    const client = await attach()
+    const watcher = await ScriptedTerminal.attach(server, sessionId, { query: 'watch=true' })
+    const line = '\r\n[rsm: admin reads along]\r\n'
+    await client.shows(line)
+    agent.send('TERMINAL_OUTPUT', { sessionId, data: 'out', sequence: 0 })
+    await client.shows(`${line}out`)
+    t.deepEqual(
+      client.heard.map(({ payload }) => ('sequence' in payload ? payload.sequence : null)),
+      [null, 0],
+    )
+    const next = await attach()
+    await next.shows(line)
+    t.is((await client.closed).code, 4409)
+    watcher.socket.close()
+    await next.shows('\r\n[rsm: admin no longer reads along]\r\n')
+    t.is(watcher.text, 'out')
+    await server.data('DELETE', `/api/terminals/${sessionId}`)
+    t.deepEqual((await recordingOf(server, sessionId)).events, [['o', 'out']])
+  },
+)
 
 test.serial('P45 an ADMIN reads along, types nothing, and the user is told', async (t) => {
   const { server, agent, sessionId, token, username } = await watched(t)

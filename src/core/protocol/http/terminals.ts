@@ -49,6 +49,9 @@ export type TerminalEnded = Static<typeof TerminalEnded>
 export const TerminalStatus = Type.Enum(['OPEN', 'CLOSED'])
 export type TerminalStatus = Static<typeof TerminalStatus>
 
+/** Characters of a session's command that its record shows: a list of 500 whole scripts would be 100 MB. */
+export const longestCommandShown = 1024
+
 /** A terminal session (contract §3); `reason` says why it ended where the shell did not end by itself. */
 export const Terminal = Type.Object(
   {
@@ -61,7 +64,12 @@ export const Terminal = Type.Object(
     rows: Type.Integer(),
     runAs: Nullable(Type.String()),
     shell: Nullable(Type.String()),
-    command: Nullable(Type.String()),
+    command: Nullable(
+      Type.String({
+        maxLength: longestCommandShown + 1,
+        description: `Its first ${longestCommandShown} characters; \`…\` stands for the rest`,
+      }),
+    ),
     startedAt: Time,
     endedAt: Nullable(Time),
     exitCode: Nullable(Type.Integer()),

@@ -1,0 +1,19 @@
+import type { TerminalClient } from './client.ts'
+import type { TerminalSession } from './session.ts'
+
+/** The first that a client hears: what there is, where it begins, and who reads along. */
+export function greet(
+  client: TerminalClient,
+  { record, replay, watchers }: Pick<TerminalSession, 'record' | 'replay' | 'watchers'>,
+  { from, watching }: { from: number; watching: boolean },
+): void {
+  const { id: sessionId, hostname, cols, rows, recorded } = record
+  const { names } = watchers
+  if (client.acknowledges) {
+    const omitted = replay.omittedAfter(from)
+    const after = (replay.after(from)?.sequence ?? from + 1) - 1
+    const facts = { sessionId, hostname, cols, rows, after, omitted, recorded, watching }
+    client.send('TERMINAL_ATTACHED', { ...facts, last: replay.last, watchers: names })
+  } else if (!watching)
+    for (const name of names) client.tell({ sessionId, kind: 'watched', message: `${name} reads along` })
+}
