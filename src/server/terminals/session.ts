@@ -17,6 +17,11 @@ import { Watchers } from './watchers.ts'
 
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024
+/**
+ * So much of what a former process has recorded: all that an agent sends before it pauses, and so all that a client may
+ * not have seen, each byte of it written as six.
+ */
+const recalledBytes = 2 * 1024 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
@@ -103,7 +108,7 @@ export class TerminalSession {
   /** Output that a former process has recorded. */
   recall(sequence: number, json: string): void {
     this.replay.push(sequence, Buffer.from(json), (JSON.parse(json) as string).length)
-    this.replay.trim(sequence, keptBytes)
+    this.replay.trim(sequence, recalledBytes)
   }
 
   /** The recording has more in its file, or a client has shown more. */
