@@ -78,9 +78,8 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
       throw new RsmError('usage', 'name a host, or a session to --watch', {
         hint: 'rsm terminal web1, or rsm terminal --watch SESSION',
       })
-    const command = watched === undefined ? await this.#command(words) : undefined
     const client = await this.client()
-    const sessionId = watched ?? (await this.#open(client, args.host ?? '', flags, command))
+    const sessionId = watched ?? (await this.#open(client, args.host ?? '', flags, words))
     const { Session } = await import('../ui/terminal/session.ts')
     const options = { client, sessionId, watch: watched !== undefined, escape, quiet: flags.quiet }
     process.exitCode = await new Session(options).run()
@@ -95,19 +94,24 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
     client: Client,
     name: string,
     flags: { 'run-as'?: string | undefined; shell?: string | undefined },
-    command: string | undefined,
+    words: readonly string[],
   ): Promise<string> {
     const host = await findNamedHost(client, name)
     if (host.status === 'OFFLINE')
       throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
         hint: `rsm hosts doctor ${host.hostname}`,
       })
+    const command = await this.#command(words)
     const input: TerminalCreate = { hostId: host.id, ...localSize() }
     const term = termOf(process.env)
     if (term !== undefined) input.term = term
     if (flags['run-as'] !== undefined) input.runAs = flags['run-as']
     if (flags.shell !== undefined) input.shell = flags.shell
-    if (command !== undefined) input.command = command
+    if (command !== undefined) {
+      input.command = command
+      // It would wait for keys that nobody presses.
+      if (!process.stdin.isTTY) input.noStdin = true
+    }
     return (await client.terminals.create(input)).sessionId
   }
 }

@@ -160,6 +160,17 @@ test('from a pipe the shell runs what stdin holds; its output has the line ends 
     input: 'not read',
   })
   t.deepEqual([command.exit, command.stdout], [137, 'a b\n'])
+  const reading = await run([
+    'terminal',
+    'web1',
+    '--shell',
+    'sh',
+    '--',
+    'cat; read line || echo nothing; tty <&2',
+  ])
+  t.regex(reading.stdout, /^nothing\n\/dev\/pts\/\d+\n$/)
+  const nowhere = await run(['terminal', 'web7'], { input: '' })
+  t.is(nowhere.exit, 5)
   const usage = await run(['terminal', 'web1'], { input: '\n' })
   t.is(usage.exit, 2)
   t.regex(usage.stderr, /stdin is empty/)

@@ -23,7 +23,8 @@ const usualTerm = 'xterm-256color'
 const enter = `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
 shift
 [ -z "$1" ] || exec 5<"$1" || exit 126
-shift
+[ -z "$2" ] || exec <"$2" || exit 126
+shift 2
 umask 022
 exec "$@"`
 
@@ -124,12 +125,13 @@ export function prepareShell(
   const home = existing(account.home)
   const file = join(directory, 'script')
   const { words, script, takesDescriptor } = command(open, who, sandbox, home, file)
+  const stdin = open.command !== undefined && open.noStdin ? '/dev/null' : ''
   if (script !== null) {
     writeFileSync(file, script, { mode: 0o700 })
     if (account.uid !== process.getuid?.()) chownSync(file, account.uid, account.gid)
   }
   return {
-    argv: ['/bin/sh', '-c', enter, 'sh', ...groups, '--', takesDescriptor ? file : '', ...words],
+    argv: ['/bin/sh', '-c', enter, 'sh', ...groups, '--', takesDescriptor ? file : '', stdin, ...words],
     env: environment(open, who, mark),
     cwd: sandbox.mode === 'strict' ? '/' : home,
   }

@@ -11,7 +11,7 @@ import { confirm } from '../../ui/prompt.ts'
 export default class RecordingsExport extends BaseCommand {
   static override summary = 'Write a recorded terminal session to a file, for asciinema and other players'
   static override description =
-    'The file is an asciicast v2, readable by its owner only. Without FILE it goes to stdout.'
+    'The file is an asciicast v2, readable by its owner only. Without FILE, or with -, it goes to stdout.'
   static override examples = [
     '$ rsm recordings export SESSION session.cast',
     '$ rsm recordings export SESSION > session.cast',
@@ -27,7 +27,8 @@ export default class RecordingsExport extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(RecordingsExport)
     this.globals = flags
-    const { session, file } = args
+    const { session } = args
+    const file = args.file === '-' ? undefined : args.file
     if (file === undefined && flags.json)
       throw new RsmError('usage', 'stdout is for the recording', { hint: 'name a file, or leave out --json' })
     const client = await this.client()
@@ -35,7 +36,11 @@ export default class RecordingsExport extends BaseCommand {
       await pipeline(await client.terminals.recording(session), process.stdout, { end: false })
       return undefined
     }
-    if (!flags.yes && existsSync(file) && !(await confirm(`Replace ${file}?`, 'say --yes')))
+    if (
+      !flags.yes &&
+      existsSync(file) &&
+      !(await confirm(`Replace ${file}?`, `${file} is there already: say --yes to replace it`))
+    )
       throw new RsmError('interrupted', `${file} is kept`)
     const bytes = await writeRecordingFile(file, await client.terminals.recording(session))
     this.notice(`${file}: ${showBytes(bytes)}`)

@@ -92,6 +92,7 @@ const payloads: Record<MessageType, Shape> = {
     shell: maybeText,
     term: maybeText,
     command: maybeText,
+    noStdin: optional(oneOf(true)),
     after: optional(lastSequence),
     expiry: maybeText,
     signature: maybeText,

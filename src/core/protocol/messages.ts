@@ -121,6 +121,8 @@ export interface TerminalOpen extends Signed {
   term?: string
   /** Run by the shell instead of an interactive one; the session ends with it. */
   command?: string
+  /** The command has nothing to read: its stdin is /dev/null. */
+  noStdin?: true
   /** Of a session that is taken up: the last output that the server has, -1 for none. Absent at the first. */
   after?: number
 }

@@ -58,6 +58,11 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
     get: async (sessionId) => show(await find(sessionId)),
     async create(input) {
       const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
+      const { noStdin = false } = input
+      if (noStdin && command === null)
+        throw invalid([
+          { field: 'noStdin', message: 'is for a command: a shell without stdin has nothing to do' },
+        ])
       const host = await store.get('hosts', hostId)
       if (!host) throw invalid([{ field: 'hostId', message: unknownName('host', String(hostId), []) }])
       const [view] = await presence.views([hostId])
@@ -78,6 +83,7 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
           shell,
           term,
           command,
+          noStdin,
           startedAt: context.time(),
           endedAt: null,
           exitCode: null,

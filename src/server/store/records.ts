@@ -215,6 +215,8 @@ export interface TerminalRecord {
   shell: string | null
   term: string | null
   command: string | null
+  /** Whether the command has nothing to read. */
+  noStdin: boolean
   startedAt: string
   endedAt: string | null
   exitCode: number | null

@@ -25,7 +25,7 @@ export function sendOpen(
   record: TerminalRecord,
   after?: number,
 ): boolean {
-  const { id: sessionId, cols, rows, runAs, shell, term, command } = record
+  const { id: sessionId, cols, rows, runAs, shell, term, command, noStdin } = record
   const linkId = link.hello?.linkId
   const payload: Omit<TerminalOpen, 'expiry' | 'signature' | 'keyId'> = {
     sessionId,
@@ -35,6 +35,7 @@ export function sendOpen(
     ...(shell === null ? {} : { shell }),
     ...(term === null ? {} : { term }),
     ...(command === null ? {} : { command }),
+    ...(noStdin ? { noStdin } : {}),
     ...(after === undefined ? {} : { after }),
     ...(linkId === undefined ? {} : { linkId }),
   }

@@ -15,7 +15,10 @@ export function refuseWithout(
   const hostname = host?.hostname ?? String(hostId)
   if (!host?.agent) throw new RsmError('conflict', `${hostname} has no agent, and so no terminals`)
   if (!link)
-    throw new RsmError('conflict', `The agent of ${hostname} has no link just now; a terminal needs one`)
+    throw new RsmError(
+      'conflict',
+      `The agent of ${hostname} has no link just now, and a terminal needs one: rsm hosts doctor ${hostname}`,
+    )
   if (!link.hello)
     throw new RsmError('conflict', `The agent of ${hostname} knows no terminals: it is not one of rsm`)
   if (!link.hello.capabilities.terminal)

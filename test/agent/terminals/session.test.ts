@@ -41,11 +41,14 @@ test('an interactive shell: its terminal, its size, its environment, its exit co
 
 test('a command: from a file that no list of processes shows, with its exit code or signal', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const run = (command: string) => ranOnTerminal(server, agent.agentId, { command })
+  const run = (command: string, more: object = {}) =>
+    ranOnTerminal(server, agent.agentId, { command, ...more })
   const { text, end } = await run('tr "\\0" " " < /proc/$$/cmdline; echo; echo secret-word; exit 3')
   t.is(end.exitCode, 3)
   t.regex(text, /secret-word\r\n$/)
   t.notRegex(text.split('\r\n')[0] ?? '', /secret/)
+  const unread = await run('cat; tty <&2', { noStdin: true })
+  t.regex(unread.text, /^\/dev\/pts\/\d+\r\n$/, 'nothing to read, and a terminal all the same')
   t.like((await run('kill -KILL $$')).end, { exitCode: 137, signal: 'SIGKILL', reason: null })
   const wide = await run(`i=0; while [ $i -lt 3000 ]; do printf 'ä漢😀'; i=$((i+1)); done`)
   t.is(wide.text, 'ä漢😀'.repeat(3000))

@@ -173,6 +173,7 @@ async function inside(
     shell: null,
     term: null,
     command: null,
+    noStdin: false,
     startedAt: at,
     endedAt: null,
     exitCode: null,

@@ -146,6 +146,7 @@ test('sessions and recordings past their retention are removed; what is open, yo
     shell: null,
     term: null,
     command: null,
+    noStdin: false,
     startedAt: old,
     endedAt,
     exitCode: 0,

@@ -124,6 +124,8 @@ test.serial('P39 a host that can not or will not says why, and leaves no session
     t.is((await server.api('POST', '/api/terminals', { hostId, cols: size, rows: 24 })).status, 400)
   const nowhere = await server.api('POST', '/api/terminals', { hostId: 999, cols: 80, rows: 24 })
   t.like(nowhere, { status: 400, body: { errors: [{ field: 'hostId' }] } })
+  const idle = await server.api('POST', '/api/terminals', { hostId, cols: 80, rows: 24, noStdin: true })
+  t.like(idle, { status: 400, body: { errors: [{ field: 'noStdin' }] } })
 })
 
 test.serial(

@@ -15,6 +15,9 @@ export const TerminalCreate = Closed(
     shell: Type.Optional(Line(1024)),
     term: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$' })),
     command: Type.Optional(Text(256 * 1024)),
+    noStdin: Type.Optional(
+      Type.Boolean({ description: 'The command has nothing to read: its stdin is /dev/null' }),
+    ),
   },
   { examples: [examples.terminalCreate] },
 )
