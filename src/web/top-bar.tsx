@@ -1,6 +1,6 @@
 import { call } from './api.ts'
 import { hrefOf, type PageName } from './route.ts'
-import { allowed, endSession, type Session } from './session.ts'
+import { allowed, endSession, parting, type Session } from './session.ts'
 import { useStore } from './store.ts'
 import { openTerminals } from './terminals/open-terminals.ts'
 import { nextTheme, theme } from './theme.ts'
@@ -17,6 +17,8 @@ async function signOut(): Promise<void> {
   // Where the server can't be reached the token stays good until it expires, but this browser forgets it.
   await call('POST', 'api/auth/logout').catch(() => undefined)
   endSession('You are signed out.')
+  // An open terminal may have heard first that the session has ended.
+  parting.set('You are signed out.')
 }
 
 export function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {

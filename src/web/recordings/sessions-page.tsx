@@ -46,7 +46,8 @@ export function SessionsPage() {
     return () => leave.abort()
   }, [])
 
-  function end({ sessionId }: Terminal): void {
+  function end({ sessionId, hostname, user: owner }: Terminal): void {
+    if (!window.confirm(`End the session of ${owner} on ${hostname}, and all that runs in it?`)) return
     call('DELETE', `api/terminals/${encodeURIComponent(sessionId)}`)
       .then(read)
       .then(setSessions, (error: unknown) => setFault(said(error)))

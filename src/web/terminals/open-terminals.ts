@@ -66,7 +66,9 @@ export function attachTerminal(
   { sessionId, hostId, hostname, user }: Pick<Terminal, 'sessionId' | 'hostId' | 'hostname' | 'user'>,
   isWatching: boolean,
 ): void {
-  const known = openTerminals.get().tabs.find((tab) => tab.sessionId === sessionId)
+  const known = openTerminals
+    .get()
+    .tabs.find((tab) => tab.sessionId === sessionId && tab.isWatching === isWatching)
   if (known === undefined)
     return add({
       hostId,
