@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { may, roles } from '../../core/permissions.ts'
 import { Id, OpaqueId } from '../../core/protocol/http/common.ts'
+import { Type } from '../../core/protocol/http/schema.ts'
 import type { Allow } from '../http/auth.ts'
 import type { Operation } from '../routes/operation.ts'
 import type { Components } from './components.ts'

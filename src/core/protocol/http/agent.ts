@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox'
 import { Hostname, Id, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { AgentStatus, Metrics } from './hosts.ts'
+import { type Static, Type } from './schema.ts'
 
 /** Names an agent for ever; it stands in URLs and file names. */
 export const AgentId = Type.String({

@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox'
 import { auditOutcomes } from '../../audit.ts'
 import { Closed, Nullable, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
+import { type Static, Type } from './schema.ts'
 
 const auditActors = ['user', 'agent', 'enrollment', 'system', 'anonymous'] as const
 export const AuditOutcome = Type.Enum([...auditOutcomes])

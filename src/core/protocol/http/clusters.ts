@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { Closed, Id, Nullable, paging, Text, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
+import { type Static, Type } from './schema.ts'
 
 /** Names stand in selectors as `@name`, so they hold none of the selector's own characters (contract §8). */
 const ClusterName = Type.String({

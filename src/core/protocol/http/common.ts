@@ -1,4 +1,4 @@
-import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox'
+import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from './schema.ts'
 
 /** An object that refuses unknown fields: a mistyped `batchsize` must never run a fleet (contract §1). */
 export const Closed = <P extends TProperties>(properties: P, options: TObjectOptions = {}) =>

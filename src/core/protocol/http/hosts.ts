@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { Closed, Hostname, Id, Line, Nullable, paging, TagKey, Tags, TagValue, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
+import { type Static, Type } from './schema.ts'
 
 export const hostStatuses = ['ONLINE', 'OFFLINE', 'WARNING'] as const
 export const HostStatus = Type.Enum([...hostStatuses])

@@ -1,5 +1,5 @@
-import { type Static, Type } from 'typebox'
 import { Closed, Id, Line, Nullable, paging, Text, Time } from './common.ts'
+import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
 export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const

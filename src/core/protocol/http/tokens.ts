@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { Closed, Id, Line, Nullable, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
+import { type Static, Type } from './schema.ts'
 import { Role } from './users.ts'
 
 /** Days that a personal access token lives if nothing is said (contract §2). */

@@ -1,7 +1,7 @@
-import { type Static, Type } from 'typebox'
 import { roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
+import { type Static, Type } from './schema.ts'
 
 export const Role = Type.Enum([...roles])
 const Email = Type.String({ maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
