@@ -93,7 +93,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const noted = createNotedHead(join(path, 'audit.head'), audit)
   const events = recordServerEvents({ audit, noted, refusals, store, bus, log })
   const engine = createEngine({ ...data, bus, clock, log })
-  const passwords = createPasswords()
+  const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock)
   const fleet = createFleet(store, presence, log)
   const terminals = createTerminals({

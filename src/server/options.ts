@@ -1,6 +1,7 @@
 import { RsmError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
 import type { LogLevel } from './log.ts'
+import type { PasswordCost } from './passwords.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 
 export interface ServerOptions {
@@ -31,6 +32,8 @@ export interface ServerOptions {
   terminalIdleLimit?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
+  /** Of new passwords; those that there are keep theirs. */
+  passwordCost?: PasswordCost
   /** The system's by default. */
   clock?: Clock
 }

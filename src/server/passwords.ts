@@ -1,13 +1,20 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { RsmError } from '../core/errors.ts'
 
-const cost = { N: 16_384, r: 8, p: 1 }
+/** What checking a password costs (RFC 7914 §2). */
+export interface PasswordCost {
+  readonly N: number
+  readonly r: number
+  readonly p: number
+}
+
+export const usualCost: PasswordCost = { N: 16_384, r: 8, p: 1 }
 const keyBytes = 32
 /** scrypt and fsync share libuv's threads: four at once took an fsync from 0.2 to 279 ms (reliability, facts). */
 const atOnce = 2
 const queueLimit = 64
 
-function derive(password: string, salt: Buffer, { N, r, p }: typeof cost): Promise<Buffer> {
+function derive(password: string, salt: Buffer, { N, r, p }: PasswordCost): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(password.normalize('NFKC'), salt, keyBytes, { N, r, p }, (error, key) => {
       if (error) reject(error)
@@ -25,7 +32,7 @@ export interface Passwords {
   readonly queueLength: number
 }
 
-export function createPasswords(): Passwords {
+export function createPasswords(cost: PasswordCost = usualCost): Passwords {
   let running = 0
   const waiting: (() => void)[] = []
   const dummy = format(randomBytes(16), randomBytes(keyBytes))

@@ -90,6 +90,8 @@ export async function startTestServer(
     adminPassword,
     insecureHttp: false,
     logLevel: 'ERROR',
+    // Most tests are not about passwords, and would spend more on theirs than on what they are about.
+    passwordCost: { N: 1024, r: 8, p: 1 },
     ...options,
   }
   let server: RunningServer = await startServer(settings)

@@ -1,11 +1,12 @@
 import { EventEmitter, once } from 'node:events'
 import test from 'ava'
+import { usualCost } from '../../../src/server/passwords.ts'
 import { followEvents } from '../../helpers/follow.ts'
 import { adminLogin, startTestServer } from '../../helpers/server.ts'
 import { startTask } from '../../helpers/tasks.ts'
 
 test('ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const login = (password: string, headers: Record<string, string> = {}) =>
     server.api('POST', '/api/auth/login', { username: 'ADMIN', password }, headers)
   const guesses = await Promise.all(
@@ -21,7 +22,7 @@ test('ten failed logins of one user from one address give 429 with Retry-After, 
 })
 
 test('an unknown user and a wrong password give the same answer', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const [unknown, wrong] = await Promise.all(
     ['nobody', 'admin'].map((username) =>
       server.api('POST', '/api/auth/login', { username, password: 'nope' }),
@@ -32,7 +33,7 @@ test('an unknown user and a wrong password give the same answer', async (t) => {
 })
 
 test('many right logins at once all succeed', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const answers = await Promise.all(
     Array.from({ length: 12 }, () => server.api('POST', '/api/auth/login', adminLogin)),
   )
@@ -43,7 +44,7 @@ test('many right logins at once all succeed', async (t) => {
 })
 
 test('a flood of logins from one address leaves room: what is beyond its share is 429 at once', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const login = (username: string) =>
     server.api('POST', '/api/auth/login', { username, password: 'a guess of many' })
   const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => login(`user${index}`)))
@@ -54,7 +55,7 @@ test('a flood of logins from one address leaves room: what is beyond its share i
 })
 
 test("a user's own change of password gives way to an administrator's of the same moment", async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const username = 'olga'
   const { id } = await server.data('POST', '/api/users', {
     username,
@@ -77,7 +78,7 @@ test("a user's own change of password gives way to an administrator's of the sam
 })
 
 test("one's own password is changed with the former one, and every session ends", async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const change = (currentPassword: string, newPassword: string) =>
     server.api('POST', '/api/auth/password', { currentPassword, newPassword })
   t.is((await change('wrong', 'a new password')).status, 403)
@@ -92,7 +93,7 @@ test("one's own password is changed with the former one, and every session ends"
 })
 
 test('a followed log closes within a second when its token ends', async (t) => {
-  const server = await startTestServer(t)
+  const server = await startTestServer(t, { passwordCost: usualCost })
   const { hostId } = await server.enrol('web1')
   const taskId = await startTask(server, [hostId])
   const { id } = await server.data('POST', '/api/users', {

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { largestScreen } from '../messages.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Text, Time } from './common.ts'
+import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
 const Size = Type.Integer({ minimum: 1, maximum: largestScreen })
