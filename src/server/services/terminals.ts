@@ -23,7 +23,7 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
 
   function show(found: Readonly<TerminalRecord>): Terminal {
     const { record, watchers, recordingBytes } = terminals.live(found)
-    const { id, userId: _, agentId: __, tokenId: ___, term: ____, ...shown } = record
+    const { id, userId: _, agentId: __, tokenId: ___, term: ____, noStdin: _____, ...shown } = record
     const command = shown.command === null ? null : shortened(shown.command, longestCommandShown)
     return { sessionId: id, ...shown, command, recordingBytes, watchers }
   }
