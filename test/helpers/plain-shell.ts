@@ -4,15 +4,19 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 
 /**
- * A bash for terminals that reads nobody's profile: what the users of a machine have in theirs may take a minute, and
+ * A bash for terminals that reads nobody's profile, and writes no history: what the users of a machine have in theirs may take a minute, and
  * leave locks behind when it is cut off. Answers its path.
  */
 export function plainShell(t: Pick<ExecutionContext, 'teardown'>): string {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-shell-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const path = join(directory, 'plain-bash')
-  writeFileSync(path, '#!/bin/sh\n[ "$1" = -l ] && shift\nexec bash --noprofile --norc "$@"\n', {
-    mode: 0o755,
-  })
+  writeFileSync(
+    path,
+    '#!/bin/sh\n[ "$1" = -l ] && shift\nexport HISTFILE=\nexec bash --noprofile --norc "$@"\n',
+    {
+      mode: 0o755,
+    },
+  )
   return path
 }

@@ -37,7 +37,8 @@ export async function openWindow(
   const tmux = async (...words: string[]) =>
     (await execute('tmux', ['-S', socket, '-f', '/dev/null', ...words], { env: cleanEnv(home, env) })).stdout
   const size = ['-x', String(cols), '-y', String(rows)]
-  await tmux('new-session', '-d', ...size, "cd; PS1='local> ' exec bash --norc --noprofile")
+  // A history would be written as the shell ends, into a directory that is being removed.
+  await tmux('new-session', '-d', ...size, "cd; HISTFILE= PS1='local> ' exec bash --norc --noprofile")
   t.teardown(() => tmux('kill-server').catch(() => undefined))
   const lines = () => tmux('capture-pane', '-p')
   return {
