@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
-import { type Asked, type Manifest, readCommandLine } from './ui/command-line.ts'
-import { failureOf, reportFailure } from './ui/failure.ts'
+import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
+import { failureOf, reportFailure } from './ui/command/failure.ts'
 
 interface CommandClass {
   id: string

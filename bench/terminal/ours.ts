@@ -1,5 +1,5 @@
-import { Attachment } from '../../src/client/attachment.ts'
 import { openClient } from '../../src/client/client.ts'
+import { Attachment } from '../../src/client/terminal/attachment.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import { Screen } from './screen.ts'
 

@@ -1,17 +1,17 @@
 import type { WebSocket } from 'ws'
 import type { Services } from '../core/services.ts'
-import { Api } from './api.ts'
-import { auditOver, type ClientAuditService } from './audit.ts'
-import { type AuthService, authOver } from './auth.ts'
-import { clustersOver } from './clusters.ts'
-import { enrollmentsOver } from './enrollments.ts'
-import { hostsOver } from './hosts.ts'
-import { scriptsOver } from './scripts.ts'
-import { type ClientTaskService, tasksOver } from './tasks.ts'
-import { type ClientTerminalService, terminalsOver } from './terminals.ts'
-import { tokensOver } from './tokens.ts'
-import { type Endpoint, openTransport } from './transport.ts'
-import { usersOver } from './users.ts'
+import { Api } from './http/api.ts'
+import { type Endpoint, openTransport } from './http/transport.ts'
+import { auditOver, type ClientAuditService } from './services/audit.ts'
+import { type AuthService, authOver } from './services/auth.ts'
+import { clustersOver } from './services/clusters.ts'
+import { enrollmentsOver } from './services/enrollments.ts'
+import { hostsOver } from './services/hosts.ts'
+import { scriptsOver } from './services/scripts.ts'
+import { type ClientTaskService, tasksOver } from './services/tasks.ts'
+import { type ClientTerminalService, terminalsOver } from './services/terminals.ts'
+import { tokensOver } from './services/tokens.ts'
+import { usersOver } from './services/users.ts'
 
 /** The services of core/services.ts over HTTP, and the bare calls beneath them. */
 export interface Client extends Services {
@@ -39,6 +39,6 @@ export async function openClient(endpoint: Endpoint & { token?: string | undefin
     enrollments: enrollmentsOver(api),
     tasks: tasksOver(api),
     terminals: terminalsOver(api),
-    socket: async (...wanted) => (await import('./socket.ts')).openSocket(endpoint, api, ...wanted),
+    socket: async (...wanted) => (await import('./terminal/socket.ts')).openSocket(endpoint, api, ...wanted),
   }
 }

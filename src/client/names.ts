@@ -7,7 +7,7 @@ import type { Script } from '../core/protocol/http/scripts.ts'
 import type { Token } from '../core/protocol/http/tokens.ts'
 import type { User } from '../core/protocol/http/users.ts'
 import type { Services } from '../core/services.ts'
-import { allPages } from './pages.ts'
+import { allPages } from './http/pages.ts'
 
 type Lister<T> = (query: { page: number; size: number }) => Promise<Page<T>>
 

@@ -3,8 +3,8 @@ import type { Host } from '../core/protocol/http/hosts.ts'
 import type { Target } from '../core/protocol/http/tasks.ts'
 import { compareNatural } from '../core/selector/natural-order.ts'
 import type { Services } from '../core/services.ts'
+import { allPages } from './http/pages.ts'
 import { findCluster } from './names.ts'
-import { allPages } from './pages.ts'
 
 /** What the options of a command line say about its targets (contract §9). */
 export interface TargetOptions {

@@ -1,8 +1,8 @@
 import { RsmError } from '../core/errors.ts'
 import type { LogEntry, LogQuery, Task, TaskResult, TaskSummary } from '../core/protocol/http/tasks.ts'
-import { type Api, withQuery } from './api.ts'
-import { followStream, type StreamOptions } from './event-stream.ts'
-import type { ServerEvent } from './sse-text.ts'
+import { type Api, withQuery } from './http/api.ts'
+import { followStream, type StreamOptions } from './http/event-stream.ts'
+import type { ServerEvent } from './http/sse-text.ts'
 
 /** What a followed task tells (contract §5). `end` carries the results where the server sent them. */
 export type TaskEvent =

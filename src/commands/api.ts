@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/base-command.ts'
-import { stdinReader } from '../ui/stdin.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
+import { stdinReader } from '../ui/input/stdin.ts'
 
 async function readBody(data: string | undefined): Promise<string | undefined> {
   if (data === undefined) return undefined

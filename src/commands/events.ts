@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/flags'
-import { watchEvents } from '../client/events.ts'
+import { watchEvents } from '../client/services/events.ts'
 import type { RsmError } from '../core/errors.ts'
 import { type EventType, eventTypes } from '../core/protocol/http/events.ts'
-import { BaseCommand } from '../ui/base-command.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
 import { eventLine, resetLine } from '../ui/event-line.ts'
 import { sinkOf } from '../ui/output/sink.ts'
 

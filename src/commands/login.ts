@@ -3,9 +3,9 @@ import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { openClient } from '../client/client.ts'
 import { Contexts, normalUrl } from '../client/contexts.ts'
-import { BaseCommand } from '../ui/base-command.ts'
-import { readPassword } from '../ui/password.ts'
-import { ask } from '../ui/prompt.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
+import { readPassword } from '../ui/input/password.ts'
+import { ask } from '../ui/input/prompt.ts'
 
 const loopback = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/
 

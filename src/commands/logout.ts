@@ -1,7 +1,7 @@
 import { openClient } from '../client/client.ts'
 import { Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
-import { BaseCommand } from '../ui/base-command.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
 
 export default class Logout extends BaseCommand {
   static override summary = 'End the session with a server and forget its token'

@@ -5,7 +5,7 @@ import { watchTask } from '../client/watch.ts'
 import { RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
 import type { LogEntry, LogQuery, Task } from '../core/protocol/http/tasks.ts'
-import { BaseCommand } from '../ui/base-command.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
 import { LiveOutput } from '../ui/output/live.ts'
 import { sinkOf } from '../ui/output/sink.ts'
 

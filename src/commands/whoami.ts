@@ -1,4 +1,4 @@
-import { BaseCommand } from '../ui/base-command.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
 
 export default class Whoami extends BaseCommand {
   static override summary = 'Say who is logged in where'

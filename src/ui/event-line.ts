@@ -1,10 +1,10 @@
-import type { FleetEvent } from '../client/events.ts'
+import type { FleetEvent } from '../client/services/events.ts'
 import type { Cluster } from '../core/protocol/http/clusters.ts'
 import type { ResetEvent } from '../core/protocol/http/events.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import { resultStatuses, type TaskSummary } from '../core/protocol/http/tasks.ts'
-import { sanitizeLine } from './sanitize.ts'
-import { showDuration, showTime } from './time.ts'
+import { sanitizeLine } from './text/sanitize.ts'
+import { showDuration, showTime } from './text/time.ts'
 
 const bracketed = (text: string | null) => (text === null ? '' : ` (${text})`)
 

@@ -1,4 +1,4 @@
-import { type ServerEvent, SseTextParser } from '../client/sse-text.ts'
+import { type ServerEvent, SseTextParser } from '../client/http/sse-text.ts'
 import { RsmError } from '../core/errors.ts'
 import { isMendable, send } from './api.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
-import { Api } from '../../src/client/api.ts'
-import { openTransport } from '../../src/client/transport.ts'
+import { Api } from '../../src/client/http/api.ts'
+import { openTransport } from '../../src/client/http/transport.ts'
 import { type TaskEvent, type WatchOptions, watchTask } from '../../src/client/watch.ts'
 import { RsmError } from '../../src/core/errors.ts'
 import { entryOf, envelope, eventStream, resultOf, startFakeServer, taskOf } from '../fixtures/fake-server.ts'

@@ -1,13 +1,13 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
 import { normalUrl } from '../../client/contexts.ts'
+import { plainFingerprint } from '../../client/http/pinning.ts'
 import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
-import { plainFingerprint } from '../../client/pinning.ts'
 import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
-import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
-import { parseLimits } from '../../ui/values.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
+import { parseLimits } from '../../ui/input/values.ts'
 
 export default class AgentRun extends BaseCommand {
   static override summary = 'Run the agent of this host; stays up until SIGTERM or Ctrl-C'

@@ -1,10 +1,10 @@
 import { string } from '@oclif/core/flags'
 import { limitWords, showLimits } from '../../core/limits.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
-import { showRunAs } from '../../ui/host-view.ts'
-import { renderFields } from '../../ui/table.ts'
-import { showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { showRunAs } from '../../ui/hosts/view.ts'
+import { renderFields } from '../../ui/text/table.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class AgentStatus extends BaseCommand {
   static override summary =

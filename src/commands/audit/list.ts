@@ -1,10 +1,10 @@
 import { integer, string } from '@oclif/core/flags'
-import { allEntries } from '../../client/audit.ts'
+import { allEntries } from '../../client/services/audit.ts'
 import { auditOutcomes } from '../../core/audit.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
-import { parseDuration, parseTime } from '../../ui/values.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { parseDuration, parseTime } from '../../ui/input/values.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 /** So long ago, or that time. */
 function momentOf(option: string, text: string, utc: boolean): string {
@@ -54,7 +54,7 @@ export default class AuditList extends BaseCommand {
     const client = await this.client()
     const page = await allEntries((paging) => client.audit.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'ID', value: (entry) => entry.id },

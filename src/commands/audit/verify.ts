@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/flags'
-import { auditFile, checkAudit } from '../../client/audit.ts'
+import { auditFile, checkAudit } from '../../client/services/audit.ts'
 import { parseHead, showHead } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class AuditVerify extends BaseCommand {
   static override summary = 'Check the audit log: whether an entry was changed or removed, and where'

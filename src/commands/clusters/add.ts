@@ -1,6 +1,6 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 

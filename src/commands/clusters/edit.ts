@@ -2,7 +2,7 @@ import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { findCluster } from '../../client/names.ts'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 

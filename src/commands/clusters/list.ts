@@ -1,7 +1,7 @@
 import { integer, string } from '@oclif/core/flags'
-import { allPages } from '../../client/pages.ts'
+import { allPages } from '../../client/http/pages.ts'
 import type { ClusterQuery } from '../../core/protocol/http/clusters.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class ClustersList extends BaseCommand {
   static override summary = 'List clusters'
@@ -19,7 +19,7 @@ export default class ClustersList extends BaseCommand {
     if (flags.search !== undefined) query.search = flags.search
     const page = await allPages((paging) => client.clusters.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'ID', value: (cluster) => cluster.id },

@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { findCluster } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { confirmRemoval } from '../../ui/prompt.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ClustersRemove extends BaseCommand {
   static override summary = 'Remove a cluster; its hosts stay'

@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
+import { allPages } from '../../client/http/pages.ts'
 import { findCluster } from '../../client/names.ts'
-import { allPages } from '../../client/pages.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class ClustersShow extends BaseCommand {
   static override summary = 'Show a cluster and its hosts'
@@ -18,7 +18,7 @@ export default class ClustersShow extends BaseCommand {
     const cluster = await findCluster(client, args.cluster)
     if (!this.globals.json) {
       const { content } = await allPages((paging) => client.hosts.list(paging), { clusterId: cluster.id })
-      const { renderFields } = await import('../../ui/table.ts')
+      const { renderFields } = await import('../../ui/text/table.ts')
       this.print(
         renderFields({
           id: cluster.id,

@@ -1,5 +1,5 @@
 import { Contexts } from '../../client/contexts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class ContextList extends BaseCommand {
   static override summary = 'List the servers that are known'
@@ -16,7 +16,7 @@ export default class ContextList extends BaseCommand {
     }))
     if (rows.length === 0) this.notice('no server is known yet: rsm login URL, or rsm quickstart')
     else if (!flags.json) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(rows, [
           { heading: ' ', value: (row) => (row.current ? '*' : ' ') },

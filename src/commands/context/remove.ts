@@ -3,8 +3,8 @@ import { boolean } from '@oclif/core/flags'
 import { Contexts } from '../../client/contexts.ts'
 import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/nearest.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { confirmRemoval } from '../../ui/prompt.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ContextRemove extends BaseCommand {
   static override summary = 'Forget a known server and its token'

@@ -1,7 +1,7 @@
 import { integer } from '@oclif/core/flags'
-import { allPages } from '../../client/pages.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
+import { allPages } from '../../client/http/pages.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class EnrollmentsList extends BaseCommand {
   static override summary = 'List enrolment tokens, which `rsm hosts join` makes (for administrators)'
@@ -14,8 +14,8 @@ export default class EnrollmentsList extends BaseCommand {
     const client = await this.client()
     const page = await allPages((paging) => client.enrollments.list(paging), {}, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
-      const { showTags } = await import('../../ui/host-view.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
+      const { showTags } = await import('../../ui/hosts/view.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'ID', value: (enrollment) => enrollment.id },

@@ -1,10 +1,10 @@
 import { string as word } from '@oclif/core/args'
 import { integer, string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
+import { parsePairs } from '../../ui/input/values.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
-import { parsePairs } from '../../ui/values.ts'
 
 export default class HostsAdd extends BaseCommand {
   static override summary =

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args'
 import { findHost } from '../../client/names.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 
 /** What to do about the state of a host, in one sentence. */
 function advice(host: Host, url: string): string {

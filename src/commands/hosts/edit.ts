@@ -3,11 +3,11 @@ import { integer, string } from '@oclif/core/flags'
 import { findHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { HostPatch } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
-import { showTags } from '../../ui/host-view.ts'
+import { showTags } from '../../ui/hosts/view.ts'
+import { parsePairs } from '../../ui/input/values.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
-import { parsePairs } from '../../ui/values.ts'
 
 /** Tags as a merge patch: set ones with their value, taken ones as null. */
 function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable<HostPatch['tags']> {

@@ -1,12 +1,12 @@
 import { boolean, integer, string } from '@oclif/core/flags'
+import { plainFingerprint } from '../../client/http/pinning.ts'
 import { findCluster, findHost } from '../../client/names.ts'
-import { plainFingerprint } from '../../client/pinning.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { parseDuration, parsePairs } from '../../ui/input/values.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
-import { showTime } from '../../ui/time.ts'
-import { parseDuration, parsePairs } from '../../ui/values.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class HostsJoin extends BaseCommand {
   static override summary = 'Make an enrolment token and print the one line to run on the host'

@@ -1,10 +1,10 @@
 import { integer, string } from '@oclif/core/flags'
+import { allPages } from '../../client/http/pages.ts'
 import { findCluster } from '../../client/names.ts'
-import { allPages } from '../../client/pages.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { parsePairs } from '../../ui/values.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { parsePairs } from '../../ui/input/values.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
@@ -49,8 +49,8 @@ export default class HostsList extends BaseCommand {
     else if (flags.output === 'nodeset') {
       if (page.content.length > 0) this.print(foldNodeset(page.content.map((host) => host.hostname)))
     } else if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
-      const { hostColumns, wideHostColumns } = await import('../../ui/host-view.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
+      const { hostColumns, wideHostColumns } = await import('../../ui/hosts/view.ts')
       this.print(
         renderTable(page.content, flags.output === 'wide' ? wideHostColumns(flags.utc) : hostColumns),
       )

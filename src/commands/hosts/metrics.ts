@@ -2,9 +2,9 @@ import { string } from '@oclif/core/args'
 import { integer, string as text } from '@oclif/core/flags'
 import { findHost } from '../../client/names.ts'
 import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
-import { parseDuration, parseTime } from '../../ui/values.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { parseDuration, parseTime } from '../../ui/input/values.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 /** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */
 const pointsForPeople = 2000
@@ -56,7 +56,7 @@ export default class HostsMetrics extends BaseCommand {
     const history = await client.hosts.metrics(host.id, query)
     if (history.samples.length === 0) this.#saidNone(host, history)
     else if (!flags.json) {
-      const { renderMetrics } = await import('../../ui/metrics-view.ts')
+      const { renderMetrics } = await import('../../ui/hosts/metrics-view.ts')
       const { hostname } = host
       this.print(`${hostname}, ${showTime(history.from, flags.utc)} to ${showTime(history.to, flags.utc)}`)
       this.print(renderMetrics(history))

@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { findHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
 
 export default class HostsRevoke extends BaseCommand {

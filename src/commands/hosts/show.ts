@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args'
 import { findHost } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { hostFields, runsUnbounded } from '../../ui/host-view.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { hostFields, runsUnbounded } from '../../ui/hosts/view.ts'
 
 export default class HostsShow extends BaseCommand {
   static override summary = 'Show a host: its state, system, agent and last metrics'
@@ -14,7 +14,7 @@ export default class HostsShow extends BaseCommand {
     const { args, flags } = await this.parse(HostsShow)
     this.globals = flags
     const host = await findHost(await this.client(), args.host)
-    const { renderFields } = await import('../../ui/table.ts')
+    const { renderFields } = await import('../../ui/text/table.ts')
     const warned = runsUnbounded(host.agent) ? ['scripts run as'] : []
     this.print(renderFields(hostFields(host, flags.utc), warned))
     if (runsUnbounded(host.agent))

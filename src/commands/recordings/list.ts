@@ -1,10 +1,10 @@
 import { boolean, integer, string } from '@oclif/core/flags'
+import { allPages } from '../../client/http/pages.ts'
 import { findHost } from '../../client/names.ts'
-import { allPages } from '../../client/pages.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showBytes } from '../../ui/bytes.ts'
-import { showDuration, showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+import { showDuration, showTime } from '../../ui/text/time.ts'
 
 /** How it ended, in a word: exit code, signal, or that the shell did not end by itself. */
 function endOf({ status, exitCode, signal, reason }: Terminal): string {
@@ -42,7 +42,7 @@ export default class RecordingsList extends BaseCommand {
     if (flags.user !== undefined) query.user = flags.user
     const page = await allPages((paging) => client.terminals.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'SESSION', value: (session) => session.sessionId },

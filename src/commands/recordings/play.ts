@@ -1,12 +1,12 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
-import { readRecording } from '../../client/recording.ts'
-import { readRecordingFile } from '../../client/recording-file.ts'
+import { readRecording } from '../../client/services/recording.ts'
+import { readRecordingFile } from '../../client/services/recording-file.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { meansFile } from '../../ui/input/script-file.ts'
+import { parseDuration } from '../../ui/input/values.ts'
 import type { Pace } from '../../ui/recording/pace.ts'
-import { meansFile } from '../../ui/script-file.ts'
-import { parseDuration } from '../../ui/values.ts'
 
 function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): Pace {
   const speed = Number(flags.speed)

@@ -1,11 +1,11 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { readScriptFile, scriptType, scriptTypeNames } from '../../ui/input/script-file.ts'
+import { stdinReader } from '../../ui/input/stdin.ts'
+import { parseDuration } from '../../ui/input/values.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
-import { readScriptFile, scriptType, scriptTypeNames } from '../../ui/script-file.ts'
-import { stdinReader } from '../../ui/stdin.ts'
-import { parseDuration } from '../../ui/values.ts'
 
 export default class ScriptsAdd extends BaseCommand {
   static override summary = 'Store a script from a file, or from stdin with -'

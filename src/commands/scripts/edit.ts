@@ -3,10 +3,10 @@ import type { Client } from '../../client/client.ts'
 import { findScript } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { editText } from '../../ui/editor.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'
-import { fileNameOf } from '../../ui/script-file.ts'
+import { editText } from '../../ui/input/editor.ts'
+import { fileNameOf } from '../../ui/input/script-file.ts'
 
 /** Stores what came out of the editor, unless somebody else has changed the script since it was opened. */
 async function storeText(client: Client, { id, name, version }: Script, content: string): Promise<Script> {

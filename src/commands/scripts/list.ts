@@ -1,9 +1,9 @@
 import { integer, string } from '@oclif/core/flags'
-import { allPages } from '../../client/pages.ts'
+import { allPages } from '../../client/http/pages.ts'
 import type { ScriptQuery } from '../../core/protocol/http/scripts.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { scriptTypeNames } from '../../ui/script-file.ts'
-import { showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { scriptTypeNames } from '../../ui/input/script-file.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class ScriptsList extends BaseCommand {
   static override summary = 'List stored scripts'
@@ -27,7 +27,7 @@ export default class ScriptsList extends BaseCommand {
     if (flags.search !== undefined) query.search = flags.search
     const page = await allPages((paging) => client.scripts.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'ID', value: (script) => script.id },

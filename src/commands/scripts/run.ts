@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args'
 import { findScript } from '../../client/names.ts'
 import { runFlags } from '../../ui/flags/run.ts'
 import { targetFlags } from '../../ui/flags/targets.ts'
-import { stdinReader } from '../../ui/stdin.ts'
+import { stdinReader } from '../../ui/input/stdin.ts'
 import { RunCommand } from '../../ui/task/run-command.ts'
 
 export default class ScriptsRun extends RunCommand {

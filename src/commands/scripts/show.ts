@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
 import { findScript } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { sanitize } from '../../ui/sanitize.ts'
-import { showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { sanitize } from '../../ui/text/sanitize.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class ScriptsShow extends BaseCommand {
   static override summary = 'Show a stored script and its text'
@@ -15,7 +15,7 @@ export default class ScriptsShow extends BaseCommand {
     const { args, flags } = await this.parse(ScriptsShow)
     this.globals = flags
     const script = await findScript(await this.client(), args.script)
-    const { renderFields } = await import('../../ui/table.ts')
+    const { renderFields } = await import('../../ui/text/table.ts')
     this.print(
       renderFields({
         id: script.id,

@@ -1,11 +1,11 @@
 import { integer as number, string } from '@oclif/core/args'
 import { integer } from '@oclif/core/flags'
+import { allPages } from '../../client/http/pages.ts'
 import { findScript } from '../../client/names.ts'
-import { allPages } from '../../client/pages.ts'
 import { RsmError } from '../../core/errors.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { sanitize } from '../../ui/sanitize.ts'
-import { showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { sanitize } from '../../ui/text/sanitize.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 /** Digits of a SHA-256 that tell versions apart at a glance. */
 const shortDigest = 12
@@ -42,7 +42,7 @@ export default class ScriptsVersions extends BaseCommand {
     }
     const page = await allPages((paging) => client.scripts.versions(script.id, paging), {}, flags.limit)
     if (!this.globals.json) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'VERSION', value: (version) => version.version },

@@ -1,8 +1,8 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../server/log.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/directories.ts'
-import { aborted, endSoon, stopSignal } from '../../ui/until-stopped.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 
 export default class ServerStart extends BaseCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'

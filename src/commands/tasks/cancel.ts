@@ -1,5 +1,5 @@
 import { string } from '@oclif/core/args'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class TasksCancel extends BaseCommand {
   static override summary = 'Cancel a task: queued hosts never start, running ones end'

@@ -1,9 +1,9 @@
 import { integer, string } from '@oclif/core/flags'
+import { allPages } from '../../client/http/pages.ts'
 import { findCluster, findHost, findScript } from '../../client/names.ts'
-import { allPages } from '../../client/pages.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showDuration, showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showDuration, showTime } from '../../ui/text/time.ts'
 
 function countsOf(task: TaskSummary): string {
   return Object.entries(task.counts)
@@ -43,7 +43,7 @@ export default class TasksList extends BaseCommand {
     if (flags['created-by'] !== undefined) query.createdBy = flags['created-by']
     const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'TASK', value: (task) => task.taskId },

@@ -3,8 +3,8 @@ import { string } from '@oclif/core/args'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
+import { parseDuration } from '../../ui/input/values.ts'
 import { TaskCommand } from '../../ui/task/task-command.ts'
-import { parseDuration } from '../../ui/values.ts'
 
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'

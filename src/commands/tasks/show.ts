@@ -1,10 +1,10 @@
 import { string } from '@oclif/core/args'
 import { showLimits } from '../../core/limits.ts'
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { sanitize } from '../../ui/sanitize.ts'
-import { isUtf8 } from '../../ui/screen.ts'
-import { showDuration, showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { sanitize } from '../../ui/text/sanitize.ts'
+import { isUtf8 } from '../../ui/text/screen.ts'
+import { showDuration, showTime } from '../../ui/text/time.ts'
 
 /** Lines of the script that are shown; its head is enough to know it again. */
 const shownLines = 20
@@ -41,7 +41,7 @@ export default class TasksShow extends BaseCommand {
     const task = await client.tasks.get(args.task)
     if (this.globals.json) return task
     const script = await client.tasks.script(task.taskId)
-    const { renderFields, renderTable } = await import('../../ui/table.ts')
+    const { renderFields, renderTable } = await import('../../ui/text/table.ts')
     this.print(
       renderFields({
         task: task.taskId,

@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
 import { watchTask } from '../../client/watch.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { withSpinner } from '../../ui/spinner.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { exitOfTask, failureLines, summaryLine } from '../../ui/task/outcome.ts'
+import { withSpinner } from '../../ui/text/spinner.ts'
 
 export default class TasksWait extends BaseCommand {
   static override summary = 'Wait until a task has ended; exits as exec does'

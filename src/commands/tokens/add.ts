@@ -2,9 +2,9 @@ import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
-import { parseDays } from '../../ui/values.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { parseDays } from '../../ui/input/values.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class TokensAdd extends BaseCommand {
   static override summary = 'Make a personal access token, for a pipeline; it is shown this once'

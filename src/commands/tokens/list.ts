@@ -1,7 +1,7 @@
 import { integer } from '@oclif/core/flags'
-import { allPages } from '../../client/pages.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
+import { allPages } from '../../client/http/pages.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class TokensList extends BaseCommand {
   static override summary = 'List your own personal access tokens'
@@ -14,7 +14,7 @@ export default class TokensList extends BaseCommand {
     const client = await this.client()
     const page = await allPages((paging) => client.tokens.list(paging), {}, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'ID', value: (token) => token.id },

@@ -2,9 +2,9 @@ import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { readNewPassword } from '../../ui/input/password.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
-import { readNewPassword } from '../../ui/password.ts'
 
 export default class UsersAdd extends BaseCommand {
   static override summary = 'Add a user (for administrators)'

@@ -3,9 +3,9 @@ import { boolean, string } from '@oclif/core/flags'
 import { findUser } from '../../client/names.ts'
 import { roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { readNewPassword } from '../../ui/input/password.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
-import { readNewPassword } from '../../ui/password.ts'
 
 export default class UsersEdit extends BaseCommand {
   static override summary = 'Change a user (for administrators)'

@@ -1,8 +1,8 @@
 import { integer, string } from '@oclif/core/flags'
-import { allPages } from '../../client/pages.ts'
+import { allPages } from '../../client/http/pages.ts'
 import type { UserQuery } from '../../core/protocol/http/users.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class UsersList extends BaseCommand {
   static override summary = 'List users (for administrators)'
@@ -20,7 +20,7 @@ export default class UsersList extends BaseCommand {
     if (flags.search !== undefined) query.search = flags.search
     const page = await allPages((paging) => client.users.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/table.ts')
+      const { renderTable } = await import('../../ui/text/table.ts')
       this.print(
         renderTable(page.content, [
           { heading: 'ID', value: (user) => user.id },

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args'
 import { findUser } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/base-command.ts'
-import { showTime } from '../../ui/time.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showTime } from '../../ui/text/time.ts'
 
 export default class UsersShow extends BaseCommand {
   static override summary = 'Show a user (for administrators)'
@@ -15,7 +15,7 @@ export default class UsersShow extends BaseCommand {
     this.globals = flags
     const user = await findUser(await this.client(), args.user)
     if (this.globals.json) return user
-    const { renderFields } = await import('../../ui/table.ts')
+    const { renderFields } = await import('../../ui/text/table.ts')
     this.print(
       renderFields({
         id: user.id,

@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import { readNamedFile } from '../../client/named-file.ts'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
-import { readPassword } from '../password.ts'
+import { readPassword } from '../input/password.ts'
 
 /** How a host's SSH secret is said: never as an argument, which all users of the machine can read. */
 export const credentialFlags = {

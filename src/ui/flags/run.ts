@@ -9,7 +9,7 @@ import {
   parsePairs,
   parseStrategy,
   parseWholeSeconds,
-} from '../values.ts'
+} from '../input/values.ts'
 import { type OutputFlags, outputFlags } from './output.ts'
 import { readSecrets } from './secrets.ts'
 

@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/flags'
 import type { ScriptPatch } from '../../core/protocol/http/scripts.ts'
-import { readScriptFile, scriptType, scriptTypeNames } from '../script-file.ts'
-import { stdinReader } from '../stdin.ts'
-import { parseWholeSeconds } from '../values.ts'
+import { readScriptFile, scriptType, scriptTypeNames } from '../input/script-file.ts'
+import { stdinReader } from '../input/stdin.ts'
+import { parseWholeSeconds } from '../input/values.ts'
 
 /** What of a stored script can be changed from the command line. */
 export const scriptPatchFlags = {

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { ask } from '../prompt.ts'
+import { ask } from '../input/prompt.ts'
 
 /** Values of secret parameters: never arguments, which every user of the machine can read. */
 export async function readSecrets(names: readonly string[]): Promise<Record<string, string>> {

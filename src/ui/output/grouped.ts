@@ -2,7 +2,7 @@ import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { sanitize } from '../sanitize.ts'
+import { sanitize } from '../text/sanitize.ts'
 import type { OutputFormat } from './format.ts'
 import type { Sink } from './sink.ts'
 

@@ -1,5 +1,5 @@
-import { sanitize, wholeSequences } from '../sanitize.ts'
 import { LineEndings } from '../terminal/line-endings.ts'
+import { sanitize, wholeSequences } from '../text/sanitize.ts'
 
 /** A line that has no end is written in pieces of so many characters. */
 const longestPiece = 64 * 1024

@@ -1,4 +1,4 @@
-import type { RecordingEvent, RecordingHeader } from '../../client/recording.ts'
+import type { RecordingEvent, RecordingHeader } from '../../client/services/recording.ts'
 import { onDeparture } from '../terminal/departure.ts'
 import { Keyboard } from '../terminal/keyboard.ts'
 import { LineEndings } from '../terminal/line-endings.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RecordingEvent } from '../../client/recording.ts'
+import type { RecordingEvent } from '../../client/services/recording.ts'
 import { type Pace, waitBetween } from './pace.ts'
 import type { PlayerKey } from './player-keys.ts'
 

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { ask } from '../prompt.ts'
+import { ask } from '../input/prompt.ts'
 
 /** What a signal asks of a followed task (contract §9). */
 export type Verdict =

@@ -1,7 +1,7 @@
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { sanitizeLine } from '../sanitize.ts'
-import { showDuration } from '../time.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { showDuration } from '../text/time.ts'
 
 export const timedOutExit = 124
 const unreachableExit = 255

@@ -7,8 +7,8 @@ import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/pro
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
-import { confirm } from '../prompt.ts'
-import { parseDuration } from '../values.ts'
+import { confirm } from '../input/prompt.ts'
+import { parseDuration } from '../input/values.ts'
 import { TaskCommand } from './task-command.ts'
 
 /** What is to run: a stored script, or a text of one's own. */

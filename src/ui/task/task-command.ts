@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { BaseCommand } from '../base-command.ts'
+import { BaseCommand } from '../command/base-command.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import type { OutputFormat } from '../output/format.ts'
 import { GroupedOutput } from '../output/grouped.ts'

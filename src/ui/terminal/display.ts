@@ -1,4 +1,4 @@
-import { sanitizeLine } from '../sanitize.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 import { LineEndings } from './line-endings.ts'
 import { TerminalModes } from './modes.ts'
 import { localSize } from './size.ts'

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { stdinReader } from '../stdin.ts'
+import { stdinReader } from '../input/stdin.ts'
 
 /** What the server takes (contract §7). */
 const maxCommandBytes = 256 * 1024

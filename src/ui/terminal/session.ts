@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Attachment, type TerminalAttached, type TerminalEnd } from '../../client/attachment.ts'
 import type { Client } from '../../client/client.ts'
+import { Attachment, type TerminalAttached, type TerminalEnd } from '../../client/terminal/attachment.ts'
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 import { playerKeysOf } from '../recording/player-keys.ts'

@@ -1,6 +1,6 @@
 import type { LogEntry } from '../../core/protocol/http/tasks.ts'
 import { LineAssembler } from '../../ui/output/lines.ts'
-import { sanitize } from '../../ui/sanitize.ts'
+import { sanitize } from '../../ui/text/sanitize.ts'
 
 export interface OutputLine {
   key: number

@@ -1,4 +1,4 @@
-import { HeldInput } from '../../client/held-input.ts'
+import { HeldInput } from '../../client/terminal/held-input.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type {
   Terminal,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import type { RecordingEvent } from '../../../src/client/recording.ts'
+import type { RecordingEvent } from '../../../src/client/services/recording.ts'
 import { waitBetween } from '../../../src/ui/recording/pace.ts'
 import { Player } from '../../../src/ui/recording/player.ts'
 import { playerKeysOf } from '../../../src/ui/recording/player-keys.ts'

@@ -1,0 +1,180 @@
+import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
+import { codeOfStatus, type FieldFault, RsmError } from '../../core/errors.ts'
+import { areUnknownNames, foldUnknownNames } from '../unknown-names.ts'
+import { isLost, type Send } from './transport.ts'
+
+type Query = Record<string, string | number | boolean | readonly string[] | undefined>
+
+interface CallOptions {
+  readonly query?: object
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+  readonly signal?: AbortSignal | undefined
+  /** The call may be repeated when its answer was lost: it is idempotent by its key. */
+  readonly repeatable?: boolean
+}
+
+/** An answer larger than this is not one of ours. */
+const maxAnswerBytes = 512 * 1024 * 1024
+/** How long a repeatable call is tried again after its connection was lost. */
+const repeatWindow = 30_000
+const repeatPause = 500
+
+export function withQuery(path: string, query: object = {}): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query as Query)) {
+    if (value === undefined) continue
+    for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one))
+  }
+  const text = search.toString()
+  return text === '' ? path : `${path}?${text}`
+}
+
+async function read(body: Readable): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    const bytes = chunk as Buffer
+    size += bytes.length
+    if (size > maxAnswerBytes) throw new RsmError('too_large', 'the answer of the server is too large')
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+interface Envelope {
+  readonly code: number
+  readonly message: string
+  readonly data?: unknown
+  readonly errors?: readonly FieldFault[]
+}
+
+function parseEnvelope(text: string): Envelope | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || !('code' in value) || !('message' in value))
+      return undefined
+    return value as Envelope
+  } catch {
+    return undefined
+  }
+}
+
+/** The calls of one client to one server; every method rejects with an RsmError. */
+export class Api {
+  readonly url: string
+  readonly #send: Send
+  readonly #token: string | undefined
+
+  constructor(url: string, send: Send, token: string | undefined) {
+    this.url = url
+    this.#send = send
+    this.#token = token
+  }
+
+  /** The `data` of the answer (contract §1). */
+  async call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
+    if (options.repeatable !== true) return this.#once<T>(method, path, options)
+    let until = 0
+    for (;;) {
+      try {
+        return await this.#once<T>(method, path, options)
+      } catch (error) {
+        if (!(error instanceof RsmError)) throw error
+        // Only a connection that stood and was lost leaves a doubt worth waiting for; a server that is down is said at once.
+        if (until === 0 && !isLost(error)) throw error
+        if (error.code !== 'unreachable' && error.code !== 'unavailable') throw error
+        if (until === 0) until = performance.now() + repeatWindow
+        if (performance.now() >= until) throw error
+        await delay(repeatPause)
+      }
+    }
+  }
+
+  /** Any call with its bare answer: `data` where it comes in the envelope, else its text. */
+  async raw(method: string, path: string, body?: string): Promise<{ data: unknown } | { text: string }> {
+    const headers = this.#headers({ accept: '*/*' })
+    if (body !== undefined) {
+      headers['content-type'] = 'application/json'
+      headers['content-length'] = String(Buffer.byteLength(body))
+    }
+    const answer = await this.#send({ method, path, headers, body })
+    const text = await this.#text(answer.body)
+    if (answer.status >= 300) throw this.failure(answer.status, text, answer.headers['retry-after'])
+    const envelope = parseEnvelope(text)
+    return envelope === undefined ? { text } : { data: envelope.data }
+  }
+
+  /** The bare stream of an answer (server-sent events, plain text). */
+  async stream(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Readable> {
+    const answer = await this.#send({ method: 'GET', path, headers: this.#headers(headers), signal })
+    if (answer.status < 300) return answer.body
+    throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
+  }
+
+  async #once<T>(method: string, path: string, options: CallOptions): Promise<T> {
+    const body = options.body === undefined ? undefined : JSON.stringify(options.body)
+    const headers = this.#headers(options.headers ?? {})
+    if (body !== undefined) {
+      headers['content-type'] = 'application/json'
+      headers['content-length'] = String(Buffer.byteLength(body))
+    }
+    const {
+      status,
+      headers: answered,
+      body: stream,
+    } = await this.#send({
+      method,
+      path: withQuery(path, options.query),
+      headers,
+      body,
+      signal: options.signal,
+    })
+    const text = await this.#text(stream)
+    const envelope = parseEnvelope(text)
+    if (status < 300 && envelope !== undefined) return envelope.data as T
+    throw this.failure(status, text, answered['retry-after'])
+  }
+
+  async #text(body: Readable): Promise<string> {
+    try {
+      return await read(body)
+    } catch (error) {
+      if (error instanceof RsmError) throw error
+      const lost = Object.assign(new Error('connection lost'), { code: 'ECONNRESET' })
+      throw new RsmError('unreachable', `cannot reach ${this.url}: connection lost in mid-answer`, {
+        cause: lost,
+      })
+    }
+  }
+
+  #headers(more: Record<string, string>): Record<string, string> {
+    const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'rsm', ...more }
+    if (this.#token !== undefined) headers['authorization'] = `Bearer ${this.#token}`
+    return headers
+  }
+
+  /** What an answer that is no success says. */
+  failure(status: number, text: string, retryAfter: string | undefined): RsmError {
+    const envelope = parseEnvelope(text)
+    if (envelope === undefined) {
+      const code = status >= 502 && status <= 504 ? 'unreachable' : 'internal'
+      return new RsmError(code, `${this.url} answered ${status}, and not as an rsm server does`, {
+        hint: 'check --url',
+      })
+    }
+    const faults = envelope.errors ?? []
+    const unknown = areUnknownNames(faults)
+    // A name that does not exist is "not found" for who typed it (contract §8: exit 5), though a 400 on the wire.
+    const code = status === 400 && unknown ? 'not_found' : codeOfStatus(status)
+    const message = unknown ? foldUnknownNames(faults) : envelope.message
+    return new RsmError(code, message, {
+      fields: faults,
+      ...(status === 401 && this.#token !== undefined
+        ? { hint: `log in: rsm login ${this.url}, or set RSM_TOKEN` }
+        : {}),
+      ...(retryAfter === undefined ? {} : { retryAfter: Number(retryAfter) }),
+    })
+  }
+}

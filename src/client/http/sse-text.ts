@@ -1,0 +1,72 @@
+import { RsmError } from '../../core/errors.ts'
+
+/** One server-sent event (WHATWG HTML §9.2); `id` is the last one that the stream has named. */
+export interface ServerEvent {
+  readonly event: string
+  readonly data: string
+  readonly id: string | undefined
+}
+
+/** A line longer than this is no event of ours. */
+const maxLineChars = 256 * 1024 * 1024
+
+/** Turns the text of a stream into events, however it is cut. Browsers take it too: nothing of Node is needed here. */
+export class SseTextParser {
+  /** Pieces of the unfinished line: joined once, so a long line costs its length and not its square. */
+  #pieces: string[] = []
+  #length = 0
+  #event = ''
+  #data: string[] = []
+  #id: string | undefined
+  /** As `#id`, but of whole events: an id whose event was cut off has not been seen. */
+  #lastId: string | undefined
+
+  /** `id` is the last one of the stream that this one goes on with. */
+  constructor(id?: string) {
+    this.#id = id
+    this.#lastId = id
+  }
+
+  /** The last id that the stream has named, with an event or alone: what goes back as `Last-Event-ID`. */
+  get lastId(): string | undefined {
+    return this.#lastId
+  }
+
+  /** The events that this text completes. */
+  pushText(text: string): ServerEvent[] {
+    const events: ServerEvent[] = []
+    let start = 0
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
+      this.#pieces.push(text.slice(start, end))
+      const line = this.#pieces.join('')
+      this.#pieces = []
+      this.#length = 0
+      this.#line(line.endsWith('\r') ? line.slice(0, -1) : line, events)
+      start = end + 1
+    }
+    if (start < text.length) {
+      this.#pieces.push(text.slice(start))
+      this.#length += text.length - start
+      if (this.#length > maxLineChars) throw new RsmError('too_large', 'an event of the server is too large')
+    }
+    return events
+  }
+
+  #line(line: string, events: ServerEvent[]): void {
+    if (line === '') {
+      this.#lastId = this.#id
+      if (this.#data.length > 0)
+        events.push({ event: this.#event || 'message', data: this.#data.join('\n'), id: this.#id })
+      this.#event = ''
+      this.#data = []
+      return
+    }
+    const colon = line.indexOf(':')
+    if (colon === 0) return
+    const field = colon === -1 ? line : line.slice(0, colon)
+    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    if (field === 'event') this.#event = value
+    else if (field === 'data') this.#data.push(value)
+    else if (field === 'id') this.#id = value
+  }
+}

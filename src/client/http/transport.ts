@@ -1,0 +1,160 @@
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import type { Agent as HttpsAgent } from 'node:https'
+import type { Readable } from 'node:stream'
+import { RsmError } from '../../core/errors.ts'
+
+/** Where a server is and how its certificate is trusted. */
+export interface Endpoint {
+  readonly url: string
+  /** PEM file of certificates that are trusted beside the system's. */
+  readonly caFile?: string | undefined
+  /** SHA-256 of the one certificate that is trusted, instead of any authority. */
+  readonly tlsFingerprint?: string | undefined
+}
+
+interface Outgoing {
+  readonly method: string
+  /** Path with its query, from the base URL. */
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+interface Incoming {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Readable
+}
+
+/** One request; rejects with `unreachable` when no answer came (`lost` on its cause says that it may have arrived). */
+export type Send = (request: Outgoing) => Promise<Incoming>
+
+/** How long the server may take to begin its answer. */
+const answerTimeout = 60_000
+const connectTimeout = 10_000
+
+const meanings: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection lost',
+  EPIPE: 'connection lost',
+  ENOTFOUND: 'no such host name',
+  EAI_AGAIN: 'the name service does not answer',
+  ETIMEDOUT: 'no answer in time',
+  EHOSTUNREACH: 'no route to it',
+  ENETUNREACH: 'no route to its network',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+  EPROTO: 'it does not speak TLS there',
+}
+
+/** Failures after which the server may have got the request. */
+const lostCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT'])
+
+function codeOf(error: unknown): string {
+  const cause = error instanceof AggregateError ? (error.errors[0] as unknown) : error
+  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+}
+
+/** Whether the request may have been carried out although no answer came. */
+export function isLost(error: unknown): boolean {
+  return error instanceof RsmError && error.code === 'unreachable' && lostCodes.has(codeOf(error.cause))
+}
+
+function hintFor(url: string, code: string): string {
+  if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint SHA256'
+  if (code === 'RSM_PIN_MISMATCH')
+    return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint SHA256'
+  if (url.startsWith('http:') && code === 'ECONNRESET') return 'does it speak TLS there? then write https://'
+  return 'is the server up? try another with --url or `rsm login URL`'
+}
+
+/** That no answer came from `url`, why, and what to try. */
+export function unreachable(url: string, error: unknown): RsmError {
+  const code = codeOf(error)
+  const untrusted = /^(UNABLE_TO|SELF_SIGNED|DEPTH_ZERO)/.test(code)
+  const why = untrusted
+    ? 'its certificate is not trusted'
+    : (meanings[code] ?? (error instanceof Error ? error.message : String(error)))
+  const hint = hintFor(url, untrusted ? 'untrusted' : code)
+  return new RsmError('unreachable', `cannot reach ${url}: ${why}`, { hint, cause: error })
+}
+
+/**
+ * Requests over node:http, whose start costs a fifth of undici's. Undici comes in only where a proxy variable applies.
+ */
+export async function openTransport(endpoint: Endpoint): Promise<Send> {
+  const base = new URL(endpoint.url)
+  const { proxyFor } = await import('./proxy.ts')
+  if (proxyFor(base, process.env) !== undefined) {
+    if (endpoint.tlsFingerprint !== undefined)
+      throw new RsmError('usage', 'a certificate is not pinned through a proxy', {
+        hint: 'name the server in NO_PROXY, or trust it with --ca-file',
+      })
+    const { openProxied } = await import('./proxied.ts')
+    return openProxied(endpoint, (url, error) => unreachable(`${url} through the proxy`, error))
+  }
+  const secure = base.protocol === 'https:'
+  // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.
+  const http = process.getBuiltinModule(secure ? 'node:https' : 'node:http')
+  // Where one certificate is pinned no authority is asked, and reading them all costs the start of every command.
+  const ca =
+    secure && endpoint.tlsFingerprint === undefined
+      ? (await import('../../disk/trusted-certificates.ts')).trustedCertificates(endpoint.caFile)
+      : undefined
+  // Idle sockets of an agent are unreferenced: they keep no process alive.
+  const agent = new http.Agent({ keepAlive: true })
+  if (secure && endpoint.tlsFingerprint !== undefined) {
+    const { pin } = await import('./pinning.ts')
+    pin(agent as HttpsAgent, endpoint.tlsFingerprint)
+  }
+  /** The server closed an idle socket just as it was taken again. */
+  const stale = new Error('connection lost')
+  const prefix = base.pathname.replace(/\/$/, '')
+
+  const attempt = (request: Outgoing): Promise<Incoming> =>
+    new Promise((resolve, reject) => {
+      const options: RequestOptions & { ca?: string[] } = {
+        agent,
+        method: request.method,
+        hostname: base.hostname.replace(/^\[|\]$/g, ''),
+        port: base.port,
+        path: prefix + request.path,
+        headers: request.headers,
+      }
+      if (ca !== undefined) options.ca = ca
+      if (request.signal !== undefined) options.signal = request.signal
+      const outgoing = http.request(options)
+      const fail = (code: string) => outgoing.destroy(Object.assign(new Error('no answer in time'), { code }))
+      const connecting = setTimeout(fail, connectTimeout, 'EHOSTUNREACH')
+      const answering = setTimeout(fail, answerTimeout, 'ETIMEDOUT')
+      outgoing.on('socket', (socket) => {
+        if (!socket.connecting) clearTimeout(connecting)
+        else socket.once('connect', () => clearTimeout(connecting))
+      })
+      outgoing.on('response', (incoming) => {
+        clearTimeout(answering)
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
+      })
+      outgoing.on('close', () => {
+        clearTimeout(connecting)
+        clearTimeout(answering)
+      })
+      outgoing.on('error', (error) => {
+        if (request.signal?.aborted === true) reject(error)
+        else if (outgoing.reusedSocket && codeOf(error) === 'ECONNRESET') reject(stale)
+        else reject(unreachable(endpoint.url, error))
+      })
+      outgoing.end(request.body)
+    })
+  return async (request) => {
+    try {
+      return await attempt(request)
+    } catch (error) {
+      if (error !== stale) throw error
+      // The server may have read the request after all: only what changes nothing is asked again.
+      if (request.method === 'GET') return attempt(request)
+      throw unreachable(endpoint.url, Object.assign(new Error('connection lost'), { code: 'ECONNRESET' }))
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type AuditFault, type AuditHead, AuditVerifier, verifyAudit } from '../../core/audit.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
+import type { AuditService } from '../../core/services.ts'
+import type { Api } from '../http/api.ts'
+
+/** The audit log over HTTP: lists, and the log itself to be checked here. */
+export interface ClientAuditService extends AuditService {
+  /** The bytes of the log, oldest entry first. */
+  raw(): Promise<AsyncIterable<Uint8Array>>
+}
+
+export function auditOver(api: Api): ClientAuditService {
+  return {
+    list: (query) => api.call('GET', '/api/audit', { query }),
+    async raw() {
+      const stream = await api.stream('/api/audit', { accept: 'application/x-ndjson' })
+      return complete(stream, api.url)
+    },
+  }
+}
+
+const largestPage = 500
+
+/**
+ * The entries that match, or the newest `limit` of them, each once, however many are added on the way; `totalElements` is
+ * the server's count at the beginning.
+ */
+export async function allEntries(
+  list: AuditService['list'],
+  query: AuditQuery,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Page<AuditEntry>> {
+  const size = Math.min(largestPage, limit)
+  const content: AuditEntry[] = []
+  let total: number | null = null
+  for (let cursor: { page: number; before?: number } = { page: 0 }; ; ) {
+    const got = await list({ ...query, ...cursor, size })
+    total ??= got.totalElements
+    const more = cursor.page + 1 < got.totalPages && content.length + got.content.length < limit
+    // A damaged line has no id (0): those at the end of a page come again with the next.
+    // An id that was tampered with must not lead back to where the list has been.
+    const last = got.content.findLastIndex(
+      ({ id }) => id > 0 && id < (cursor.before ?? Number.POSITIVE_INFINITY),
+    )
+    const before = got.content[last]?.id
+    content.push(...(more && before !== undefined ? got.content.slice(0, last + 1) : got.content))
+    if (!more || got.content.length === 0) {
+      const kept = content.slice(0, limit)
+      return { content: kept, page: 0, size: kept.length, totalElements: total, totalPages: 1 }
+    }
+    cursor = before === undefined ? { ...cursor, page: cursor.page + 1 } : { page: 0, before }
+  }
+}
+
+/** A connection that is lost in mid-log must not look like a log that was cut. */
+async function* complete(stream: AsyncIterable<Uint8Array>, url: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* stream
+  } catch (cause) {
+    throw new RsmError('unreachable', `cannot reach ${url}: connection lost in mid-answer`, { cause })
+  }
+}
+
+const places = ['', 'audit.log', join('audit', 'audit.log')]
+
+/** The log at a path: the file itself, the directory that holds it, or a server's data directory. */
+export async function auditFile(path: string): Promise<AsyncIterable<Uint8Array>> {
+  for (const place of places) {
+    const file = join(path, place)
+    const found = await stat(file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
+      throw new RsmError('usage', `cannot read ${file}: ${error.message}`, { cause: error })
+    })
+    if (found?.isFile()) return readable(file)
+  }
+  throw new RsmError('not_found', `there is no audit log at ${path}`, {
+    hint: 'name the file audit.log, or the data directory of the server',
+  })
+}
+
+async function* readable(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* createReadStream(file) as AsyncIterable<Uint8Array>
+  } catch (cause) {
+    throw new RsmError('usage', `cannot read ${file}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function sha256(...pieces: (string | Uint8Array)[]): string {
+  const hash = createHash('sha256')
+  for (const piece of pieces) hash.update(piece)
+  return hash.digest('hex')
+}
+
+/** Checks a log line by line; `noted` is a head that was written down earlier. */
+export async function checkAudit(
+  bytes: AsyncIterable<Uint8Array>,
+  noted: AuditHead | null,
+): Promise<{ entries: number; head: AuditHead; fault: AuditFault | null }> {
+  const verifier = new AuditVerifier(sha256, noted)
+  const fault = await verifyAudit(bytes, verifier)
+  return { entries: verifier.entries, head: verifier.head, fault }
+}

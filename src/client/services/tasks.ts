@@ -1,0 +1,36 @@
+import type { TaskCreate, TaskRetry } from '../../core/protocol/http/tasks.ts'
+import type { TaskService } from '../../core/services.ts'
+import type { Api } from '../http/api.ts'
+
+/** With a key, an execution whose answer was lost is asked again: it starts once (contract §4). */
+function keyed(key: string | undefined) {
+  return key === undefined ? {} : { headers: { 'idempotency-key': key }, repeatable: true }
+}
+
+/** An abort of `signal` gives up the wait for the answer; the task may have started. */
+export interface ClientTaskService extends TaskService {
+  create(input: TaskCreate, idempotencyKey?: string, signal?: AbortSignal): ReturnType<TaskService['create']>
+  retry(
+    taskId: string,
+    input: TaskRetry,
+    idempotencyKey?: string,
+    signal?: AbortSignal,
+  ): ReturnType<TaskService['retry']>
+}
+
+export function tasksOver(api: Api): ClientTaskService {
+  const path = (taskId: string) => `/api/tasks/${encodeURIComponent(taskId)}`
+  return {
+    list: (query) => api.call('GET', '/api/tasks', { query }),
+    get: (taskId, query = {}) => api.call('GET', path(taskId), { query }),
+    create: (body, key, signal) => api.call('POST', '/api/tasks', { body, ...keyed(key), signal }),
+    executeScript: (id, body, key) => api.call('POST', `/api/scripts/${id}/execute`, { body, ...keyed(key) }),
+    executeCluster: (id, body, key) =>
+      api.call('POST', `/api/clusters/${id}/execute`, { body, ...keyed(key) }),
+    cancel: (taskId) => api.call('POST', `${path(taskId)}/cancel`),
+    retry: (taskId, body, key, signal) =>
+      api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key), signal }),
+    script: (taskId) => api.call('GET', `${path(taskId)}/script`),
+    logs: (taskId, query) => api.call('GET', `${path(taskId)}/logs`, { query }),
+  }
+}

@@ -1,0 +1,123 @@
+import { Command } from '@oclif/core/command'
+import { boolean, string } from '@oclif/core/flags'
+import type { Input, ParserOutput } from '@oclif/core/interfaces'
+import { type Client, openClient } from '../../client/client.ts'
+import { type ChosenServer, Contexts } from '../../client/contexts.ts'
+import { RsmError } from '../../core/errors.ts'
+import { anyCase } from '../flags/any-case.ts'
+import { isWatched } from '../text/screen.ts'
+
+const helpGroup = 'GLOBAL'
+
+/** The options that every command knows (contract §9). */
+export interface GlobalFlags {
+  readonly json: boolean
+  readonly url?: string | undefined
+  readonly context?: string | undefined
+  readonly 'token-file'?: string | undefined
+  readonly 'ca-file'?: string | undefined
+  readonly 'tls-fingerprint'?: string | undefined
+  readonly quiet: boolean
+  readonly utc: boolean
+}
+
+type Values = Record<string, unknown>
+
+/** A command parses, calls once, renders, and returns the data, which `--json` prints. */
+export abstract class BaseCommand extends Command {
+  static override baseFlags = {
+    json: boolean({ helpGroup, description: 'print the data as JSON, nothing else' }),
+    url: string({ helpGroup, helpValue: 'URL', description: 'server to speak to (RSM_URL)' }),
+    context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to speak to (RSM_CONTEXT)' }),
+    'token-file': string({
+      helpGroup,
+      helpValue: 'FILE',
+      description: 'file with a token (RSM_TOKEN_FILE, RSM_TOKEN)',
+    }),
+    'ca-file': string({
+      helpGroup,
+      helpValue: 'FILE',
+      description: 'certificates to trust as well (RSM_CA_FILE)',
+    }),
+    'tls-fingerprint': string({
+      helpGroup,
+      helpValue: 'SHA256',
+      description: 'trust this certificate of the server only',
+    }),
+    quiet: boolean({ helpGroup, char: 'q', description: 'say nothing but errors' }),
+    utc: boolean({ helpGroup, description: 'show times in UTC' }),
+  }
+
+  protected globals: GlobalFlags = { json: false, quiet: false, utc: false }
+
+  protected override parse<F extends Values, B extends Values, A extends Values>(
+    options: Input<F, B, A>,
+    argv?: string[],
+  ): Promise<ParserOutput<F, B, A>> {
+    if (options.flags === undefined) return super.parse(options, argv)
+    // A command inherits its base flags: a copy alone would leave them behind.
+    const inherited = options.baseFlags === undefined ? {} : { baseFlags: options.baseFlags }
+    return super.parse({ ...options, ...inherited, flags: anyCase(options.flags) }, argv)
+  }
+
+  /** What is printed for people; with `--json` nothing but the data is. */
+  protected print(text: string): void {
+    if (!this.globals.json) process.stdout.write(`${text}\n`)
+  }
+
+  /** A next step, for people who watch. */
+  protected hint(text: string): void {
+    if (!this.globals.json && !this.globals.quiet && isWatched()) process.stderr.write(`${text}\n`)
+  }
+
+  /** Always said, unless `--quiet`. */
+  protected notice(text: string): void {
+    if (!this.globals.quiet) process.stderr.write(`rsm: ${text}\n`)
+  }
+
+  protected server(): ChosenServer {
+    const { url, context } = this.globals
+    return new Contexts().choose({
+      url,
+      context,
+      tokenFile: this.globals['token-file'],
+      caFile: this.globals['ca-file'],
+      tlsFingerprint: this.globals['tls-fingerprint'],
+    })
+  }
+
+  /** A client of the chosen server; without a token nothing is sent and the error says how to get one. */
+  protected async client(): Promise<Client> {
+    const server = this.server()
+    if (server.token === undefined)
+      throw new RsmError('unauthenticated', `not logged in to ${server.url}`, {
+        hint: `rsm login ${server.url}, or set RSM_TOKEN`,
+      })
+    return openClient(server)
+  }
+
+  /** `--limit` cuts a list and says so (contract §9). */
+  protected saidCut(page: { content: readonly unknown[]; totalElements: number }, noun: string): void {
+    if (page.content.length < page.totalElements)
+      this.notice(`${page.content.length} of ${page.totalElements} ${noun} shown (--limit)`)
+  }
+
+  // oclif would print errors on stdout under --json and read RSM_CONTENT_TYPE; ours go to stderr, from cli.ts.
+  override jsonEnabled(): boolean {
+    return false
+  }
+
+  // Warns of deprecated aliases, for which oclif reads the whole configuration; we have none.
+  override async init(): Promise<void> {}
+
+  override async catch(error: Error): Promise<never> {
+    throw error
+  }
+
+  protected override async _run<T>(): Promise<T> {
+    const data = await super._run<T>()
+    if (this.globals.json && data !== undefined)
+      process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`)
+    return data
+  }
+}

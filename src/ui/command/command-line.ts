@@ -1,0 +1,90 @@
+import { RsmError } from '../../core/errors.ts'
+import { nearest } from '../../core/nearest.ts'
+import { splitOptions } from './argv.ts'
+
+interface ManifestCommand {
+  readonly flags: Record<string, { readonly type: string; readonly char?: string }>
+  /** False where the options end at the first other word. */
+  readonly strict?: boolean
+  readonly relativePath: readonly string[]
+}
+
+/** As much of oclif.manifest.json as it takes to find a command. */
+export interface Manifest {
+  readonly commands: Record<string, ManifestCommand>
+}
+
+/** What a command line asks for. */
+export type Asked =
+  | { readonly kind: 'help'; readonly words: readonly string[] }
+  | {
+      readonly kind: 'run'
+      readonly id: string
+      readonly argv: readonly string[]
+      readonly command: ManifestCommand
+      readonly json: boolean
+    }
+
+const deepest = 3
+const isHelpFlag = (word: string) => word === '--help' || word === '-h'
+
+/** The longest run of leading words that names a command. */
+function find(manifest: Manifest, argv: readonly string[]) {
+  for (let count = Math.min(argv.length, deepest); count > 0; count--) {
+    const words = argv.slice(0, count)
+    const id = words.join(':')
+    const command = Object.hasOwn(manifest.commands, id) ? manifest.commands[id] : undefined
+    if (command !== undefined) return { id, words, command, argv: argv.slice(count) }
+  }
+  return undefined
+}
+
+function verbsOf(manifest: Manifest, topic: string): string[] {
+  return Object.keys(manifest.commands)
+    .filter((id) => id.startsWith(`${topic}:`))
+    .map((id) => id.slice(topic.length + 1))
+}
+
+function unknownCommand(manifest: Manifest, argv: readonly string[]): RsmError {
+  const [first = '', second] = argv
+  if (first.startsWith('-'))
+    return new RsmError('usage', `a command comes before its options: ${first}`, { hint: 'rsm --help' })
+  const verbs = verbsOf(manifest, first)
+  if (verbs.length > 0 && second !== undefined) {
+    const near = nearest(second, verbs)
+    const meant = near === undefined ? '' : ` (did you mean rsm ${first} ${near}?)`
+    return new RsmError('usage', `unknown command: ${first} ${second}${meant}`, {
+      hint: `rsm ${first} --help`,
+    })
+  }
+  const near = nearest(
+    first,
+    Object.keys(manifest.commands).map((id) => id.split(':')[0] ?? ''),
+  )
+  const meant = near === undefined ? '' : ` (did you mean rsm ${near}?)`
+  return new RsmError('usage', `unknown command: ${first}${meant}`, { hint: 'rsm --help' })
+}
+
+/** The options of a command line, without what belongs to a command that is to run elsewhere. */
+function ownOptions(command: ManifestCommand, argv: readonly string[]): readonly string[] {
+  if (command.strict === false) return splitOptions(argv, command.flags).options
+  const end = argv.indexOf('--')
+  return end === -1 ? argv : argv.slice(0, end)
+}
+
+/** Reads a command line; an unknown command rejects with `usage` and the nearest verb (contract §9). */
+export function readCommandLine(manifest: Manifest, argv: readonly string[]): Asked {
+  const found = find(manifest, argv)
+  if (found !== undefined) {
+    const options = ownOptions(found.command, found.argv)
+    if (options.some(isHelpFlag)) return { kind: 'help', words: found.words }
+    const { id, command } = found
+    return { kind: 'run', id, argv: found.argv, command, json: options.includes('--json') }
+  }
+  const words = argv.filter((word, at) => !isHelpFlag(word) && !(at === 0 && word === 'help'))
+  if (words.length === 0) return { kind: 'help', words: [] }
+  if (words.length === 1 && verbsOf(manifest, words[0] ?? '').length > 0) return { kind: 'help', words }
+  const about = argv[0] === 'help' ? find(manifest, words) : undefined
+  if (about !== undefined) return { kind: 'help', words: about.words }
+  throw unknownCommand(manifest, words)
+}

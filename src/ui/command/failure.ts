@@ -1,0 +1,97 @@
+import { stripVTControlCharacters } from 'node:util'
+import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
+import { nearest } from '../../core/nearest.ts'
+import { sanitize } from '../text/sanitize.ts'
+
+/** What people and programs are told of a failure (contract §9). */
+interface Failure {
+  readonly exit: number
+  readonly code: string
+  readonly message: string
+  readonly errors: readonly FieldFault[]
+  readonly hint: string | null
+}
+
+/** `interrupted`, with the exit code of what did it: 130 after a Ctrl-C, 143 after SIGTERM, 124 at the deadline (contract §9). */
+export class Halted extends RsmError {
+  readonly exit: number
+
+  constructor(exit: number, message: string, details?: ConstructorParameters<typeof RsmError>[2]) {
+    super('interrupted', message, details)
+    this.exit = exit
+  }
+}
+
+/** A mistake in the words typed, as oclif's parser reports it; told by their shape, so that oclif is not loaded here. */
+interface ParseError extends Error {
+  readonly oclif: unknown
+  readonly flags?: readonly string[]
+  readonly args?: readonly unknown[]
+}
+
+function isParseError(error: unknown): error is ParseError {
+  return error instanceof Error && 'oclif' in error
+}
+
+function plainMessage(error: Error): string {
+  return stripVTControlCharacters(error.message)
+    .replace(/\n*See more help with --help/g, '')
+    .replace(/^The following errors? occurred:\s*/, '')
+    .replace(/^Expected (\S+) to be/, '$1 is not')
+    .replace(/^Parsing --\S+\s+/, '')
+    .replace(/\s*\n\s*/g, ' ')
+    .trim()
+}
+
+/** The parser's message in our words, with what to type instead. */
+function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmError {
+  const name = error.constructor.name
+  const help = `rsm ${id.replaceAll(':', ' ')} --help`
+  if (name === 'NonExistentFlagsError' && error.flags !== undefined) {
+    const unknown = error.flags[0] ?? ''
+    const near = nearest(
+      unknown.replace(/=.*$/, ''),
+      flags.map((flag) => `--${flag}`),
+    )
+    const message = `unknown option ${error.flags.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}`
+    return new RsmError('usage', message, { hint: help })
+  }
+  if (name === 'UnexpectedArgsError' && error.args !== undefined)
+    return new RsmError('usage', `unexpected ${error.args.map(String).join(' ')}`, { hint: help })
+  if (name === 'RequiredArgsError' && error.args !== undefined) {
+    const missing = (error.args as readonly { name: string }[]).map((arg) => arg.name.toUpperCase())
+    return new RsmError('usage', `missing ${missing.join(' ')}`, { hint: help })
+  }
+  return new RsmError('usage', plainMessage(error), { hint: help })
+}
+
+/** Any thrown value as what is shown; a defect shows its message and never a stack. */
+export function failureOf(error: unknown, id = '', flags: readonly string[] = []): Failure {
+  const cause = isParseError(error) ? usageOf(error, id, flags) : error
+  if (cause instanceof RsmError)
+    return {
+      exit: cause instanceof Halted ? cause.exit : exitCode(cause),
+      code: cause.code,
+      message: cause.message,
+      errors: cause.fields,
+      hint: cause.hint ?? null,
+    }
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return {
+    exit: exitCode(cause),
+    code: 'internal',
+    message: `internal error: ${message}`,
+    errors: [],
+    hint: null,
+  }
+}
+
+/** One line (and one for the hint) on stderr, or one line of JSON; answers the exit code. */
+export function reportFailure(failure: Failure, json: boolean): number {
+  if (json) process.stderr.write(`${JSON.stringify({ error: failure })}\n`)
+  else {
+    process.stderr.write(`rsm: ${sanitize(failure.message).replace(/\s*\n\s*/g, ' ')}\n`)
+    if (failure.hint !== null) process.stderr.write(`     ${sanitize(failure.hint)}\n`)
+  }
+  return failure.exit
+}

@@ -1,0 +1,84 @@
+import type { HostMetrics, Metrics } from '../../core/protocol/http/hosts.ts'
+import { showBytes } from '../text/bytes.ts'
+import { type Reading, sparkline } from '../text/sparkline.ts'
+import { type Column, renderTable } from '../text/table.ts'
+
+/** One measure over time. */
+interface Series {
+  readonly name: string
+  readonly show: (value: number) => string
+  /** The end of its scale; without one, the highest value that there was. */
+  readonly full?: number
+  readonly readings: Reading[]
+}
+
+const narrowest = 10
+const widest = 120
+/** Width where there is no terminal to ask. */
+const usualWidth = 80
+const gap = 2
+
+const percent = (value: number) => `${value.toFixed(1)} %`
+const load = (value: number) => value.toFixed(2)
+const rate = (value: number) => `${showBytes(value)}/s`
+
+function seriesOf(samples: readonly Metrics[]): Series[] {
+  const over = (pick: (sample: Metrics) => number | undefined): Reading[] =>
+    samples.flatMap((sample) => {
+      const value = pick(sample)
+      return value === undefined ? [] : [{ at: Date.parse(sample.timestamp), value }]
+    })
+  const mounts = [...new Set(samples.flatMap(({ disk }) => disk.map(({ mountPoint }) => mountPoint)))]
+  const usage = ({ disk }: Metrics, mount: string) =>
+    disk.find(({ mountPoint }) => mountPoint === mount)?.usagePercent
+  const disks = mounts.map((mount) => ({
+    name: `disk ${mount}`,
+    show: percent,
+    full: 100,
+    readings: over((sample) => usage(sample, mount)),
+  }))
+  return [
+    { name: 'cpu', show: percent, full: 100, readings: over(({ cpu }) => cpu.usagePercent) },
+    { name: 'load 1m', show: load, readings: over(({ cpu }) => cpu.loadAvg1m) },
+    { name: 'memory', show: percent, full: 100, readings: over(({ memory }) => memory.usagePercent) },
+    ...disks,
+    { name: 'net in', show: rate, readings: over(({ network }) => network.rxBytesPerSec) },
+    { name: 'net out', show: rate, readings: over(({ network }) => network.txBytesPerSec) },
+  ]
+}
+
+const highestOf = ({ readings }: Series) =>
+  readings.reduce((top, { value }) => Math.max(top, value), Number.NEGATIVE_INFINITY)
+const lowestOf = ({ readings }: Series) =>
+  readings.reduce((low, { value }) => Math.min(low, value), Number.POSITIVE_INFINITY)
+const averageOf = ({ readings }: Series) =>
+  readings.reduce((sum, { value }) => sum + value / readings.length, 0)
+
+const columns: readonly Column<Series>[] = [
+  { heading: 'SERIES', value: ({ name }) => name },
+  { heading: 'MIN', value: (series) => series.show(lowestOf(series)) },
+  { heading: 'AVG', value: (series) => series.show(averageOf(series)) },
+  { heading: 'MAX', value: (series) => series.show(highestOf(series)) },
+  { heading: 'LAST', value: ({ readings, show }) => show(readings.at(-1)?.value ?? 0) },
+]
+
+/** A line for each measure: its extremes, average and last value, and its course over the width that is left. */
+export function renderMetrics(
+  { from, to, samples }: HostMetrics,
+  width: number = process.stdout.columns || usualWidth,
+): string {
+  const series = seriesOf(samples)
+  const taken = columns.reduce((sum, { heading, value }) => {
+    const cells = series.map((each) => String(value(each)).length)
+    return sum + gap + Math.max(heading.length, ...cells)
+  }, 0)
+  const length = Math.min(widest, Math.max(narrowest, width - taken))
+  const scale = { from: Date.parse(from), to: Date.parse(to) }
+  return renderTable(series, [
+    ...columns,
+    {
+      heading: 'HISTORY',
+      value: (each) => sparkline(each.readings, { ...scale, top: each.full ?? highestOf(each) }, length),
+    },
+  ])
+}

@@ -1,0 +1,83 @@
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { Column } from '../text/table.ts'
+import { showTime } from '../text/time.ts'
+
+/** `role=web,zone=a`, as `-t` takes them. */
+export function showTags(tags: Host['tags']): string {
+  return Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',')
+}
+
+type HostAgent = NonNullable<Host['agent']>
+
+/** `root (no sandbox)`; null until the agent has said it. */
+export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): string | null {
+  if (!agent || agent.runAs === null || agent.sandbox === null) return null
+  const box = agent.sandbox === 'none' ? 'no sandbox' : `sandbox ${agent.sandbox}`
+  return `${agent.runAs} (${box})`
+}
+
+/** Whether a script on this host can do whatever it likes there. */
+export function runsUnbounded(agent: Host['agent']): boolean {
+  return agent?.runsAsRoot === true && agent.sandbox === 'none'
+}
+
+export const hostColumns: readonly Column<Host>[] = [
+  { heading: 'ID', value: (host) => host.id },
+  { heading: 'HOSTNAME', value: (host) => host.hostname },
+  { heading: 'STATUS', value: (host) => host.status },
+  { heading: 'IP', value: (host) => host.ip },
+  { heading: 'TAGS', value: (host) => showTags(host.tags) },
+  { heading: 'REASON', value: (host) => host.statusReason ?? '' },
+]
+
+export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
+  return [
+    ...hostColumns,
+    { heading: 'OS', value: (host) => host.systemInfo?.os ?? null },
+    { heading: 'ARCH', value: (host) => host.systemInfo?.arch ?? null },
+    { heading: 'CORES', value: (host) => host.systemInfo?.cpuCores ?? null },
+    {
+      heading: 'MEMORY',
+      value: (host) => (host.systemInfo === null ? null : `${host.systemInfo.memoryMB} MB`),
+    },
+    {
+      heading: 'CPU',
+      value: (host) => (host.metrics === null ? null : `${host.metrics.cpu.usagePercent} %`),
+    },
+    { heading: 'AGENT', value: (host) => host.agent?.agentVersion ?? null },
+    { heading: 'HEARD', value: (host) => showTime(host.agent?.lastHeartbeatAt ?? null, utc) },
+  ]
+}
+
+export function hostFields(host: Host, utc: boolean): Record<string, string | number | null> {
+  const { systemInfo: system, agent, metrics } = host
+  return {
+    id: host.id,
+    hostname: host.hostname,
+    status: host.statusReason === null ? host.status : `${host.status}: ${host.statusReason}`,
+    ip: host.ip,
+    tags: showTags(host.tags),
+    ssh: `${host.username ?? ''}${host.username === null ? '' : '@'}${host.ip}:${host.sshPort} (${host.authType})`,
+    system: system === null ? null : `${system.os}, ${system.kernel}, ${system.arch}`,
+    size:
+      system === null ? null : `${system.cpuCores} cores, ${system.memoryMB} MB, ${system.diskGB} GB disk`,
+    agent:
+      agent === null
+        ? null
+        : `${agent.agentId} (${agent.agentVersion})${agent.connected ? ', connected' : ''}`,
+    'scripts run as': showRunAs(agent),
+    heard: showTime(agent?.lastHeartbeatAt ?? null, utc),
+    cpu: metrics === null ? null : `${metrics.cpu.usagePercent} %, load ${metrics.cpu.loadAvg1m}`,
+    memory:
+      metrics === null
+        ? null
+        : `${metrics.memory.usedMB} of ${metrics.memory.totalMB} MB (${metrics.memory.usagePercent} %)`,
+    disks:
+      metrics === null
+        ? null
+        : metrics.disk.map((disk) => `${disk.mountPoint} ${disk.usagePercent} %`).join(', '),
+    created: showTime(host.createdAt, utc),
+  }
+}

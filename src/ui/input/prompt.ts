@@ -1,0 +1,68 @@
+import { openSync, writeSync } from 'node:fs'
+import { ReadStream } from 'node:tty'
+import { RsmError } from '../../core/errors.ts'
+
+/** A question is read from the terminal, never from stdin (contract §9). */
+function openTerminal(instead: string): { input: ReadStream; fd: number } {
+  try {
+    const fd = openSync('/dev/tty', 'r+')
+    return { input: new ReadStream(fd), fd }
+  } catch {
+    throw new RsmError('usage', 'there is no terminal to ask on', { hint: instead })
+  }
+}
+
+const longestAnswer = 4096
+
+/**
+ * Asks on the terminal. `hidden` shows nothing of the answer; Ctrl-C and an aborted `signal` reject with `interrupted`;
+ * `instead` is the hint for where there is no terminal.
+ */
+export async function ask(
+  question: string,
+  options: { hidden?: boolean; instead: string; signal?: AbortSignal },
+): Promise<string> {
+  const { input, fd } = openTerminal(options.instead)
+  const hidden = options.hidden === true
+  let answer = ''
+  // Raw mode for secrets only: elsewhere the terminal's own line editing serves better. Before the question, so that an
+  // answer that comes at once is not shown.
+  if (hidden) input.setRawMode(true)
+  writeSync(fd, question)
+  const interrupted = () => new RsmError('interrupted', 'interrupted')
+  try {
+    return await new Promise<string>((resolve, reject) => {
+      options.signal?.addEventListener('abort', () => reject(interrupted()), { once: true })
+      input.on('error', reject)
+      input.on('end', () => reject(interrupted()))
+      input.on('data', (bytes: Buffer) => {
+        for (const key of bytes.toString('utf8')) {
+          if (key === '\r' || key === '\n') return resolve(answer)
+          if (key === '\u0003') return reject(interrupted())
+          if (key === '\u0004' && answer === '') return reject(interrupted())
+          if (key === '\u0015') answer = ''
+          else if (key === '\u007f' || key === '\b') answer = answer.slice(0, -1)
+          else if (answer.length < longestAnswer) answer += key
+        }
+      })
+    })
+  } finally {
+    if (hidden) {
+      input.setRawMode(false)
+      writeSync(fd, '\n')
+    }
+    input.destroy()
+  }
+}
+
+/** A yes or no; anything but yes is no. */
+export async function confirm(question: string, instead: string): Promise<boolean> {
+  const answer = await ask(`${question} [y/N] `, { instead })
+  return /^y(es)?$/i.test(answer.trim())
+}
+
+/** Deletions ask; without a terminal they need `--yes` (contract §9). */
+export async function confirmRemoval(what: string, yes: boolean): Promise<void> {
+  if (yes) return
+  if (!(await confirm(`Remove ${what}?`, 'say --yes'))) throw new RsmError('interrupted', `${what} is kept`)
+}

@@ -1,0 +1,49 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename, extname } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import { utf8Text } from '../text/utf8-text.ts'
+
+const extensions: Record<string, ScriptType> = {
+  '.sh': 'BASH',
+  '.bash': 'BASH',
+  '.py': 'PYTHON',
+  '.ps1': 'POWERSHELL',
+}
+
+export const scriptTypeNames = ['bash', 'python', 'powershell']
+
+/** The type that is named, else that the file's ending or its first line tells, else BASH. */
+export function scriptType(named: string | undefined, text: string, path = ''): ScriptType {
+  const upper = named?.toUpperCase()
+  if (upper === 'BASH' || upper === 'PYTHON' || upper === 'POWERSHELL') return upper
+  const [first = ''] = text.split('\n', 1)
+  const known = extensions[extname(path).toLowerCase()]
+  if (known !== undefined) return known
+  if (/^#!.*\bpython/.test(first)) return 'PYTHON'
+  return /^#!.*\bpwsh/.test(first) ? 'POWERSHELL' : 'BASH'
+}
+
+/** Whether `--script X` means a file: it holds a slash or exists (contract §9). */
+export function meansFile(name: string): boolean {
+  return name.includes('/') || (existsSync(name) && statSync(name).isFile())
+}
+
+/** A script from a file: its text, and its name as the task shows it. */
+export function readScriptFile(path: string): { text: string; name: string } {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(path)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file' : (error as Error).message
+    throw new RsmError('usage', `cannot read ${path}: ${why}`)
+  }
+  return { text: utf8Text(bytes, path), name: basename(path) }
+}
+
+/** A name for a file with this script's text, by whose ending editors know the language. */
+export function fileNameOf({ name, type }: { readonly name: string; readonly type: ScriptType }): string {
+  const [ending = ''] = Object.entries(extensions).find(([, each]) => each === type) ?? []
+  return `${name.replace(/[^A-Za-z0-9_-]+/g, '_')}${ending}`
+}

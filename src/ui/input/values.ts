@@ -1,0 +1,115 @@
+import { RsmError } from '../../core/errors.ts'
+import type { BatchSize, Limits, MaxFailures, Strategy } from '../../core/protocol/http/tasks.ts'
+
+/** Named here once more: the schemas that name them first cost a fifth of a start. */
+const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']
+
+const secondsOfDay = 86_400
+const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3600, d: secondsOfDay }
+
+/** Seconds of `90`, `90s`, `5m`, `1h30m` (contract §9). */
+export function parseDuration(text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd])/g)]
+  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text)
+    throw new RsmError('usage', `not a duration: ${text}`, { hint: 'write 90, 90s, 5m or 2h' })
+  return parts.reduce((sum, part) => sum + Number(part[1]) * (units[part[2] ?? ''] ?? 1), 0)
+}
+
+const moment = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/
+
+/** The time in UTC of `2026-11-21 03:25`, as this program shows times; without an offset it is local, or UTC with `utc`. */
+export function parseTime(option: string, text: string, utc: boolean): string {
+  const [, day = '', time = '00:00', zone = utc ? 'Z' : ''] = moment.exec(text) ?? []
+  const date = new Date(`${day}T${time}${zone}`)
+  if (Number.isNaN(date.getTime()))
+    throw new RsmError('usage', `${option} takes a time, not ${text}`, {
+      hint: `for example: ${option} '2026-11-21 03:25', ${option} 2026-11-21T02:25:00Z`,
+    })
+  return date.toISOString()
+}
+
+/** For `option`, whose server side takes no fractions. */
+export function parseWholeSeconds(option: string, text: string): number {
+  const seconds = parseDuration(text)
+  if (!Number.isInteger(seconds)) throw new RsmError('usage', `${option} takes whole seconds, not ${text}`)
+  return seconds
+}
+
+/** Days of `90`, `90d`, `12h`: where lives are counted in days, a bare number is days and not seconds. */
+export function parseDays(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : parseDuration(text) / secondsOfDay
+}
+
+/** `KEY=VALUE` words as an object; the value may be empty and may hold `=`. */
+export function parsePairs(
+  option: string,
+  words: readonly string[],
+  example = `${option} VERSION=1.2.3`,
+): Record<string, string> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const at = word.indexOf('=')
+      if (at < 1)
+        throw new RsmError('usage', `${option} takes KEY=VALUE, not ${word}`, {
+          hint: `for example: ${example}`,
+        })
+      return [word.slice(0, at), word.slice(at + 1)]
+    }),
+  )
+}
+
+function countOrPercent(option: string, text: string): number | string {
+  if (/^\d{1,6}$/.test(text)) return Number(text)
+  if (/^(100|\d{1,2})%$/.test(text)) return text
+  throw new RsmError(
+    'usage',
+    `${option} takes a number or a percentage up to 100%, not ${text || 'nothing'}`,
+    {
+      hint: `for example: ${option} 2, ${option} 25%`,
+    },
+  )
+}
+
+/** `5`, `25%`, or `1,10%,50%`, whose last step repeats (contract §4). */
+export function parseBatchSize(text: string): BatchSize {
+  const steps = text.split(',').map((word) => {
+    const step = countOrPercent('--batch-size', word.trim())
+    if (/[1-9]/.test(String(step))) return step
+    throw new RsmError('usage', `--batch-size takes a number from 1 or a percentage from 1%, not ${step}`, {
+      hint: 'for example: --batch-size 2, --batch-size 25%, or canaries: --batch-size 1,10%,50%',
+    })
+  })
+  return steps.length === 1 && steps[0] !== undefined ? steps[0] : steps
+}
+
+const memoryUnits: Record<string, number> = { M: 1, G: 1024, T: 1024 ** 2 }
+const limitExamples = '--limit memory=512M, --limit processes=100, --limit cpu=50%'
+
+/** One of `memory=512M` (or G, T), `processes=100`, `cpu=50%` of one core. */
+function parseLimit(name: string, size: string): Limits {
+  const [, memory, unit = ''] = /^(\d{1,7})([MGT])(?:i?B)?$/i.exec(size) ?? []
+  if (name === 'memory' && memory !== undefined)
+    return { memoryMB: Number(memory) * (memoryUnits[unit.toUpperCase()] ?? 1) }
+  if (name === 'processes' && /^[1-9]\d{0,6}$/.test(size)) return { processes: Number(size) }
+  if (name === 'cpu' && /^[1-9]\d{0,5}%$/.test(size)) return { cpuPercent: Number(size.slice(0, -1)) }
+  throw new RsmError('usage', `--limit does not take ${name}=${size}`, { hint: limitExamples })
+}
+
+/** The limits that repeated `--limit NAME=SIZE` say. */
+export function parseLimits(words: readonly string[]): Limits {
+  const pairs = Object.entries(parsePairs('--limit', words, limitExamples))
+  return Object.assign({}, ...pairs.map(([name, size]) => parseLimit(name, size))) as Limits
+}
+
+export function parseMaxFailures(text: string): MaxFailures {
+  return countOrPercent('--max-failures', text)
+}
+
+export function parseStrategy(text: string): Strategy {
+  const found = strategies.find((strategy) => strategy === text.toUpperCase())
+  if (found !== undefined) return found
+  throw new RsmError('usage', `unknown strategy: ${text}`, {
+    hint: `one of ${strategies.map((strategy) => strategy.toLowerCase()).join(', ')}`,
+  })
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import test from 'ava'
+import { openClient } from '../../../src/client/client.ts'
+import { allPages } from '../../../src/client/http/pages.ts'
+import { proxyFor } from '../../../src/client/http/proxy.ts'
+import { type ErrorCode, exitCode, RsmError } from '../../../src/core/errors.ts'
+import { envelope, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
+
+const failures: [string, number, object, ErrorCode, number][] = [
+  ['a fault of the body', 400, { errors: [{ field: 'ip', message: 'must not be blank' }] }, 'invalid', 2],
+  [
+    'an unknown name',
+    400,
+    { errors: [{ field: 'target.selector', message: 'no such host: web9' }] },
+    'not_found',
+    5,
+  ],
+  [
+    'an unknown name beside another fault',
+    400,
+    {
+      errors: [
+        { field: 'a', message: 'no such host: x' },
+        { field: 'b', message: 'must not be blank' },
+      ],
+    },
+    'invalid',
+    2,
+  ],
+  ['no valid token', 401, {}, 'unauthenticated', 3],
+  ['not allowed', 403, {}, 'forbidden', 3],
+  ['an unknown id', 404, {}, 'not_found', 5],
+  ['a conflict', 409, {}, 'conflict', 6],
+  ['a defect', 500, {}, 'internal', 6],
+  ['a server that shuts down', 503, {}, 'unavailable', 6],
+]
+for (const [title, status, rest, code, exit] of failures)
+  test(`${title} (${status}) is ${code}, exit ${exit}`, async (t) => {
+    const server = await startFakeServer(t, {
+      'GET /api/hosts/1': (_seen, response) => envelope(response, status, rest),
+    })
+    const client = await openClient({ url: server.url, token: 'x' })
+    const error = await t.throwsAsync(client.hosts.get(1), { instanceOf: RsmError })
+    t.is(error.code, code)
+    t.is(exitCode(error), exit)
+  })
+
+test('a server that is no rsm server is said to be none', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts/1': (_seen, response) => void response.writeHead(502).end('<html>'),
+  })
+  const client = await openClient({ url: server.url })
+  const error = await t.throwsAsync(client.hosts.get(1), { instanceOf: RsmError })
+  t.is(error.code, 'unreachable')
+  t.regex(error.message, /not as an rsm server/)
+})
+
+test('an execution whose answer is lost is asked again with the same key', async (t) => {
+  const keys: unknown[] = []
+  const server = await startFakeServer(t, {
+    'POST /api/tasks': (seen, response) => {
+      keys.push(seen.headers['idempotency-key'])
+      if (keys.length === 1) {
+        response.destroy()
+        return undefined
+      }
+      return { taskId: 'task-1', status: 'RUNNING', hostCount: 1 }
+    },
+  })
+  const client = await openClient({ url: server.url, token: 'x' })
+  const body = { script: { content: 'true' }, target: { selector: 'web1' } }
+  const started = await client.tasks.create(body, 'key-1')
+  t.is(started.taskId, 'task-1')
+  t.deepEqual(keys, ['key-1', 'key-1'])
+})
+
+test('any other write whose answer is lost is not repeated', async (t) => {
+  const server = await startFakeServer(t, {
+    'POST /api/hosts': (_seen, response) => void response.destroy(),
+  })
+  const client = await openClient({ url: server.url, token: 'x' })
+  await t.throwsAsync(client.hosts.create({ hostname: 'a', ip: '192.0.2.1' }), { message: /connection lost/ })
+  t.is(server.seen.length, 1)
+})
+
+test('a server that is down is told at once, also to an execution', async (t) => {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  const client = await openClient({ url: `http://127.0.0.1:${port}`, token: 'x' })
+  const body = { script: { content: 'true' }, target: { selector: 'web1' } }
+  const error = await t.throwsAsync(client.tasks.create(body, 'key'), { instanceOf: RsmError })
+  t.is(exitCode(error), 4)
+  t.regex(error.message, /connection refused/)
+})
+
+test('all pages of a list come as one, and a limit cuts it', async (t) => {
+  const all = Array.from({ length: 1203 }, (_, at) => hostNamed(at + 1, `web${at + 1}`))
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': ({ query }) => {
+      const page = Number(query.get('page'))
+      const size = Number(query.get('size'))
+      const content = all.slice(page * size, (page + 1) * size)
+      return { content, page, size, totalElements: all.length, totalPages: Math.ceil(all.length / size) }
+    },
+  })
+  const client = await openClient({ url: server.url, token: 'x' })
+  const whole = await allPages((query) => client.hosts.list(query), {})
+  t.deepEqual(
+    whole.content.map((host) => host.id),
+    all.map((host) => host.id),
+  )
+  const some = await allPages((query) => client.hosts.list(query), {}, 7)
+  t.deepEqual([some.content.length, some.totalElements], [7, 1203])
+})
+
+const proxies: [string, string, Record<string, string>, boolean][] = [
+  ['none is set', 'http://a', {}, false],
+  ['HTTP_PROXY is for http', 'http://a', { HTTP_PROXY: 'http://p' }, true],
+  ['HTTP_PROXY is not for https', 'https://a', { HTTP_PROXY: 'http://p' }, false],
+  ['https_proxy is for https', 'https://a', { https_proxy: 'http://p' }, true],
+  [
+    'NO_PROXY names the host',
+    'http://a.example:80',
+    { HTTP_PROXY: 'http://p', NO_PROXY: 'b, a.example' },
+    false,
+  ],
+  ['NO_PROXY names the domain', 'http://a.example', { HTTP_PROXY: 'http://p', no_proxy: '.example' }, false],
+  ['NO_PROXY names another port', 'http://a:18080', { HTTP_PROXY: 'http://p', NO_PROXY: 'a:80' }, true],
+  ['NO_PROXY is *', 'http://a', { HTTP_PROXY: 'http://p', NO_PROXY: '*' }, false],
+]
+for (const [title, url, env, expected] of proxies)
+  test(`proxy: ${title}`, (t) => {
+    t.is(proxyFor(new URL(url), env) !== undefined, expected)
+  })

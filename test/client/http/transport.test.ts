@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer as createHttp } from 'node:http'
+import { createServer as createHttps } from 'node:https'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { openClient } from '../../../src/client/client.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+
+/** A server with a certificate that nobody has signed, and the tokens that it was shown. */
+async function startTlsServer(t: ExecutionContext) {
+  const directory = temporaryDirectory(t)
+  const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')]
+  const request =
+    'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost'
+  const names = ['-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+  execFileSync('openssl', [...request.split(' '), ...names, '-keyout', key, '-out', cert], {
+    stdio: 'ignore',
+  })
+  const tokens: (string | undefined)[] = []
+  const server = createHttps({ key: readFileSync(key), cert: readFileSync(cert) }, (seen, response) => {
+    tokens.push(seen.headers.authorization)
+    response.end(JSON.stringify({ code: 200, message: 'ok', data: hostNamed(1, 'web1') }))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { fingerprint256 } = new X509Certificate(readFileSync(cert))
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { url, caFile: cert, fingerprint256, tokens }
+}
+
+test('a certificate is trusted by --ca-file or by its fingerprint, else nothing is sent', async (t) => {
+  const { url, caFile, fingerprint256, tokens } = await startTlsServer(t)
+  const ask = async (trust: object) => (await openClient({ url, token: 'x', ...trust })).hosts.get(1)
+  const error = await t.throwsAsync(ask({}), { instanceOf: RsmError })
+  t.is(error.code, 'unreachable')
+  t.regex(error.hint ?? '', /--ca-file/)
+  const other = fingerprint256.replace(/^../, fingerprint256.startsWith('00') ? '11' : '00')
+  await t.throwsAsync(ask({ tlsFingerprint: other }), { message: /not the pinned/ })
+  t.deepEqual(tokens, [])
+  t.is((await ask({ caFile })).hostname, 'web1')
+  t.is((await ask({ tlsFingerprint: fingerprint256 })).hostname, 'web1')
+  await t.throwsAsync(ask({ tlsFingerprint: 'abc' }), { message: /not a SHA-256 fingerprint/ })
+  await t.throwsAsync(ask({ caFile: '/nonexistent.pem' }), { message: /cannot read the certificates/ })
+})
+
+test('requests go through the proxy that the environment names, unless NO_PROXY names the server', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/auth/me': () => ({ id: 1, username: 'ann', role: 'VIEWER' }),
+  })
+  const tunnels: (string | undefined)[] = []
+  const proxy = createHttp()
+  proxy.on('connect', (request, socket) => {
+    tunnels.push(request.url)
+    const onward = connect(Number(new URL(server.url).port), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 ok\r\n\r\n')
+      onward.pipe(socket).pipe(onward)
+    })
+    onward.on('error', () => socket.destroy())
+    socket.on('error', () => onward.destroy())
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => proxy.close())
+  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x', HTTP_PROXY: proxyUrl })
+  const through = await runRsm(['whoami'], env)
+  t.is(through.exit, 0, through.stderr)
+  t.deepEqual(tunnels, [new URL(server.url).host])
+  t.is((await runRsm(['whoami'], { ...env, NO_PROXY: '127.0.0.1' })).exit, 0)
+  t.is(tunnels.length, 1)
+})

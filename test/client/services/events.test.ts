@@ -1,0 +1,70 @@
+import test from 'ava'
+import { Api } from '../../../src/client/http/api.ts'
+import { openTransport } from '../../../src/client/http/transport.ts'
+import { type EventsOptions, type FleetEvent, watchEvents } from '../../../src/client/services/events.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { eventStream, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
+
+const at = '2026-11-21T03:25:15.000Z'
+const changeOf = (id: number) => ({ change: 'updated', at, host: hostNamed(id, `web${id}`) })
+
+async function take(url: string, count: number, options: EventsOptions = {}): Promise<FleetEvent[]> {
+  const api = new Api(url, await openTransport({ url }), 'secret')
+  const events: FleetEvent[] = []
+  for await (const event of watchEvents(api, options)) if (events.push(event) === count) break
+  return events
+}
+
+test('after a cut it goes on behind the last id, even one that came without an event or whose successor was cut off', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    'GET /api/events': (_seen, response) => {
+      connections++
+      const write = eventStream(response)
+      write('ready', { id: 'e-1' }, 'e-1')
+      if (connections === 1) {
+        write('host', changeOf(1), 'e-2')
+        // A place without an event, and an event whose end never comes.
+        response.write(':\nid: e-5\n\nevent: host\nid: e-6\n')
+        setImmediate(() => response.destroy())
+      } else write('host', changeOf(2), 'e-6')
+    },
+  })
+  const cuts: string[] = []
+  const options = { types: ['host', 'task'], after: 'e-0', onCut: (error: RsmError) => cuts.push(error.code) }
+  const events = await take(server.url, 4, options as EventsOptions)
+  t.deepEqual(
+    events.map(({ type, id }) => [type, id]),
+    [
+      ['ready', 'e-1'],
+      ['host', 'e-2'],
+      ['ready', 'e-1'],
+      ['host', 'e-6'],
+    ],
+  )
+  t.deepEqual(cuts, ['unreachable'])
+  const [first, second] = server.seen
+  t.deepEqual([first?.query.getAll('type'), first?.query.get('after')], [['host', 'task'], 'e-0'])
+  t.deepEqual([second?.headers['last-event-id'], second?.query.get('after')], ['e-5', null])
+})
+
+test('events of a kind that it does not know are passed over', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/events': (_seen, response) => {
+      const write = eventStream(response)
+      write('novelty', {}, 'e-1')
+      write('reset', { reason: 'BEHIND', id: 'e-2' }, 'e-2')
+    },
+  })
+  t.deepEqual(await take(server.url, 1), [{ type: 'reset', id: 'e-2', reason: 'BEHIND' }])
+})
+
+test('a server that stays away is given up with the place to go on from', async (t) => {
+  const server = await startFakeServer(t, {})
+  await server.close()
+  const error = await t.throwsAsync(take(server.url, 1, { retryFor: 0, after: 'e-7' }), {
+    instanceOf: RsmError,
+  })
+  t.is(error.code, 'unreachable')
+  t.is(error.hint, 'follow again: rsm events --after e-7')
+})
