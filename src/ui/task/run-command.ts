@@ -4,12 +4,12 @@ import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/ta
 import { RsmError } from '../../core/errors.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { readShowOptions } from '../flags/output.ts'
+import { readShowOptions, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { confirm } from '../input/prompt.ts'
 import { parseDuration } from '../input/values.ts'
-import { TaskCommand } from './task-command.ts'
+import { refuseDetached, TaskCommand } from './task-command.ts'
 
 /** What is to run: a stored script, or a text of one's own. */
 export type Runnable =
@@ -29,16 +29,20 @@ interface Order {
   readonly options: ExecutionOptions
   /** Seconds. */
   readonly deadline: number | undefined
+  readonly show: ShowOptions
 }
 
 /** A command that runs something on hosts: `exec` and `scripts run` differ in what, not in how. */
 export abstract class RunCommand extends TaskCommand {
   /** Reads all that was typed, so that a mistake is told before anything is asked of a server. */
   protected async readOrder(
-    flags: RunFlags & TargetFlags,
+    flags: RunFlags & TargetFlags & { readonly json: boolean },
     stdin: (what: string) => Promise<string>,
   ): Promise<Order> {
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     return {
+      show,
       targets: await readTargets(flags, () => stdin('the names of -w -')),
       options: await readRunOptions(flags),
       deadline: flags.deadline === undefined ? undefined : parseDuration(flags.deadline),
@@ -48,7 +52,7 @@ export abstract class RunCommand extends TaskCommand {
   protected async execute(
     client: Client,
     flags: RunFlags,
-    { targets, options, deadline }: Order,
+    { targets, options, deadline, show }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
     if (flags.plan) return this.#plan(client, targets, options, runnable)
@@ -71,7 +75,7 @@ export abstract class RunCommand extends TaskCommand {
       this.print(started.taskId)
       return started
     }
-    return this.follow(client, start, readShowOptions(flags), deadline)
+    return this.follow(client, start, show, deadline)
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
