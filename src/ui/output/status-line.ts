@@ -2,6 +2,8 @@ import type { Sink } from './sink.ts'
 
 /** The least time between two drawings, in milliseconds. */
 const interval = 100
+/** What has been written has mostly company: the line comes back after so long. */
+const settling = 20
 /** What is over sooner needs none. */
 const firstAfter = 300
 /** How often it is drawn anew while nothing happens: it shows how long it has taken. */
@@ -125,9 +127,8 @@ export class StatusLine {
 
   #drawSoon(): void {
     if (this.#isOver || this.#later !== undefined) return
-    const wait = this.#drawnAt + interval - performance.now()
-    if (wait <= 0) this.#draw()
-    else this.#later = setTimeout(() => this.#draw(), wait)
+    const wait = Math.max(settling, this.#drawnAt + interval - performance.now())
+    this.#later = setTimeout(() => this.#draw(), wait)
   }
 
   #draw(): void {

@@ -1,8 +1,15 @@
-/** What XML 1.0 can't hold, not even escaped: most control characters, lone surrogates, U+FFFE and U+FFFF. */
+/**
+ * What XML 1.0 can't hold, not even escaped: most control characters, lone surrogates, U+FFFE and U+FFFF. Built from numbers so
+ * that the source holds no control character.
+ */
 const illegal = new RegExp(
-  '[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]',
+  `[${range(0, 0x08)}${range(0x0b, 0x0c)}${range(0x0e, 0x1f)}${range(0xfffe, 0xffff)}]|[\\ud800-\\udbff](?![\\udc00-\\udfff])|(?<![\\ud800-\\udbff])[\\udc00-\\udfff]`,
   'g',
 )
+
+function range(from: number, to: number): string {
+  return `${String.fromCharCode(from)}-${String.fromCharCode(to)}`
+}
 
 const special: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 

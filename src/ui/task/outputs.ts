@@ -41,7 +41,7 @@ function elapsed(milliseconds: number): string {
 export class Outputs {
   readonly known: KnownTask = new KnownTask()
   readonly #options: OutputsOptions
-  readonly #kept: Kept[] = []
+  #kept: readonly Kept[] = []
   #shown: OutputFormat | undefined
   #status: StatusLine | undefined
   #stderr: Sink = sinkOf(process.stderr)
@@ -53,11 +53,11 @@ export class Outputs {
     const { outdir, files } = options.show
     if (outdir !== undefined) {
       prepareOutdir(outdir)
-      this.#kept.push({ path: outdir, format: 'outdir' })
+      this.#kept = [{ path: outdir, format: 'outdir' }]
     }
     try {
       for (const { format, path } of files)
-        this.#kept.push({ path, format, file: openOutputFile(path, formats[format].whole) })
+        this.#kept = [...this.#kept, { path, format, file: openOutputFile(path, formats[format].whole) }]
     } catch (error) {
       this.close()
       throw error
@@ -123,7 +123,7 @@ export class Outputs {
       await output?.end(task)
       await file?.finish()
     })
-    this.#kept.length = 0
+    this.#kept = []
     this.close()
   }
 
@@ -131,7 +131,7 @@ export class Outputs {
   close(): void {
     this.#status?.end()
     for (const { file } of this.#kept) file?.discard()
-    this.#kept.length = 0
+    this.#kept = []
   }
 
   /** Said to people beside the output. */
@@ -149,12 +149,12 @@ export class Outputs {
   }
 
   async #keep(work: (kept: Kept) => Promise<void>): Promise<void> {
-    for (const kept of [...this.#kept]) {
+    for (const kept of this.#kept) {
       try {
         await work(kept)
       } catch (error) {
         this.#failure ??= error as Error
-        this.#kept.splice(this.#kept.indexOf(kept), 1)
+        this.#kept = this.#kept.filter((other) => other !== kept)
         kept.file?.discard()
         void this.#stderr.write(`rsm: can't write ${kept.path}: ${(error as Error).message}\n`)
       }
