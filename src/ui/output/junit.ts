@@ -1,7 +1,7 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { ResultStatus, Stream, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { reasonOf } from '../task/outcome.ts'
-import { sanitize } from '../text/sanitize.ts'
+import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import type { Sink } from './sink.ts'
@@ -48,7 +48,7 @@ export class JunitOutput implements OutputFormat {
   }
 
   async end(task: Task): Promise<void> {
-    const name = xmlAttribute(task.scriptName ?? 'exec')
+    const name = xmlAttribute(sanitizeLine(task.scriptName ?? 'exec'))
     const count = (verdict: string) =>
       task.results.filter((result) => verdicts[result.status] === verdict).length
     const totals = `tests="${task.results.length}" failures="${count('failure')}" errors="${count('error')}"`
@@ -82,7 +82,7 @@ export class JunitOutput implements OutputFormat {
       ...this.#output(result, 'stdout', 'system-out'),
       ...this.#output(result, 'stderr', 'system-err'),
     ]
-    const head = `    <testcase name="${xmlAttribute(result.hostname)}" classname="${className}" time="${seconds(result.duration)}"`
+    const head = `    <testcase name="${xmlAttribute(sanitizeLine(result.hostname))}" classname="${className}" time="${seconds(result.duration)}"`
     if (body.length === 0) return `${head}/>\n`
     return `${head}>\n${body.map((element) => `      ${element}\n`).join('')}    </testcase>\n`
   }

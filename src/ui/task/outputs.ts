@@ -3,6 +3,7 @@ import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import type { OutputFormat } from '../output/format.ts'
 import { type FormatName, formats } from '../output/formats.ts'
+import { defuse } from '../output/github/workflow-commands.ts'
 import { OutdirOutput, prepareOutdir } from '../output/outdir.ts'
 import { type OutputFile, openOutputFile } from '../output/output-file.ts'
 import { type Sink, sinkOf } from '../output/sink.ts'
@@ -136,7 +137,13 @@ export class Outputs {
 
   /** Said to people beside the output. */
   notice(text: string): void {
-    if (!this.#options.quiet) void this.#stderr.write(`rsm: ${text}\n`)
+    if (!this.#options.quiet) this.warn(text)
+  }
+
+  /** Said to people, quiet or not. What it tells of hosts commands no GitHub runner either. */
+  warn(text: string): void {
+    const line = `rsm: ${text}\n`
+    void this.#stderr.write(this.#options.show.format === 'github' ? defuse(line) : line)
   }
 
   /** Something is being asked on the terminal; what is shown waits for `answered`. */
@@ -156,7 +163,7 @@ export class Outputs {
         this.#failure ??= error as Error
         this.#kept = this.#kept.filter((other) => other !== kept)
         kept.file?.discard()
-        void this.#stderr.write(`rsm: can't write ${kept.path}: ${(error as Error).message}\n`)
+        this.warn(`can't write ${kept.path}: ${(error as Error).message}`)
       }
     }
   }

@@ -46,10 +46,11 @@ export abstract class TaskCommand extends BaseCommand {
   }
 
   /** Sets the exit code and says who failed and what to type next. A file that could not be written is a failure of ours. */
-  protected async conclude(client: Client, task: Task, exit: number, { failure }: Outputs): Promise<void> {
+  protected async conclude(client: Client, task: Task, exit: number, outputs: Outputs): Promise<void> {
+    const { failure } = outputs
     process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
     if (this.globals.json) return
-    await this.#summarise(client, task)
+    await this.#summarise(client, task, outputs)
     if (exit === 0 || task.status === 'RUNNING') return
     this.hint(`try again on those that did not succeed: rsm tasks retry ${task.taskId}`)
     const failed = task.results.find(({ status }) => status === 'FAILED' || status === 'TIMEOUT')
@@ -57,8 +58,8 @@ export abstract class TaskCommand extends BaseCommand {
       this.hint(`what one of them wrote: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
   }
 
-  async #summarise(client: Client, task: Task): Promise<void> {
-    for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
+  async #summarise(client: Client, task: Task, outputs: Outputs): Promise<void> {
+    for (const line of failureLines(task)) outputs.warn(line)
     const unreachable = task.results.filter((result) => result.status === 'UNREACHABLE')
     for (const result of unreachable.slice(0, explainedHosts)) {
       const { hostId, hostname } = result
@@ -75,6 +76,6 @@ export abstract class TaskCommand extends BaseCommand {
           `rsm: ${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}\n     rsm hosts doctor ${hostname}\n`,
         )
     }
-    this.notice(summaryLine(task))
+    outputs.notice(summaryLine(task))
   }
 }

@@ -42,11 +42,10 @@ export class GithubOutput implements OutputFormat {
     for (const result of task.results) await this.#group(result)
     const failures = foldFailures(task)
     for (const { reason, results } of failures.slice(0, maxAnnotations)) {
-      const title = commandProperty(sanitizeLine(foldNodeset(results.map(({ hostname }) => hostname))))
+      const hosts = foldNodeset(results.map(({ hostname }) => hostname))
       const isHarmless = results.every(({ status }) => status === 'SKIPPED' || status === 'CANCELLED')
-      await this.#options.stdout.write(
-        `::${isHarmless ? 'warning' : 'error'} title=${title}::${commandData(reason + this.#quote(results[0]))}\n`,
-      )
+      const head = `::${isHarmless ? 'warning' : 'error'} title=${commandProperty(sanitizeLine(hosts))}::`
+      await this.#options.stdout.write(`${head}${commandData(defuse(reason + this.#quote(results[0])))}\n`)
     }
     try {
       appendStepSummary(process.env['GITHUB_STEP_SUMMARY'], task, failures)
@@ -82,9 +81,7 @@ export class GithubOutput implements OutputFormat {
   #quote(result: TaskResult | undefined): string {
     const words = this.#lastWords.get(result?.hostId ?? 0)
     if (result === undefined || words === undefined) return ''
-    const lines = defuse(sanitize(words.toString().replace(/\r\n?/g, '\n')))
-      .trimEnd()
-      .split('\n')
+    const lines = sanitize(words.toString().replace(/\r\n?/g, '\n')).trimEnd().split('\n')
     return `\n${sanitizeLine(result.hostname)}:\n${lines.slice(-quotedLines).join('\n')}`
   }
 }
