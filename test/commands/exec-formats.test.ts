@@ -85,7 +85,8 @@ withXmllint('S06 one run is shown as a GitHub step and kept in files of every fo
   t.is(lines.at(-1)?.['type'], 'end')
   t.is(task.status, 'FAILED')
   const final = lines.filter(({ type, completedAt }) => type === 'host' && completedAt !== null)
-  t.deepEqual(final.map(({ hostname }) => hostname).sort(), ['web1', 'web2', 'web3'])
+  t.deepEqual(new Set(final.map(({ hostname }) => hostname)), new Set(['web1', 'web2', 'web3']))
+  t.is(final.length, 3)
 
   const rule = '-'.repeat(15)
   t.true(read(home, 'groups.txt').endsWith(`${rule}\nweb[1-3] (3)\n${rule}\nsame\n`))
@@ -203,7 +204,7 @@ withTmux(
     await window.type(`${rsm} exec -w web1 x; echo over`)
     await window.press('Enter')
     await window.shows(/web1: working\n0\/1 done, 1 running · \d+ s\n/)
-    t.regex(await window.screen(), /\u001b\[[\d;]+mweb1:/)
+    t.regex(await window.screen(), /\[[\d;]+mweb1:/)
     await window.resize(20, 12)
     await window.shows(/web1: working\n0\/1 done, 1 running\n\n/)
     await window.resize(60, 12)
