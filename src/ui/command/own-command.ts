@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
+import { shellWord } from '../text/shell-word.ts'
 
 function isOnPath(program: string, path: string): boolean {
   return path.split(delimiter).some((directory) => {
@@ -14,8 +15,6 @@ function isOnPath(program: string, path: string): boolean {
   })
 }
 
-const quoted = (word: string) => (/^[\w./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
-
 /** What to type to start this program again: `rsm`, or `node bin/run.js` where no `rsm` is on the PATH. */
 export function ownCommand(
   script: string = process.argv[1] ?? 'rsm',
@@ -24,5 +23,5 @@ export function ownCommand(
 ): string {
   if (isOnPath('rsm', path)) return 'rsm'
   const near = relative(cwd, script)
-  return `node ${quoted(near.startsWith('..') || isAbsolute(near) ? script : near)}`
+  return `node ${shellWord(near.startsWith('..') || isAbsolute(near) ? script : near)}`
 }
