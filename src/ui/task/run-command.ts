@@ -2,25 +2,42 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
+import type { DeclaredParam } from '../../core/front-matter.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
+import { readFrontMatter } from '../input/front-matter.ts'
 import { confirm } from '../input/prompt.ts'
+import { completeParams } from '../input/script-params.ts'
 import { parseDuration } from '../input/values.ts'
+import { sanitize } from '../text/sanitize.ts'
+import { isWatched } from '../text/screen.ts'
+import { shellWord } from '../text/shell-word.ts'
 import { TaskCommand } from './task-command.ts'
 
-/** What is to run: a stored script, or a text of one's own. */
-export type Runnable =
-  | { readonly scriptId: number; readonly name: string; readonly text: string }
-  | { readonly script: NonNullable<TaskCreate['script']>; readonly text: string }
+/** What is to run: a stored script, or a text of one's own; `params` are those that it declares. */
+export type Runnable = { readonly text: string; readonly params: readonly DeclaredParam[] } & (
+  | { readonly scriptId: number; readonly name: string }
+  | { readonly script: NonNullable<TaskCreate['script']> }
+)
+
+/** Errors: `usage` where what it says of itself can't be read. */
+export function storedRunnable({ id, name, content }: Script): Runnable {
+  const { params } = readFrontMatter(content, name)
+  return { scriptId: id, name, text: content, params }
+}
 
 /** What a plan shows (contract §9); nothing of it runs. */
 interface PlanView {
   readonly hosts: { id: number; hostname: string; status: Host['status'] }[]
   readonly batches: string[][]
   readonly script: string
+  readonly params: Readonly<Record<string, string>>
+  /** Their names; values are never shown. */
+  readonly secretParams: readonly string[]
 }
 
 /** Where and how it runs, as the words typed say it. */
@@ -48,9 +65,14 @@ export abstract class RunCommand extends TaskCommand {
   protected async execute(
     client: Client,
     flags: RunFlags,
-    { targets, options, deadline }: Order,
+    { targets, options: said, deadline }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
+    const options = await completeParams(runnable.params, said, {
+      script: ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script',
+      attended: process.stdin.isTTY && isWatched(),
+      plan: flags.plan,
+    })
     if (flags.plan) return this.#plan(client, targets, options, runnable)
     const target = await resolveTarget(client, targets)
     if (targets.all && !flags.yes && process.stdin.isTTY) {
@@ -113,9 +135,13 @@ export abstract class RunCommand extends TaskCommand {
     for (const host of found)
       if (host.status === 'OFFLINE')
         this.print(`${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`)
+    const params = options.params ?? {}
+    const secretParams = Object.keys(options.secretParams ?? {})
+    for (const [name, value] of Object.entries(params)) this.print(`${name}=${shellWord(sanitize(value))}`)
+    for (const name of secretParams) this.print(`${name}=(secret)`)
     this.print(runnable.text.trimEnd())
     this.notice('a plan: nothing was run')
     const hosts = found.map(({ id, hostname, status }) => ({ id, hostname, status }))
-    return { hosts, batches, script: runnable.text }
+    return { hosts, batches, script: runnable.text, params, secretParams }
   }
 }
