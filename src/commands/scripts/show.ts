@@ -36,7 +36,7 @@ export default class ScriptsShow extends BaseCommand {
     const { matter, faults } = parseFrontMatter(script.content)
     if (matter.params.length > 0) this.print(`\n${await renderParams(matter.params)}`)
     if (faults.length > 0) this.notice(tellFaults(script.name, faults))
-    else this.print(`\n${usageLine(script.name, matter.params)}`)
+    else this.print(`\nusage: ${usageLine(script.name, matter.params)}`)
     this.print(`\n${sanitize(script.content).trimEnd()}`)
     return script
   }

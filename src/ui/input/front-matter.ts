@@ -5,13 +5,7 @@ import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../..
 const maxTold = 5
 const hint = 'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy"'
 
-/** A script's text, what to call it in messages, and what it says of itself. */
-export interface ScriptText {
-  readonly text: string
-  readonly what: string
-  readonly matter: FrontMatter
-}
-
+/** The first faults, with line and column. */
 export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {
   const told = faults
     .slice(0, maxTold)
