@@ -4,7 +4,7 @@ import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
 import { parseDuration } from '../../ui/input/values.ts'
-import { TaskCommand } from '../../ui/task/task-command.ts'
+import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
 
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
@@ -23,6 +23,8 @@ Values of secret params are not kept: they are asked, or come from the environme
     const { args, flags } = await this.parse(TasksRetry)
     this.globals = flags
     const deadline = flags.deadline === undefined ? undefined : parseDuration(flags.deadline)
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     const client = await this.client()
     const former = await client.tasks.script(args.task)
     const named = flags['secret-param'] ?? []
@@ -39,7 +41,7 @@ Values of secret params are not kept: they are asked, or come from the environme
       this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
       return started
     }
-    if (!flags.detach) return this.follow(client, start, readShowOptions(flags), deadline)
+    if (!flags.detach) return this.follow(client, start, show, deadline)
     const started = await start()
     this.print(started.taskId)
     return started

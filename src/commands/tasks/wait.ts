@@ -1,37 +1,39 @@
 import { string } from '@oclif/core/args'
-import { watchTask } from '../../client/watch.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { exitOfTask, failureLines, summaryLine } from '../../ui/task/outcome.ts'
-import { withSpinner } from '../../ui/text/spinner.ts'
+import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
+import { exitOfTask } from '../../ui/task/outcome.ts'
+import { TaskCommand } from '../../ui/task/task-command.ts'
+import { watchToEnd } from '../../ui/task/watch-to-end.ts'
 
-export default class TasksWait extends BaseCommand {
+export default class TasksWait extends TaskCommand {
   static override summary = 'Wait until a task has ended; exits as exec does'
-  static override examples = ['$ rsm tasks wait TASK']
+  static override description =
+    `Output is shown, or kept in a file, in the formats that -o names, from the task's beginning.`
+  static override examples = ['$ rsm tasks wait TASK', '$ rsm tasks wait TASK -o junit=report.xml']
   static override args = {
     task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
   }
+  static override flags = { ...outputFlags }
 
   async run() {
     const { args, flags } = await this.parse(TasksWait)
     this.globals = flags
+    const show = readShowOptions(flags, flags.json)
     const client = await this.client()
-    let task = await client.tasks.get(args.task)
-    if (task.status === 'RUNNING') {
-      // Nothing of the past output is wanted; the end is what is waited for.
-      const events = watchTask(client.api, task.taskId, {
-        query: { tail: 0 },
-        onCut: (error) => this.notice(`${error.message}; trying again for 5 minutes`),
-      })
-      const ended = async () => {
-        for await (const event of events) if (event.type === 'end') return
+    const { taskId, hostCount } = await client.tasks.get(args.task)
+    const outputs = this.outputs(show)
+    try {
+      // Nothing of the past output is wanted where none is shown.
+      const query = outputs.isEmpty ? { tail: 0 } : {}
+      await outputs.begin({ hostCount, alone: hostCount === 1 })
+      const { task, interrupted } = await watchToEnd(client, taskId, { query, outputs })
+      if (interrupted === undefined) await this.conclude(client, task, exitOfTask(task), outputs)
+      else {
+        process.exitCode = interrupted
+        this.notice(`task ${taskId} goes on: rsm tasks wait ${taskId}`)
       }
-      if (flags.quiet) await ended()
-      else await withSpinner(`waiting for ${task.taskId}`, ended)
-      task = await client.tasks.get(args.task)
+      return task
+    } finally {
+      outputs.close()
     }
-    for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
-    this.notice(summaryLine(task))
-    process.exitCode = exitOfTask(task)
-    return task
   }
 }

@@ -6,7 +6,7 @@ import type { DeclaredParam } from '../../core/front-matter.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { readShowOptions } from '../flags/output.ts'
+import { readShowOptions, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { readFrontMatter } from '../input/front-matter.ts'
@@ -16,7 +16,7 @@ import { parseDuration } from '../input/values.ts'
 import { sanitize } from '../text/sanitize.ts'
 import { isWatched } from '../text/screen.ts'
 import { shellWord } from '../text/shell-word.ts'
-import { TaskCommand } from './task-command.ts'
+import { refuseDetached, TaskCommand } from './task-command.ts'
 
 /** What is to run: a stored script, or a text of one's own; `params` are those that it declares. */
 export type Runnable = { readonly text: string; readonly params: readonly DeclaredParam[] } & (
@@ -46,16 +46,20 @@ interface Order {
   readonly options: ExecutionOptions
   /** Seconds. */
   readonly deadline: number | undefined
+  readonly show: ShowOptions
 }
 
 /** A command that runs something on hosts: `exec` and `scripts run` differ in what, not in how. */
 export abstract class RunCommand extends TaskCommand {
   /** Reads all that was typed, so that a mistake is told before anything is asked of a server. */
   protected async readOrder(
-    flags: RunFlags & TargetFlags,
+    flags: RunFlags & TargetFlags & { readonly json: boolean },
     stdin: (what: string) => Promise<string>,
   ): Promise<Order> {
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     return {
+      show,
       targets: await readTargets(flags, () => stdin('the names of -w -')),
       options: await readRunOptions(flags),
       deadline: flags.deadline === undefined ? undefined : parseDuration(flags.deadline),
@@ -65,7 +69,7 @@ export abstract class RunCommand extends TaskCommand {
   protected async execute(
     client: Client,
     flags: RunFlags,
-    { targets, options: said, deadline }: Order,
+    { targets, options: said, deadline, show }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
     const options = await completeParams(runnable.params, said, {
@@ -93,7 +97,7 @@ export abstract class RunCommand extends TaskCommand {
       this.print(started.taskId)
       return started
     }
-    return this.follow(client, start, readShowOptions(flags), deadline)
+    return this.follow(client, start, show, deadline)
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
