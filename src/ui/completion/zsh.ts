@@ -7,7 +7,7 @@ _rsm() {
   local -a answer done done_shown open open_shown about
   local current=$PREFIX line word shown
   [[ -z $compstate[quote] ]] && current=\${(Q)PREFIX}
-  answer=("\${(@f)$(print -rNn -- "\${(@Q)words[2,CURRENT-1]}" "$current" | command rsm __complete zsh 2>/dev/null)}")
+  answer=("\${(@f)$(printf '%s\\0' "\${(@Q)words[2,CURRENT-1]}" "$current" | command rsm __complete zsh 2>/dev/null)}")
   for line in "\${(@)answer[2,-1]}"; do
     word=\${\${line#?}%%$'\\t'*} shown=\${line#*$'\\t'}
     if [[ $line = +* ]]; then
