@@ -51,10 +51,6 @@ export async function main(argv: string[]): Promise<void> {
   })
   // Nobody reads the errors any more: that ends no command.
   process.stderr.on('error', () => {})
-  if (argv[0] === '__complete') {
-    const { answer } = await import('./ui/completion/answer.ts')
-    await answer(root, argv[1] ?? '')
-  }
   let asked: Asked | undefined
   try {
     const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest

@@ -1,16 +1,13 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { ServerChoice } from '../../client/contexts.ts'
-import { renderBash } from './bash.ts'
 import { type Answer, candidatesFor } from './candidates.ts'
-import { renderFish } from './fish.ts'
-import { liveNames } from './live-names.ts'
+import type { Lookup } from './listed.ts'
 import type { Manifest } from './manifest.ts'
 import { narrow } from './narrow.ts'
 import { readShellLine } from './shell-words.ts'
 import { whatIsWanted } from './wanted.ts'
-import { renderZsh } from './zsh.ts'
 
-/** How long a server may take, in milliseconds: a person waits for it with a finger on the key. */
+/** How long a server may take, in milliseconds, before the answer is given without it. */
 const patience = 1_000
 const mostCandidates = 1_000
 const mostAbout = 100
@@ -23,18 +20,20 @@ interface Question {
 }
 
 /** What comes on stdin, each part ended by NUL: arguments would be seen by all users of the machine. */
-function readQuestion(shell: string, parts: readonly string[]): Question | undefined {
+async function readQuestion(shell: string, parts: readonly string[]): Promise<Question | undefined> {
   if (shell === 'bash') {
     const [text = '', replaced = '', compType = ''] = parts
     const line = readShellLine(text)
     if (line.isExpanded) return undefined
+    const { renderBash } = await import('./bash.ts')
     const render = (answer: Answer) => renderBash(answer, line.raw, replaced, compType)
     if (line.isRedirection) return { words: ['help', '--'], current: '', render: () => 'files\n' }
     return { words: line.words.slice(1), current: line.current, render }
   }
   const words = parts.slice(0, -1)
   const current = parts.at(-1) ?? ''
-  if (shell === 'zsh') return { words, current, render: renderZsh }
+  if (shell === 'zsh') return { words, current, render: (await import('./zsh.ts')).renderZsh }
+  const { renderFish } = await import('./fish.ts')
   const line = readShellLine(current)
   return line.isExpanded ? undefined : { words: words.slice(1), current: line.current, render: renderFish }
 }
@@ -71,29 +70,45 @@ function presentable(answer: Answer): Answer {
   return { ...answer, candidates: candidates.map((each) => ({ ...each, about: shortened(each.about) })) }
 }
 
-async function answerOf(root: string, question: Question): Promise<Answer> {
-  const { words, current } = question
-  const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
-  const { oclif } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
+/** A file beside the program. */
+const read = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../../../../${name}`, import.meta.url), 'utf8'))
+
+/** What the topics are about, which package.json says. */
+function topics(): (id: string) => string {
+  const { oclif } = read('package.json') as {
     oclif: { topics: Record<string, { description: string } | undefined> }
   }
-  const lookup = liveNames(readChoice(words), AbortSignal.timeout(patience))
-  const topic = (id: string) => oclif.topics[id]?.description ?? ''
-  return presentable(
-    await candidatesFor(whatIsWanted(manifest, words, current), current, manifest, lookup, topic),
-  )
+  return (id) => oclif.topics[id]?.description ?? ''
+}
+
+/** Names of the server that the command of these words would speak to. */
+function namesFor(words: readonly string[]): Lookup {
+  let names: Promise<Lookup> | undefined
+  return async (listed) => {
+    // Most completions are of commands and options.
+    names ??= import('./live-names.ts').then(({ liveNames }) => liveNames(readChoice(words), patience))
+    return (await names)(listed)
+  }
+}
+
+async function answerOf({ words, current }: Question): Promise<Answer> {
+  const manifest = read('oclif.manifest.json') as Manifest
+  const wanted = whatIsWanted(manifest, words, current)
+  const topic = wanted.is === 'command' ? topics() : () => ''
+  return presentable(await candidatesFor(wanted, current, manifest, namesFor(words), topic))
 }
 
 /**
  * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process. Whatever goes wrong, it says nothing and ends with 0: it
  * runs between two keys of a person who is typing.
  */
-export async function answer(root: string, shell: string): Promise<never> {
+export async function answer(shell: string): Promise<never> {
   process.on('uncaughtException', () => process.exit(0))
   try {
-    const question = readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
+    const question = await readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
     if (question !== undefined) {
-      const text = question.render(await answerOf(root, question))
+      const text = question.render(await answerOf(question))
       for (let bytes = Buffer.from(text); bytes.length > 0; ) bytes = bytes.subarray(writeSync(1, bytes))
     }
   } catch {

@@ -183,7 +183,12 @@ function optionOffers({ command, given }: Extract<Wanted, { is: 'option' }>): Of
       (flag) =>
         flag.hidden !== true && (flag.multiple === true || !given.has(flag.name)) && !excluded.has(flag.name),
     )
-    .map((flag) => ({ name: `--${flag.name}`, about: flag.description ?? '' }))
+    // Those of every command come last.
+    .sort((a, b) => Number(a.helpGroup === 'GLOBAL') - Number(b.helpGroup === 'GLOBAL'))
+    .map(({ name, char, description = '' }) => ({
+      name: `--${name}`,
+      about: char === undefined ? description : `-${char}, ${description}`,
+    }))
   return [...offers, { name: '--help', about: 'Show what it does' }]
 }
 

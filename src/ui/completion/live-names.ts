@@ -18,12 +18,12 @@ function chosen(choice: ServerChoice, env: NodeJS.ProcessEnv): ChosenServer | un
 }
 
 /**
- * Names of the server that a command of this choice would speak to: from the cache, else from the server if it answers before `signal`
- * aborts, else what the cache had. No failure is told of.
+ * Names of the server that a command of this choice would speak to: from the cache, else from the server if it answers within
+ * `patience` milliseconds, else what the cache had. No failure is told of.
  */
 export function liveNames(
   choice: ServerChoice,
-  signal: AbortSignal,
+  patience: number,
   env: NodeJS.ProcessEnv = process.env,
 ): Lookup {
   const server = chosen(choice, env)
@@ -35,9 +35,9 @@ export function liveNames(
   async function fetched(listed: Listed): Promise<readonly Named[] | undefined> {
     if (server === undefined) return undefined
     const began = performance.now()
-    const tooLate = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(new Error('too late')), { once: true })
-    })
+    const tooLate = new Promise<never>((_, reject) =>
+      setTimeout(() => reject(new Error('too late')), patience),
+    )
     try {
       const { askServer } = await import('./ask-server.ts')
       const found = await Promise.race([askServer(listed, server), tooLate])

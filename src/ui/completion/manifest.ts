@@ -4,6 +4,8 @@ export interface Flag {
   readonly type: 'option' | 'boolean'
   readonly char?: string
   readonly description?: string
+  /** The heading of help under which it stands. */
+  readonly helpGroup?: string
   readonly hidden?: boolean
   readonly multiple?: boolean
   /** What divides several values in one word. */
