@@ -19,6 +19,12 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   const { default: nodeModule } = await import('node:module')
   if (cacheDirectory !== undefined) nodeModule.enableCompileCache?.(cacheDirectory)
-  const { main } = await import('../dist/src/cli.js')
-  await main(argv)
+  if (argv[0] === '__complete') {
+    // What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded.
+    const { answer } = await import('../dist/src/ui/completion/answer.js')
+    await answer(argv[1] ?? '')
+  } else {
+    const { main } = await import('../dist/src/cli.js')
+    await main(argv)
+  }
 }
