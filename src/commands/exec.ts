@@ -34,8 +34,8 @@ async function readOwnText(
 }
 
 async function storedScript(client: Client, wanted: string): Promise<Runnable> {
-  const { id, name, content } = await findScript(client, wanted)
-  return { scriptId: id, name, text: content }
+  const { id, name, content, type, timeout } = await findScript(client, wanted)
+  return { scriptId: id, name, text: content, type, timeout }
 }
 
 export default class Exec extends RunCommand {

@@ -18,7 +18,7 @@ export default class ScriptsRun extends RunCommand {
     this.globals = flags
     const order = await this.readOrder(flags, stdinReader())
     const client = await this.client()
-    const { id, name, content } = await findScript(client, args.script)
-    return this.execute(client, flags, order, { scriptId: id, name, text: content })
+    const { id, name, content, type, timeout } = await findScript(client, args.script)
+    return this.execute(client, flags, order, { scriptId: id, name, text: content, type, timeout })
   }
 }
