@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
+import { shellWord } from '../text/shell-word.ts'
 
 /** Whether a new shell would find this program. */
 export function isOnPath(program: string, path: string): boolean {
@@ -15,8 +16,6 @@ export function isOnPath(program: string, path: string): boolean {
   })
 }
 
-const quoted = (word: string) => (/^[\w./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
-
 /** What to type to start this program again: `rsm`, or `node bin/run.js` where no `rsm` is on the PATH. */
 export function ownCommand(
   script: string = process.argv[1] ?? 'rsm',
@@ -25,5 +24,5 @@ export function ownCommand(
 ): string {
   if (isOnPath('rsm', path)) return 'rsm'
   const near = relative(cwd, script)
-  return `node ${quoted(near.startsWith('..') || isAbsolute(near) ? script : near)}`
+  return `node ${shellWord(near.startsWith('..') || isAbsolute(near) ? script : near)}`
 }

@@ -128,7 +128,7 @@ export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions>
   const secrets = flags['secret-param'] ?? []
   if (secrets.length > 0)
     options.secretParams = flags.plan
-      ? Object.fromEntries(secrets.map((name) => [name, '']))
+      ? Object.fromEntries(secrets.map((name) => [name, '(not asked for a plan)']))
       : await readSecrets(secrets)
   if (flags.strategy !== undefined) options.strategy = parseStrategy(flags.strategy)
   else if (flags['batch-size'] !== undefined) options.strategy = 'ROLLING'

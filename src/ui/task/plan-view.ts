@@ -4,7 +4,8 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Limits, Strategy } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { sanitizeLine } from '../text/sanitize.ts'
+import { sanitize, sanitizeLine } from '../text/sanitize.ts'
+import { shellWord } from '../text/shell-word.ts'
 
 /** The text that is to run, and what goes with it. */
 export interface PlannedScript {
@@ -107,10 +108,6 @@ export function batchLines(batches: PlanView['batches']): string[] {
 /** How it would run, a line each; only what was said or matters. */
 export function orderLines(plan: PlanView): string[] {
   const { strategy, concurrency, maxFailures, pauseSeconds, deadline, limits } = plan
-  const params = [
-    ...Object.entries(plan.params).map(([name, value]) => `${name}=${value}`),
-    ...plan.secretParams.map((name) => `${name} (secret)`),
-  ]
   const stops = maxFailures === 0 ? 'a failure' : `more than ${counted(maxFailures ?? 0, 'failure')}`
   const says: Record<string, string | null> = {
     strategy:
@@ -126,10 +123,13 @@ export function orderLines(plan: PlanView): string[] {
     'run as': plan.runAs,
     workdir: plan.workDir,
     limits: limits === null ? null : showLimits(limits),
-    params: params.length === 0 ? null : params.join(', '),
     script: `${plan.scriptName ?? 'ad hoc'} (${plan.type})`,
   }
-  return Object.entries(says).flatMap(([name, value]) =>
-    value === null ? [] : [`${name}: ${sanitizeLine(value)}`],
-  )
+  return [
+    ...Object.entries(says).flatMap(([name, value]) =>
+      value === null ? [] : [`${name}: ${sanitizeLine(value)}`],
+    ),
+    ...Object.entries(plan.params).map(([name, value]) => `${name}=${shellWord(sanitize(value))}`),
+    ...plan.secretParams.map((name) => `${name}=(secret)`),
+  ]
 }

@@ -2,27 +2,36 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import type { DeclaredParam } from '../../core/front-matter.ts'
+import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
+import { readFrontMatter } from '../input/front-matter.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
+import { completeParams } from '../input/script-params.ts'
 import { parseTimer } from '../input/values.ts'
 import { sanitize } from '../text/sanitize.ts'
 import type { PlannedScript, PlanView } from './plan-view.ts'
 import { TaskCommand } from './task-command.ts'
 
-/** What is to run: a stored script, or a text of one's own. */
-export type Runnable =
+/** What is to run: a stored script, or a text of one's own; `params` are those that it declares. */
+export type Runnable = { readonly text: string; readonly params: readonly DeclaredParam[] } & (
   | {
       readonly scriptId: number
       readonly name: string
-      readonly text: string
       readonly type: ScriptType
       readonly timeout: number | null
     }
-  | { readonly script: NonNullable<TaskCreate['script']>; readonly text: string }
+  | { readonly script: NonNullable<TaskCreate['script']> }
+)
+
+/** Errors: `usage` where what it says of itself can't be read. */
+export function storedRunnable({ id, name, content, type, timeout }: Script): Runnable {
+  const { params } = readFrontMatter(content, name)
+  return { scriptId: id, name, text: content, params, type, timeout }
+}
 
 function planned(runnable: Runnable): PlannedScript {
   if ('scriptId' in runnable) return runnable
@@ -55,11 +64,15 @@ export abstract class RunCommand extends TaskCommand {
   protected async execute(
     client: Client,
     flags: RunFlags,
-    order: Order,
+    { targets, options: said, deadline }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
-    if (flags.plan) return this.#plan(client, order, runnable)
-    const { targets, options, deadline } = order
+    const options = await completeParams(runnable.params, said, {
+      script: ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script',
+      attended: isSomeoneThere(),
+      plan: flags.plan,
+    })
+    if (flags.plan) return this.#plan(client, { targets, options, deadline }, runnable)
     const target = await this.#target(client, targets, flags.yes).catch((error: unknown) =>
       this.#explain(client, error),
     )
@@ -104,10 +117,11 @@ export abstract class RunCommand extends TaskCommand {
     if (found.length === 0) throw new RsmError('invalid', 'the target has no hosts')
     const { batchLines, orderLines, planView } = await import('./plan-view.ts')
     const plan = planView(found, options, planned(runnable), deadline)
-    for (const line of [...batchLines(plan.batches), ...orderLines(plan)]) this.print(line)
+    for (const line of batchLines(plan.batches)) this.print(line)
     const { foldStanding } = await import('../hosts/standing.ts')
     for (const { names, state } of foldStanding(found.filter(({ status }) => status === 'OFFLINE')))
       this.print(`${names} is ${state}`)
+    for (const line of orderLines(plan)) this.print(line)
     // Exact for programs; a terminal is not handed what would move its cursor.
     this.print(`\n${process.stdout.isTTY ? sanitize(plan.script) : plan.script}`.trimEnd())
     this.notice('a plan: nothing was run')

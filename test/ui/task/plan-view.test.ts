@@ -44,8 +44,9 @@ test('a plan says all that was asked for, names of secret params and never their
     'run as: deploy',
     'workdir: /srv',
     'limits: processes 100',
-    'params: VERSION=1.2.3, PASSWORD (secret)',
     'script: ad hoc (BASH)',
+    'VERSION=1.2.3',
+    'PASSWORD=(secret)',
   ])
   t.false(JSON.stringify(plan).includes('hush'))
 })
