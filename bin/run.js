@@ -5,6 +5,10 @@ const argv = process.argv.slice(2)
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
   // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
   const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  process.stdout.on('error', ({ code, message }) => {
+    if (code !== 'EPIPE') process.stderr.write(`rsm: cannot write the output: ${message}\n`)
+    process.exit(code === 'EPIPE' ? 141 : 6)
+  })
   process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
 } else {
   if (argv[0] === 'agent') {

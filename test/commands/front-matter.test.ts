@@ -101,7 +101,7 @@ test('S12 scripts run without a terminal names all that is missing, mistyped or 
   const given = [...run, '-p', "VERSION=1 'x'", '--secret-param', 'DB_PASSWORD']
   const plan = await rsm([...given, '--plan'], secret)
   t.true(
-    plan.stdout.includes(`\nVERSION='1 '\\''x'\\'''\nKEEP=3\nDB_PASSWORD=(secret)\n#!/bin/bash`),
+    plan.stdout.includes(`\nVERSION='1 '\\''x'\\'''\nKEEP=3\nDB_PASSWORD=(secret)\n\n#!/bin/bash`),
     plan.stdout,
   )
   t.false((plan.stdout + plan.stderr).includes('hush'))

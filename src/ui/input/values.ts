@@ -34,6 +34,16 @@ export function parseWholeSeconds(option: string, text: string): number {
   return seconds
 }
 
+/** What a timer of this process can wait for; a longer one would ring at once. */
+const longestTimer = 24 * secondsOfDay
+
+/** Seconds for `option`, which this process itself measures. */
+export function parseTimer(option: string, text: string): number {
+  const seconds = parseDuration(text)
+  if (seconds <= longestTimer) return seconds
+  throw new RsmError('usage', `${option} takes at most 24d, not ${text}`)
+}
+
 /** Days of `90`, `90d`, `12h`: where lives are counted in days, a bare number is days and not seconds. */
 export function parseDays(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : parseDuration(text) / secondsOfDay
