@@ -196,5 +196,5 @@ export class Pulse {
 
 /** As the server takes it: on one line, and not longer than it may be. */
 function sentence(text: string): string {
-  return shortened(text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' '), longestReason - 1)
+  return shortened(text.replace(/\p{Cc}+/gu, ' '), longestReason - 1)
 }
