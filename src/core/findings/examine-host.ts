@@ -25,12 +25,12 @@ const looks: readonly ((facts: HostFacts) => Look)[] = [
   lookAtLink,
   lookAtHealth,
   lookAtLoad,
-  lookAtClock,
+  ({ host }) => lookAtClock(host.agent?.clockOffsetSeconds ?? null),
   lookAtVersion,
   lookAtWork,
-  lookAtUser,
-  lookAtContainment,
-  lookAtLimits,
+  ({ host }) => host.agent && lookAtUser(host.agent),
+  ({ host }) => host.agent && lookAtContainment(host.agent),
+  ({ host }) => host.agent && lookAtLimits(host.agent),
   lookAtTerminals,
 ]
 

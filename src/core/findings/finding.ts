@@ -28,6 +28,7 @@ export type FindingCode =
   | 'not-ready'
   | 'not-registered'
   | 'stopped'
+  | 'other-agents'
 
 /** One thing that is not as it should be. */
 export interface Finding {

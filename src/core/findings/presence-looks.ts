@@ -10,7 +10,7 @@ const startTime = 15
 /** A heartbeat that is so many intervals late is worth a word before the host is OFFLINE. */
 const lateFactor = 1.5
 
-const askThere = 'on HOST: rsm agent status; is it down: systemctl start rsm-agent, or rsm agent run'
+const askThere = 'is HOST up? then on HOST: rsm agent status'
 
 /** Whether an agent has joined, is still allowed, and heartbeats. */
 export function lookAtHeartbeats(facts: HostFacts): Look {
@@ -39,7 +39,8 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
     const cause = host.agent.connected
       ? 'its link still stands: the agent is stopped or hangs'
       : `the host or its agent is down, or does not reach ${url}`
-    return [finding('silent', 'error', `no heartbeat ${since}: ${cause}`, askThere, `no heartbeat: ${cause}`)]
+    const ask = host.agent.connected ? 'on HOST: rsm agent status' : askThere
+    return [finding('silent', 'error', `no heartbeat ${since}: ${cause}`, ask, `no heartbeat: ${cause}`)]
   }
   const interval = server?.heartbeatInterval
   if (silent !== null && interval !== undefined && silent > lateFactor * interval + 1)
@@ -52,7 +53,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
         'its heartbeat is late',
       ),
     ]
-  return silent === null ? 'heartbeats come' : `heartbeats come, the last ${span(silent)} ago`
+  return silent === null ? 'heartbeats come' : `heard ${span(silent)} ago`
 }
 
 /** Whether there is a link over which a script can be sent. */
@@ -93,9 +94,11 @@ export function lookAtLink(facts: HostFacts): Look {
 }
 
 /** Whether the agent's identity is its own (contract §6). */
-export function lookAtIdentity({ host }: HostFacts): Look {
+export function lookAtIdentity(facts: HostFacts): Look {
+  const { host } = facts
   if (host.agent === null) return null
-  if (host.statusReason?.includes(duplicateReason) !== true) return 'one agent has its identity'
+  if (host.statusReason?.includes(duplicateReason) !== true)
+    return isHeard(facts) ? 'no other agent has its identity' : null
   return [
     finding(
       'duplicate',
@@ -125,8 +128,7 @@ export function lookAtHealth(facts: HostFacts): Look {
 
 /** Tasks that wait for it, where it can't be reached. */
 export function lookAtWork({ host, waiting }: HostFacts): Look {
-  if (waiting === null) return null
-  if (waiting === 0 || host.agent?.connected === true) return 'no task waits for it'
+  if (waiting === null || waiting === 0 || host.agent?.connected === true) return null
   return [
     finding(
       'waiting',

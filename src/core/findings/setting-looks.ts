@@ -1,4 +1,5 @@
-import { limitNames, limitWords } from '../limits.ts'
+import { type LimitName, limitNames, limitWords } from '../limits.ts'
+import type { Containment, SandboxMode } from '../protocol/http/hosts.ts'
 import { finding, type Look } from './finding.ts'
 import type { HostFacts } from './host-facts.ts'
 import { compareVersions } from './versions.ts'
@@ -10,9 +11,8 @@ export const clockTolerance = 10
 const asService =
   'run its agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (examples/rsm-agent.service)'
 
-/** The clock of the host beside the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
-export function lookAtClock({ host }: HostFacts): Look {
-  const offset = host.agent?.clockOffsetSeconds ?? null
+/** How far the clock of the host is ahead of the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
+export function lookAtClock(offset: number | null): Look {
   if (offset === null) return null
   if (Math.abs(offset) < clockTolerance) return 'its clock is right'
   return [
@@ -41,9 +41,17 @@ export function lookAtVersion({ host, server }: HostFacts): Look {
   return [finding('version', severity, `${both}${mismatch}`, advice, `${title}${mismatch}`)]
 }
 
+/** How scripts run on a host, as its agent says it; null where it has not. */
+export interface Setting {
+  readonly runAs: string | null
+  readonly runsAsRoot: boolean | null
+  readonly sandbox: SandboxMode | null
+  readonly containment: Containment | null
+  readonly enforces: readonly LimitName[] | null
+}
+
 /** Whether the end of a script reaches all that it started. */
-export function lookAtContainment({ host }: HostFacts): Look {
-  const containment = host.agent?.containment ?? null
+export function lookAtContainment({ containment }: Setting): Look {
   if (containment === null) return null
   if (containment !== 'process-group') return `scripts are held by a ${containment}`
   return [
@@ -57,10 +65,10 @@ export function lookAtContainment({ host }: HostFacts): Look {
 }
 
 /** Whether a script can do whatever it likes there. */
-export function lookAtUser({ host: { agent } }: HostFacts): Look {
-  if (agent === null || agent.runsAsRoot === null || agent.sandbox === null) return null
-  if (!agent.runsAsRoot || agent.sandbox !== 'none')
-    return `scripts run as ${agent.runAs ?? 'a user'}${agent.sandbox === 'none' ? '' : ` (sandbox ${agent.sandbox})`}`
+export function lookAtUser({ runAs, runsAsRoot, sandbox }: Setting): Look {
+  if (runAs === null || runsAsRoot === null || sandbox === null) return null
+  if (!runsAsRoot || sandbox !== 'none')
+    return `scripts run as ${runAs}${sandbox === 'none' ? '' : ` (sandbox ${sandbox})`}`
   return [
     finding(
       'root',
@@ -72,8 +80,7 @@ export function lookAtUser({ host: { agent } }: HostFacts): Look {
 }
 
 /** Which limits of a task can be kept there. */
-export function lookAtLimits({ host }: HostFacts): Look {
-  const enforces = host.agent?.enforces ?? null
+export function lookAtLimits({ enforces }: Setting): Look {
   if (enforces === null) return null
   const missing = limitNames.filter((name) => !enforces.includes(name)).map((name) => limitWords[name])
   if (missing.length === 0) return 'scripts can be limited'

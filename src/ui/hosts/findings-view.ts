@@ -51,7 +51,8 @@ function balance(hosts: readonly ExaminedHost[]): string {
   return `nothing is wrong with ${good} of ${hosts.length} hosts`
 }
 
-function findingData(finding: Finding, name: string) {
+/** A finding as `--json` has it. */
+export function findingData(finding: Finding, name: string) {
   const { code, severity, message } = finding
   return { code, severity, message, advice: adviceFor(finding, name) }
 }
