@@ -63,7 +63,7 @@ function lookAtClock({ clockOffsetSeconds: offset }: ServerFacts): Look {
     finding(
       'clock',
       'warning',
-      `the clock here is ${clockWords(offset)} of the server's: one of both is wrong`,
+      `the clock here is ${clockWords(offset)}${offset > 0 ? ' of' : ''} the server's: one of both is wrong`,
       'timedatectl, here and there',
     ),
   ]
