@@ -3,7 +3,8 @@ import { string } from '@oclif/core/args'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
-import { parseDuration } from '../../ui/input/values.ts'
+import { isSomeoneThere } from '../../ui/input/prompt.ts'
+import { parseTimer } from '../../ui/input/values.ts'
 import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
 
 export default class TasksRetry extends TaskCommand {
@@ -22,11 +23,15 @@ Values of secret params are not kept: they are asked, or come from the environme
   async run() {
     const { args, flags } = await this.parse(TasksRetry)
     this.globals = flags
-    const deadline = flags.deadline === undefined ? undefined : parseDuration(flags.deadline)
+    const deadline = flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline)
     const show = readShowOptions(flags, flags.json, 'live')
     refuseDetached(flags.detach, show)
     const client = await this.client()
     const former = await client.tasks.script(args.task)
+    if (!flags.yes && isSomeoneThere()) {
+      const { confirmRetry } = await import('../../ui/task/consent.ts')
+      await confirmRetry(client, former.taskId)
+    }
     const named = flags['secret-param'] ?? []
     const unnamed = former.secretParams.filter((name) => !named.includes(name))
     const secretParams = {

@@ -1,16 +1,32 @@
 import { string } from '@oclif/core/args'
-import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
 import { exitOfTask } from '../../ui/task/outcome.ts'
 import { TaskCommand } from '../../ui/task/task-command.ts'
 import { watchToEnd } from '../../ui/task/watch-to-end.ts'
 
+/** A report is one task's. */
+function refuseSeveral(tasks: readonly string[], { format, files, outdir }: ShowOptions): void {
+  if (tasks.length > 1 && (format !== undefined || files.length > 0 || outdir !== undefined))
+    throw new RsmError('usage', `output is shown of one task, not of ${tasks.length}`, {
+      hint: `name one: rsm tasks wait ${tasks[0] ?? 'TASK'} -o FORMAT`,
+    })
+}
+
 export default class TasksWait extends TaskCommand {
-  static override summary = 'Wait until a task has ended; exits as exec does'
+  static override summary = 'Wait until tasks have ended; exits as exec does'
   static override description =
-    `Output is shown, or kept in a file, in the formats that -o names, from the task's beginning.`
-  static override examples = ['$ rsm tasks wait TASK', '$ rsm tasks wait TASK -o junit=report.xml']
+    `Of several tasks the exit code is that of the first named that did not succeed. --json prints the task; of several {"tasks": [...]}.
+Output of one task is shown, or kept in a file, in the formats that -o names, from the task's beginning.`
+  static override examples = [
+    '$ rsm tasks wait TASK',
+    '$ rsm tasks wait TASK1 TASK2',
+    '$ rsm tasks wait TASK -o junit=report.xml',
+  ]
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+    task: string({ required: true, multiple: true, ignoreStdin: true, description: 'ids of the tasks' }),
   }
   static override flags = { ...outputFlags }
 
@@ -18,20 +34,35 @@ export default class TasksWait extends TaskCommand {
     const { args, flags } = await this.parse(TasksWait)
     this.globals = flags
     const show = readShowOptions(flags, flags.json)
+    const named = [...new Set(args.task)]
+    refuseSeveral(named, show)
     const client = await this.client()
-    const { taskId, hostCount } = await client.tasks.get(args.task)
+    // All are looked up first: a mistyped id is told at once, not after the others have ended.
+    const known = await Promise.all(named.map((id) => client.tasks.get(id)))
+    const tasks: Task[] = []
+    let exit = 0
+    for (const former of known) {
+      const { task, interrupted } = await this.#ended(client, former, show)
+      tasks.push(task)
+      exit ||= interrupted ?? Number(process.exitCode ?? 0)
+      if (interrupted !== undefined) break
+    }
+    process.exitCode = exit
+    const [only] = tasks
+    return named.length === 1 ? only : { tasks }
+  }
+
+  async #ended(client: Client, { taskId, hostCount }: Task, show: ShowOptions) {
     const outputs = this.outputs(show)
     try {
       // Nothing of the past output is wanted where none is shown.
       const query = outputs.isEmpty ? { tail: 0 } : {}
       await outputs.begin({ hostCount, alone: hostCount === 1 })
-      const { task, interrupted } = await watchToEnd(client, taskId, { query, outputs })
-      if (interrupted === undefined) await this.conclude(client, task, exitOfTask(task), outputs)
-      else {
-        process.exitCode = interrupted
-        this.notice(`task ${taskId} goes on: rsm tasks wait ${taskId}`)
-      }
-      return task
+      const watched = await watchToEnd(client, taskId, { query, outputs })
+      if (watched.interrupted === undefined)
+        await this.conclude(client, watched.task, exitOfTask(watched.task), outputs)
+      else this.notice(`task ${taskId} goes on: rsm tasks wait ${taskId}`)
+      return watched
     } finally {
       outputs.close()
     }
