@@ -85,7 +85,7 @@ withXmllint('S06 one run is shown as a GitHub step and kept in files of every fo
   t.is(lines.at(-1)?.['type'], 'end')
   t.is(task.status, 'FAILED')
   const final = lines.filter(({ type, completedAt }) => type === 'host' && completedAt !== null)
-  t.deepEqual(new Set(final.map(({ hostname }) => hostname)), new Set(['web1', 'web2', 'web3']))
+  for (const hostname of ['web1', 'web2', 'web3']) t.true(final.some((each) => each['hostname'] === hostname))
   t.is(final.length, 3)
 
   const rule = '-'.repeat(15)
