@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -176,8 +177,12 @@ test('files are complete when the run is interrupted, and when its deadline pass
   await shows('web1: working')
   child.kill('SIGINT')
   t.is((await done).exit, 130)
-  const late = await runRsm(['exec', '-w', 'web1', '--deadline', '1s', ...argv('late'), 'x'], env)
-  t.is(late.exit, 124)
+  const rsm = `${process.execPath} ${resolve('bin/run.js')}`
+  const words = ['exec', '-w', 'web1', '--deadline', '1s', ...argv('late')].join(' ')
+  const line = `${rsm} ${words} -o grouped=>(cat >${home}/piped) x; exit=$?; wait $!; exit $exit`
+  const late = spawn('bash', ['--norc', '--noprofile', '-c', line], { env, stdio: 'ignore' })
+  t.deepEqual(await once(late, 'close'), [124, null])
+  t.is(read(home, 'piped'), `${'-'.repeat(15)}\nweb1\n${'-'.repeat(15)}\nworking\n`)
   for (const name of ['interrupted', 'late']) {
     t.regex(read(home, `${name}.xml`), expected)
     t.is(linesOf(join(home, `${name}.ndjson`)).at(-1)?.['type'], 'end')
