@@ -9,9 +9,7 @@ import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/pro
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
-import { readFrontMatter } from '../input/front-matter.ts'
 import { confirm } from '../input/prompt.ts'
-import { completeParams } from '../input/script-params.ts'
 import { parseDuration } from '../input/values.ts'
 import { sanitize } from '../text/sanitize.ts'
 import { isWatched } from '../text/screen.ts'
@@ -25,7 +23,8 @@ export type Runnable = { readonly text: string; readonly params: readonly Declar
 )
 
 /** Errors: `usage` where what it says of itself can't be read. */
-export function storedRunnable({ id, name, content }: Script): Runnable {
+export async function storedRunnable({ id, name, content }: Script): Promise<Runnable> {
+  const { readFrontMatter } = await import('../input/front-matter.ts')
   const { params } = readFrontMatter(content, name)
   return { scriptId: id, name, text: content, params }
 }
@@ -68,11 +67,7 @@ export abstract class RunCommand extends TaskCommand {
     { targets, options: said, deadline }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
-    const options = await completeParams(runnable.params, said, {
-      script: ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script',
-      attended: process.stdin.isTTY && isWatched(),
-      plan: flags.plan,
-    })
+    const options = await this.#complete(runnable, said, flags.plan)
     if (flags.plan) return this.#plan(client, targets, options, runnable)
     const target = await resolveTarget(client, targets)
     if (targets.all && !flags.yes && process.stdin.isTTY) {
@@ -94,6 +89,18 @@ export abstract class RunCommand extends TaskCommand {
       return started
     }
     return this.follow(client, start, readShowOptions(flags), deadline)
+  }
+
+  /** With the params that the script declares: filled in, or asked where somebody is there. */
+  async #complete(runnable: Runnable, options: ExecutionOptions, plan: boolean): Promise<ExecutionOptions> {
+    if (runnable.params.length === 0) return options
+    const { completeParams } = await import('../input/script-params.ts')
+    const script = ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script'
+    return completeParams(runnable.params, options, {
+      script,
+      attended: process.stdin.isTTY && isWatched(),
+      plan,
+    })
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
