@@ -228,7 +228,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
       measure: meter({ ...clock, now: () => serverTime.now() }),
       intervals: registration,
-      pollsForTasks: options.onDemand,
+      onDemand: options.onDemand,
+      linkFault: () => link.fault,
       log,
       reached(wasAway) {
         status.heard()

@@ -277,7 +277,7 @@ test('logs pages through the whole log; -f follows to the end with exit 0', asyn
       if (seen.query.get('follow') === 'true') return follow?.(seen, response)
       const after = Number(seen.query.get('after') ?? 0)
       const page = entries.filter((entry) => entry.id > after).slice(0, 1)
-      return { taskId: 'task-1', entries: page, next: page.at(-1)?.id ?? after }
+      return { taskId: 'task-1', entries: page, next: page.at(-1)?.id ?? after, previous: 0 }
     },
   })
   for (const argv of [
