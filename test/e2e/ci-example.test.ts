@@ -100,7 +100,8 @@ whereBoxed(
       const wellFormed = spawnSync('xmllint', ['--noout', report], { encoding: 'utf8' })
       if (!wellFormed.error) t.is(wellFormed.status, 0, wellFormed.stderr)
       const cases = xml.split('<testcase ').slice(1)
-      return { ...ran, xml, cases, said: `${ran.stdout}\n${ran.stderr}` }
+      const { exitCode, stdout, stderr } = ran
+      return { exitCode, stdout, stderr, xml, cases, said: `${stdout}\n${stderr}` }
     }
     const inPlace = () => Promise.all(hosts.map((host) => readlink(join(shops.get(host) ?? '', 'current'))))
     const kept = () => Promise.all(hosts.map((host) => readdir(join(shops.get(host) ?? '', 'versions'))))
@@ -112,7 +113,7 @@ whereBoxed(
     const bad = await deploy('2.0', { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: join(work, 'summary.md') })
     t.is(bad.exitCode, 1, bad.said)
     t.deepEqual(await inPlace(), Array(4).fill('versions/1.0'))
-    t.deepEqual(await kept(), Array(4).fill(['1.0']))
+    for (const versions of await kept()) t.deepEqual(versions, ['1.0'])
     t.regex(bad.xml, /tests="4" failures="1" errors="0"[^>]* skipped="3"/)
     t.regex(
       bad.cases[0] ?? '',
