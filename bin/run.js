@@ -5,11 +5,13 @@ const changed = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEn
 
 /**
  * The bundle starts twice as fast. What holds a server or an agent is not in it; nor is what has been compiled since it
- * was made, so that nobody ever runs, or tests, yesterday's code.
+ * was made, so that nobody ever runs, or tests, yesterday's code: whatever tsc writes, it writes its record too, which no
+ * installation has.
  */
 function commandLine(topic) {
   const isApart = topic === 'server' || topic === 'agent' || topic === 'quickstart'
-  const isCurrent = changed('../dist/cli/cli.js') >= changed('../dist/src/cli.js')
+  const bundled = changed('../dist/cli/cli.js')
+  const isCurrent = bundled > 0 && bundled >= changed('../dist/.tsbuildinfo')
   return isApart || !isCurrent ? '../dist/src/cli.js' : '../dist/cli/cli.js'
 }
 
