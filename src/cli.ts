@@ -23,6 +23,9 @@ function lightConfig(): Config {
     bin: 'rsm',
     name: 'rsm',
     root,
+    get version() {
+      return (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
+    },
     topicSeparator: ' ',
     userAgent: 'rsm',
     runHook: async () => ({ successes: [], failures: [] }),
