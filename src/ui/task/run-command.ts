@@ -8,9 +8,7 @@ import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../
 import { readShowOptions, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
-import { readFrontMatter } from '../input/front-matter.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
-import { completeParams } from '../input/script-params.ts'
 import { parseTimer } from '../input/values.ts'
 import { sanitize } from '../text/sanitize.ts'
 import type { PlannedScript, PlanView } from './plan-view.ts'
@@ -28,7 +26,8 @@ export type Runnable = { readonly text: string; readonly params: readonly Declar
 )
 
 /** Errors: `usage` where what it says of itself can't be read. */
-export function storedRunnable({ id, name, content, type, timeout }: Script): Runnable {
+export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<Runnable> {
+  const { readFrontMatter } = await import('../input/front-matter.ts')
   const { params } = readFrontMatter(content, name)
   return { scriptId: id, name, text: content, params, type, timeout }
 }
@@ -71,11 +70,7 @@ export abstract class RunCommand extends TaskCommand {
     { targets, options: said, deadline, show }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
-    const options = await completeParams(runnable.params, said, {
-      script: ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script',
-      attended: isSomeoneThere(),
-      plan: flags.plan,
-    })
+    const options = await this.#complete(runnable, said, flags.plan)
     if (flags.plan) return this.#plan(client, { targets, options, deadline, show }, runnable)
     const target = await this.#target(client, targets, flags.yes).catch((error: unknown) =>
       this.#explain(client, error),
@@ -101,6 +96,18 @@ export abstract class RunCommand extends TaskCommand {
     if (yes || !isSomeoneThere()) return resolveTarget(client, targets)
     const { confirmTarget } = await import('./consent.ts')
     return confirmTarget(client, targets)
+  }
+
+  /** With the params that the script declares: filled in, or asked where somebody is there. */
+  async #complete(runnable: Runnable, options: ExecutionOptions, plan: boolean): Promise<ExecutionOptions> {
+    if (runnable.params.length === 0) return options
+    const { completeParams } = await import('../input/script-params.ts')
+    const script = ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script'
+    return completeParams(runnable.params, options, {
+      script,
+      attended: isSomeoneThere(),
+      plan,
+    })
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
