@@ -30,7 +30,7 @@ export class FleetRoom implements Room {
     this.#client = client
     this.#house = house
     this.view = new FleetView(this.#state, client.api.url, {
-      openTask: (taskId) => house.openTask(taskId),
+      openTask: (taskId, hostId) => house.openTask(taskId, hostId),
       tasksOf: (hostId) => this.#choose(hostId),
       terminal: (hostId) => house.terminal(hostId, this.view.say),
     })

@@ -21,7 +21,7 @@ export class TaskRoom implements Room {
   readonly #reader: LogReader
   readonly #closing = new AbortController()
 
-  constructor(client: Client, house: House, taskId: string) {
+  constructor(client: Client, house: House, taskId: string, hostId: number | null) {
     this.#client = client
     this.#house = house
     this.#state = new TaskState(taskId)
@@ -36,6 +36,7 @@ export class TaskRoom implements Room {
       terminal: (hostId) => house.terminal(hostId, this.view.say),
       back: () => house.openFleet(),
     })
+    if (hostId !== null) this.view.choose(hostId)
     this.done = this.#follow()
   }
 
@@ -56,6 +57,9 @@ export class TaskRoom implements Room {
     const { signal } = this.#closing
     try {
       await this.#read()
+      if (this.#state.summary?.scriptName === null)
+        this.#state.script = (await this.#client.tasks.script(this.#state.taskId)).content
+      this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
     } catch (error) {
       if (!signal.aborted) throw error

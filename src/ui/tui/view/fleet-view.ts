@@ -7,14 +7,14 @@ import type { Frame, Key, Mouse, Row, Size, Span, Style } from '../screen/screen
 import { fit, fitRight, spread } from './fit.ts'
 import { type Glyph, glyph } from './glyphs.ts'
 import { allHosts, HostPane } from './host-pane.ts'
-import { fleetRow, isFailure, shortTime } from './host-row.ts'
+import { fleetRow, shortTime } from './host-row.ts'
 import { assemble, type Focus, footOf, type Panes, panesOf, progressBar } from './layout.ts'
 import { List, stepOf } from './list.ts'
 import { helpLines, overlay } from './overlay.ts'
 import { Prompt } from './prompt.ts'
 
 export interface FleetActions {
-  openTask(taskId: string): void
+  openTask(taskId: string, hostId: number | null): void
   /** Reads the tasks of this host; null: of all. */
   tasksOf(hostId: number | null): void
   terminal(hostId: number): void
@@ -57,7 +57,12 @@ function doneOf({ counts, hostCount }: TaskSummary): string {
 
 function failuresOf({ counts }: TaskSummary): number {
   const statuses = ['FAILED', 'TIMEOUT', 'LOST', 'UNREACHABLE'] as const
-  return statuses.filter(isFailure).reduce((sum, status) => sum + counts[status], 0)
+  return statuses.reduce((sum, status) => sum + counts[status], 0)
+}
+
+function failedOf(task: TaskSummary): string {
+  const failures = failuresOf(task)
+  return failures === 0 ? '' : `${failures} failed`
 }
 
 /** All hosts on the screen, and the tasks to choose from. */
@@ -126,7 +131,7 @@ export class FleetView {
     else {
       const taskId = this.#tasks.shown(panes.height - this.#tasksFrom)[at - this.#tasksFrom]
       if (taskId === undefined) return
-      if (taskId === this.#tasks.chosen) this.#actions.openTask(taskId)
+      if (taskId === this.#tasks.chosen) this.#actions.openTask(taskId, this.#hostId())
       else this.#tasks.choose(taskId)
     }
   }
@@ -159,7 +164,7 @@ export class FleetView {
   #open(): void {
     const taskId = this.#focus === 'right' ? this.#tasks.chosen : this.#state.tasks[0]?.taskId
     if (this.#focus === 'left' && this.#selected === allHosts) this.#focus = 'right'
-    else if (typeof taskId === 'string') this.#actions.openTask(taskId)
+    else if (typeof taskId === 'string') this.#actions.openTask(taskId, this.#hostId())
     else this.say('no task to open')
   }
 
@@ -199,6 +204,10 @@ export class FleetView {
       this.#actions.tasksOf(chosen === allHosts ? null : chosen)
     }
     this.#tasks.set(this.#state.tasks.map(({ taskId }) => taskId))
+  }
+
+  #hostId(): number | null {
+    return this.#selected === allHosts ? null : this.#selected
   }
 
   #selectedName(): string {
@@ -245,7 +254,7 @@ export class FleetView {
   #leftTitle(): Span[] {
     const { filter, count, shownCount } = this.#hosts
     const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
-    return [{ text: ` Hosts ${which} ` }]
+    return [{ text: ` Hosts ${which}, last heard ` }]
   }
 
   #right({ right, height }: Panes, now: number): Span[][] {
@@ -253,28 +262,34 @@ export class FleetView {
     const host = this.#state.hosts.get(this.#selected)
     const about = host === undefined ? [] : aboutHost(host)
     this.#tasksFrom = about.length
+    const widths = {
+      done: this.#widest((task) => doneOf(task)),
+      failed: this.#widest((task) => failedOf(task)),
+    }
     const tasks = new Map(this.#state.tasks.map((task) => [task.taskId, task]))
     const rows = this.#tasks.shown(Math.max(1, height - about.length)).flatMap((id) => {
       const task = tasks.get(id)
-      return task === undefined ? [] : [this.#taskRow(task, right, now)]
+      return task === undefined ? [] : [this.#taskRow(task, right, now, widths)]
     })
     if (rows.length > 0 || !this.#state.isLoaded) return [...about, ...rows]
     const hint = this.#state.hosts.size === 0 ? 'no hosts yet: rsm hosts join' : 'no tasks yet: rsm exec'
     return [...about, [{ text: `  ${hint}`, style: { dim: true } }]]
   }
 
-  #taskRow(task: TaskSummary, width: number, now: number): Span[] {
+  #widest(shown: (task: TaskSummary) => string): number {
+    return this.#state.tasks.reduce((most, task) => Math.max(most, shown(task).length), 0)
+  }
+
+  #taskRow(task: TaskSummary, width: number, now: number, widths: Record<'done' | 'failed', number>): Span[] {
     const { mark, style } = looks[task.status]
-    const failures = failuresOf(task)
     const spans: Span[] = [
       { text: `${glyph(mark)} `, style },
       { text: fit(task.status, 10), style },
-      { text: fitRight(doneOf(task), 10) },
-      { text: fitRight(failures === 0 ? '' : `${failures} failed`, 13), style: { fg: 'red' } },
-      { text: fitRight(shortTime(now - Date.parse(task.createdAt)), 7), style: { dim: true } },
-      { text: ' ago  ', style: { dim: true } },
+      { text: fitRight(doneOf(task), widths.done) },
+      { text: ` ${fitRight(failedOf(task), widths.failed)}`, style: { fg: 'red' } },
+      { text: `${fitRight(shortTime(now - Date.parse(task.createdAt)), 7)} ago  `, style: { dim: true } },
       { text: sanitizeLine(task.scriptName ?? 'command') },
-      { text: `  ${sanitizeLine(task.createdBy)}  ${task.taskId}`, style: { dim: true } },
+      { text: `  ${task.taskId}  ${sanitizeLine(task.createdBy)}`, style: { dim: true } },
     ]
     if (task.taskId !== this.#tasks.chosen) return spans
     const text = fit(spans.map((span) => span.text).join(''), width)

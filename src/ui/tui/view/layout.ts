@@ -6,7 +6,7 @@ import type { Prompt } from './prompt.ts'
 
 /** Narrower than this only the pane in use is shown. */
 const narrowest = 50
-const smallest: Size = { cols: 12, rows: 6 }
+const smallest: Size = { cols: 12, rows: 5 }
 /** Title, progress, titles of the panes; and the last row. */
 const headRows = 3
 const footRows = 1

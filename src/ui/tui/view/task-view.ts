@@ -28,6 +28,13 @@ const statusStyles: Readonly<Record<string, Style>> = {
   CANCELLED: { fg: 'yellow', bold: true },
 }
 const wheelStep = 3
+const longestTitle = 60
+
+/** Of a text that has no name. */
+function firstLine(text: string): string {
+  const line = text.split('\n').find((each) => each.trim() !== '' && !each.startsWith('#')) ?? ''
+  return line.trim().slice(0, longestTitle)
+}
 
 interface Question {
   readonly text: string
@@ -51,6 +58,7 @@ export class TaskView {
   lost: string | null = null
   #shown: { version: number; filter: string; second: number } | null = null
   #selected: number | null = null
+  #wanted: number | null = null
   #panes: Panes | null = null
 
   constructor(state: TaskState, reader: LogReader, actions: TaskActions) {
@@ -62,6 +70,11 @@ export class TaskView {
 
   readonly say = (text: string, isBad = false): void => {
     this.#note = { text: sanitizeLine(text), style: isBad ? { fg: 'red', bold: true } : { bold: true } }
+  }
+
+  /** Chooses this host as soon as it is known. */
+  choose(hostId: number): void {
+    this.#wanted = hostId
   }
 
   /** While text is selected nothing may be drawn over it. */
@@ -242,6 +255,9 @@ export class TaskView {
     if (shown?.version === version && shown.filter === filter && shown.second === second) return
     this.#shown = { version, filter, second }
     this.#hosts.set([...this.#state.results.values()].map((result) => resultRow(result, now)))
+    if (this.#wanted === null || !this.#state.results.has(this.#wanted)) return
+    this.#hosts.list.choose(this.#wanted)
+    this.#wanted = null
   }
 
   #select(): void {
@@ -255,7 +271,7 @@ export class TaskView {
     const { summary, taskId } = this.#state
     if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
     const { scriptName, strategy, batchSize, createdBy, status } = summary
-    const name = sanitizeLine(scriptName ?? 'command')
+    const name = sanitizeLine(scriptName ?? firstLine(this.#state.script ?? 'command'))
     const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
     const front: Span[] = [
       { text: ` ${name}`, style: { bold: true } },
