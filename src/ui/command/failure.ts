@@ -48,6 +48,10 @@ function plainMessage(error: Error): string {
       },
     )
     .replace(/^Parsing --\S+ /, '')
+    .replace(
+      /^(--[^\s=]+)\S* cannot also be provided when using (--[^\s=]+)\S*$/,
+      '$1 and $2 exclude each other',
+    )
     .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
     .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
     .trim()
