@@ -5,19 +5,19 @@ import { splitOptions } from '../ui/command/argv.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { runFlags } from '../ui/flags/run.ts'
 import { targetFlags } from '../ui/flags/targets.ts'
-import { readFrontMatter } from '../ui/input/front-matter.ts'
 import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
 import { RunCommand, type Runnable, storedRunnable } from '../ui/task/run-command.ts'
 
 /** A script of one's own with what it says of itself; options win. */
-function scriptRunnable(
+async function scriptRunnable(
   content: string,
   path: string,
   fileName: string | undefined,
   type: string | undefined,
   notice: (text: string) => void,
-): Runnable {
+): Promise<Runnable> {
+  const { readFrontMatter } = await import('../ui/input/front-matter.ts')
   const { params, ...said } = readFrontMatter(content, path || 'the script on stdin', notice)
   const name = said.name ?? fileName
   const script = {
@@ -90,7 +90,7 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
       client,
       flags,
       order,
-      own ?? storedRunnable(await findScript(client, flags.script ?? '')),
+      own ?? (await storedRunnable(await findScript(client, flags.script ?? ''))),
     )
   }
 }

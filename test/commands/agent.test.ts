@@ -6,7 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { type AgentOptions, startAgent } from '../../src/agent/main.ts'
 import { findLimiter } from '../../src/agent/processes/limits.ts'
-import { type AgentState, readAgentState } from '../../src/agent/status.ts'
+import type { AgentState } from '../../src/agent/status/agent-state.ts'
+import { readAgentState } from '../../src/agent/status/read-state.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
 import { commandLine } from '../helpers/command-line.ts'
@@ -109,7 +110,8 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   await until(({ linked }) => !linked, 'the link is gone')
   const away = await status()
   t.is(away.exit, 1)
-  t.regex(away.stdout, /linked +no, since .*: \S/)
+  t.regex(away.stdout, /linked +no, since /)
+  t.regex(away.stdout, /^error +(it has no link|the server does not hear it): .*\n +\S.*server\b/m)
   const path = join(dataDir, 'status.json')
   const dead = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), startTime: 1 })
   await agent.stop()

@@ -29,6 +29,8 @@ interface PulseOptions {
   readonly log: Log
   /** The server answered; `wasAway` when it had not before. */
   readonly reached: (wasAway: boolean) => void
+  /** A heartbeat was not answered, or was refused. */
+  readonly missed: (reason: string) => void
   readonly configured: (config: AgentConfig) => void
   /** The token is no longer good. Settles with true when a new one was got. */
   readonly revoked: () => Promise<boolean>
@@ -117,9 +119,11 @@ export class Pulse {
       await this.#follow(ack)
       delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)
     } catch (error) {
+      const reason = reasonOf(error)
+      this.#options.missed(reason)
       delay = await this.#failed(error)
       log('WARN', 'no heartbeat', {
-        error: error instanceof Error ? error.message : String(error),
+        error: reason,
         retryInMs: delay,
       })
     }
@@ -194,7 +198,13 @@ export class Pulse {
   }
 }
 
+function reasonOf(error: unknown): string {
+  if (error instanceof RsmError && error.code === 'unauthenticated')
+    return 'the server answered 401: the token of this agent is not valid'
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** As the server takes it: on one line, and not longer than it may be. */
 function sentence(text: string): string {
-  return shortened(text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' '), longestReason - 1)
+  return shortened(text.replace(/\p{Cc}+/gu, ' '), longestReason - 1)
 }

@@ -21,6 +21,6 @@ export default class ScriptsRun extends RunCommand {
     const order = await this.readOrder(flags, stdinReader())
     const client = await this.client()
     const script = await findScript(client, args.script)
-    return this.execute(client, flags, order, storedRunnable(script))
+    return this.execute(client, flags, order, await storedRunnable(script))
   }
 }

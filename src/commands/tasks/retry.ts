@@ -5,7 +5,7 @@ import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
 import { isSomeoneThere } from '../../ui/input/prompt.ts'
 import { parseTimer } from '../../ui/input/values.ts'
-import { TaskCommand } from '../../ui/task/task-command.ts'
+import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
 
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
@@ -25,6 +25,8 @@ Values of secret params are not kept: they are asked, or come from the environme
     this.globals = flags
     const deadline = flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline)
     checkKey(flags['idempotency-key'])
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     const client = await this.client()
     const former = await client.tasks.script(args.task)
     if (!flags.yes && isSomeoneThere()) {
@@ -45,7 +47,7 @@ Values of secret params are not kept: they are asked, or come from the environme
       this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
       return started
     }
-    if (!flags.detach) return this.follow(client, start, readShowOptions(flags), deadline)
+    if (!flags.detach) return this.follow(client, start, show, deadline)
     const started = await start()
     this.print(started.taskId)
     return started

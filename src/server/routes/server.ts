@@ -3,7 +3,7 @@ import type { AppInstance } from '../http/app.ts'
 import { operation } from './operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
-export function serverRoutes(app: AppInstance, { info }: RouteDependencies): void {
+export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(
     '/api/server',
     operation({
@@ -13,6 +13,6 @@ export function serverRoutes(app: AppInstance, { info }: RouteDependencies): voi
       allow: { users: 'read' },
       answer: ServerInfo,
     }),
-    () => info(),
+    () => deps.info(),
   )
 }

@@ -61,7 +61,6 @@ export async function completeParams(
   options: ExecutionOptions,
   { script, attended, plan }: Setting,
 ): Promise<ExecutionOptions> {
-  if (declared.length === 0) return options
   const params = new Map(Object.entries(options.params ?? {}))
   const secretParams = new Map(Object.entries(options.secretParams ?? {}))
   const found = compareParams(declared, params, secretParams)

@@ -5,16 +5,14 @@ import { RsmError } from '../../core/errors.ts'
 import type { DeclaredParam } from '../../core/front-matter.ts'
 import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { readShowOptions } from '../flags/output.ts'
+import { readShowOptions, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
-import { readFrontMatter } from '../input/front-matter.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
-import { completeParams } from '../input/script-params.ts'
 import { parseTimer } from '../input/values.ts'
 import { sanitize } from '../text/sanitize.ts'
 import type { PlannedScript, PlanView } from './plan-view.ts'
-import { TaskCommand } from './task-command.ts'
+import { refuseDetached, TaskCommand } from './task-command.ts'
 
 /** What is to run: a stored script, or a text of one's own; `params` are those that it declares. */
 export type Runnable = { readonly text: string; readonly params: readonly DeclaredParam[] } & (
@@ -28,7 +26,8 @@ export type Runnable = { readonly text: string; readonly params: readonly Declar
 )
 
 /** Errors: `usage` where what it says of itself can't be read. */
-export function storedRunnable({ id, name, content, type, timeout }: Script): Runnable {
+export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<Runnable> {
+  const { readFrontMatter } = await import('../input/front-matter.ts')
   const { params } = readFrontMatter(content, name)
   return { scriptId: id, name, text: content, params, type, timeout }
 }
@@ -45,16 +44,20 @@ interface Order {
   readonly options: ExecutionOptions
   /** Seconds. */
   readonly deadline: number | undefined
+  readonly show: ShowOptions
 }
 
 /** A command that runs something on hosts: `exec` and `scripts run` differ in what, not in how. */
 export abstract class RunCommand extends TaskCommand {
   /** Reads all that was typed, so that a mistake is told before anything is asked of a server. */
   protected async readOrder(
-    flags: RunFlags & TargetFlags,
+    flags: RunFlags & TargetFlags & { readonly json: boolean },
     stdin: (what: string) => Promise<string>,
   ): Promise<Order> {
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     return {
+      show,
       targets: await readTargets(flags, () => stdin('the names of -w -')),
       options: await readRunOptions(flags),
       deadline: flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline),
@@ -64,15 +67,11 @@ export abstract class RunCommand extends TaskCommand {
   protected async execute(
     client: Client,
     flags: RunFlags,
-    { targets, options: said, deadline }: Order,
+    { targets, options: said, deadline, show }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
-    const options = await completeParams(runnable.params, said, {
-      script: ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script',
-      attended: isSomeoneThere(),
-      plan: flags.plan,
-    })
-    if (flags.plan) return this.#plan(client, { targets, options, deadline }, runnable)
+    const options = await this.#complete(runnable, said, flags.plan)
+    if (flags.plan) return this.#plan(client, { targets, options, deadline, show }, runnable)
     const target = await this.#target(client, targets, flags.yes).catch((error: unknown) =>
       this.#explain(client, error),
     )
@@ -89,7 +88,7 @@ export abstract class RunCommand extends TaskCommand {
       this.print(started.taskId)
       return started
     }
-    return this.follow(client, start, readShowOptions(flags), deadline)
+    return this.follow(client, start, show, deadline)
   }
 
   /** A person is asked before much is started, or all; without one nothing is asked (contract §9). */
@@ -97,6 +96,18 @@ export abstract class RunCommand extends TaskCommand {
     if (yes || !isSomeoneThere()) return resolveTarget(client, targets)
     const { confirmTarget } = await import('./consent.ts')
     return confirmTarget(client, targets)
+  }
+
+  /** With the params that the script declares: filled in, or asked where somebody is there. */
+  async #complete(runnable: Runnable, options: ExecutionOptions, plan: boolean): Promise<ExecutionOptions> {
+    if (runnable.params.length === 0) return options
+    const { completeParams } = await import('../input/script-params.ts')
+    const script = ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script'
+    return completeParams(runnable.params, options, {
+      script,
+      attended: isSomeoneThere(),
+      plan,
+    })
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
