@@ -66,7 +66,7 @@ export function readAgentState(directory: string): RunningState {
     if (code !== 'EACCES') throw none(`no agent runs on ${directory}`, 'URL')
     const owner = ownerOf(directory)
     throw new RsmError('forbidden', `${directory} belongs to ${owner}`, {
-      hint: `ask as that user: sudo -u ${owner} rsm agent status --data-dir ${directory}`,
+      hint: `ask as that user: sudo ${owner === 'root' ? '' : `-u ${owner} `}rsm agent status --data-dir ${directory}`,
       cause,
     })
   }
