@@ -5,6 +5,10 @@ const argv = process.argv.slice(2)
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
   // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
   const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  process.stdout.on('error', ({ code, message }) => {
+    if (code !== 'EPIPE') process.stderr.write(`rsm: cannot write the output: ${message}\n`)
+    process.exit(code === 'EPIPE' ? 141 : 6)
+  })
   process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
 } else {
   if (argv[0] === 'agent') {
@@ -19,6 +23,12 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   const { default: nodeModule } = await import('node:module')
   if (cacheDirectory !== undefined) nodeModule.enableCompileCache?.(cacheDirectory)
-  const { main } = await import('../dist/src/cli.js')
-  await main(argv)
+  if (argv[0] === '__complete') {
+    // What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded.
+    const { answer } = await import('../dist/src/ui/completion/answer.js')
+    await answer(argv[1] ?? '')
+  } else {
+    const { main } = await import('../dist/src/cli.js')
+    await main(argv)
+  }
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
-import { failureOf, reportFailure } from './ui/command/failure.ts'
+import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
 
 interface CommandClass {
   id: string
@@ -45,13 +45,15 @@ async function carryOut(asked: Asked): Promise<void> {
 
 /** Runs one command line and sets the exit code (contract §9). */
 export async function main(argv: string[]): Promise<void> {
+  let asked: Asked | undefined
+  const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(brokenPipe)
-    throw error
+    // What is half written is no success, and the rest can't be written either.
+    process.exit(reportFailure(failureOf(unwritable(error)), isJson()))
   })
   // Nobody reads the errors any more: that ends no command.
   process.stderr.on('error', () => {})
-  let asked: Asked | undefined
   try {
     const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
     asked = readCommandLine(manifest, argv)
@@ -59,6 +61,6 @@ export async function main(argv: string[]): Promise<void> {
   } catch (error) {
     const run = asked?.kind === 'run' ? asked : undefined
     const failure = failureOf(error, run?.id, Object.keys(run?.command.flags ?? {}))
-    process.exitCode = reportFailure(failure, run?.json ?? argv.includes('--json'))
+    process.exitCode = reportFailure(failure, isJson())
   }
 }

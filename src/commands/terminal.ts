@@ -9,6 +9,7 @@ import { BaseCommand } from '../ui/command/base-command.ts'
 import { escapeCharacter } from '../ui/terminal/escapes.ts'
 import { commandFromStdin } from '../ui/terminal/piped-command.ts'
 import { localSize } from '../ui/terminal/size.ts'
+import { termOf } from '../ui/terminal/term.ts'
 
 /** A host by its name, `@id:17`, or its bare id where no host has that name. */
 async function findNamedHost(client: Client, name: string): Promise<Host> {
@@ -18,13 +19,6 @@ async function findNamedHost(client: Client, name: string): Promise<Host> {
     if (!(error instanceof RsmError) || error.code !== 'not_found' || !/^\d{1,15}$/.test(name)) throw error
     return client.hosts.get(Number(name)).catch(() => Promise.reject(error))
   }
-}
-
-/** TERM for the other side: programs that write into a file or a pipe are not to colour it. */
-function termOf(env: NodeJS.ProcessEnv): string | undefined {
-  if (!process.stdout.isTTY) return 'dumb'
-  const term = env['TERM'] ?? ''
-  return /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/.test(term) ? term : undefined
 }
 
 export default class Terminal extends BaseCommand {

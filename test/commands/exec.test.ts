@@ -168,7 +168,19 @@ test('--plan shows hosts, batches and the exact text, and runs nothing', async (
   const argv = ['exec', '--dry-run', '-w', 'web*', '--batch-size', '1,2', 'systemctl restart nginx']
   const ran = await runRsm(argv, envFor(t, server))
   t.is(ran.exit, 0, ran.stderr)
-  t.is(ran.stdout, 'batch 1 (1): web1\nbatch 2 (2): web[2-3]\nbatch 3 (1): web10\nsystemctl restart nginx\n')
+  t.is(
+    ran.stdout,
+    [
+      'batch 1 (1): web1',
+      'batch 2 (2): web[2-3]',
+      'batch 3 (1): web10',
+      'strategy: rolling, stops after a batch with a failure',
+      'timeout: 300 s on each host',
+      'script: ad hoc (BASH)',
+      '',
+      'systemctl restart nginx\n',
+    ].join('\n'),
+  )
   t.is(posted(server), undefined)
 })
 
@@ -277,7 +289,7 @@ test('logs pages through the whole log; -f follows to the end with exit 0', asyn
       if (seen.query.get('follow') === 'true') return follow?.(seen, response)
       const after = Number(seen.query.get('after') ?? 0)
       const page = entries.filter((entry) => entry.id > after).slice(0, 1)
-      return { taskId: 'task-1', entries: page, next: page.at(-1)?.id ?? after }
+      return { taskId: 'task-1', entries: page, next: page.at(-1)?.id ?? after, previous: 0 }
     },
   })
   for (const argv of [

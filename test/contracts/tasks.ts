@@ -23,7 +23,7 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     t.like(ended, { scriptId: null, type: 'BASH', createdBy: 'admin' })
     t.deepEqual(await services.tasks.get(ended.taskId), ended as never)
     const logs = await services.tasks.logs(ended.taskId, {})
-    t.deepEqual(logs, { taskId: ended.taskId, entries: [], next: 0 })
+    t.deepEqual(logs, { taskId: ended.taskId, entries: [], next: 0, previous: 0 })
     await rejects(t, 'conflict', services.tasks.cancel(ended.taskId))
   })
 

@@ -43,14 +43,14 @@ export default class RecordingsList extends BaseCommand {
     const page = await allPages((paging) => client.terminals.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'SESSION', value: (session) => session.sessionId },
-          { heading: 'HOST', value: (session) => session.hostname },
+          { heading: 'SESSION', value: (session) => session.sessionId, keep: true },
+          { heading: 'HOST', value: (session) => session.hostname, keep: true },
           { heading: 'USER', value: (session) => session.user },
           { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
           { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
-          { heading: 'EXIT', value: endOf },
+          { heading: 'EXIT', value: endOf, keep: true },
           { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
         ]),
       )

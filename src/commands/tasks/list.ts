@@ -44,10 +44,10 @@ export default class TasksList extends BaseCommand {
     const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'TASK', value: (task) => task.taskId },
-          { heading: 'STATUS', value: (task) => task.status },
+          { heading: 'TASK', value: (task) => task.taskId, keep: true },
+          { heading: 'STATUS', value: (task) => task.status, keep: true },
           { heading: 'HOSTS', value: countsOf },
           { heading: 'SCRIPT', value: (task) => task.scriptName ?? '(ad hoc)' },
           { heading: 'BY', value: (task) => task.createdBy },

@@ -76,6 +76,10 @@ export function createFileOutputs(
       const log = await reader(taskId)
       return log ? log.read(query) : { entries: [], next: query.after }
     },
+    async readBefore(taskId, query) {
+      const log = await reader(taskId)
+      return log ? log.readBefore(query) : { entries: [], next: 0, previous: 0 }
+    },
     async readLines(taskId, query) {
       const log = await reader(taskId)
       return log ? log.readLines(query) : { lines: [], next: query.after }

@@ -33,6 +33,11 @@ export interface ReadQuery {
   limit: number
 }
 
+export interface ReadBackQuery extends Omit<ReadQuery, 'after'> {
+  /** Only entries with a smaller id. */
+  before: number
+}
+
 /** What is stored of one host: where its output has to go on. */
 export interface Progress {
   /** -1 when nothing is stored. */
@@ -50,7 +55,15 @@ export interface Outputs {
   append(taskId: string, entry: NewEntry): Promise<void>
   /** `next` is the cursor to go on from; no entries means that the end is reached for now. */
   read(taskId: string, query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }>
-  /** The same without decoding what is only passed on. */
+  /**
+   * The newest entries of this selection before a place, oldest first. One read looks at 65,536 entries at most: without
+   * any that fit, `previous` is where the next one goes on. It is 0 at the beginning of the log; `next` as of `read`.
+   */
+  readBefore(
+    taskId: string,
+    query: ReadBackQuery,
+  ): Promise<{ entries: StoredEntry[]; next: number; previous: number }>
+  /** As `read`, without decoding what is only passed on. */
   readLines(taskId: string, query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }>
   /** The cursor after which exactly the last `count` entries of this selection follow. */
   cursorBeforeLast(

@@ -12,12 +12,15 @@ import {
 } from './index-file.ts'
 import { lineOf } from './line.ts'
 import { openBoth } from './log-files.ts'
-import type { NewEntry, Progress, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
+import type { NewEntry, Progress, ReadBackQuery, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 256 * 1024
+
+/** A read backwards looks at so many entries: one host's few among a million others' hold no request up for long. */
+const recordsPerReadBack = 65_536
 
 /** Readers of one log at once that are spared the search; others find their place by bisection. */
 const keptPlaces = 256
@@ -185,8 +188,33 @@ export class TaskLog {
 
   async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {
     const { lines, next } = await this.readLines(query)
-    const entries = lines.map(({ id, json }) => ({ id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }))
-    return { entries, next }
+    return { entries: lines.map(decoded), next }
+  }
+
+  async readBefore(
+    query: ReadBackQuery,
+  ): Promise<{ entries: StoredEntry[]; next: number; previous: number }> {
+    const wanted: IndexRecord[] = []
+    let budget = readBudget
+    const end = await firstAfter(this.#index, this.#records, query.before - 1)
+    const [last] = end > 0 ? await readRecords(this.#index, end - 1, 1) : []
+    const lowest = Math.max(0, end - recordsPerReadBack)
+    let at = end
+    let previous = query.before
+    while (at > lowest && budget > 0 && wanted.length < query.limit) {
+      const from = Math.max(lowest, at - 2048)
+      const records = await readRecords(this.#index, from, at - from)
+      for (const record of records.reverse()) {
+        at--
+        previous = record.end
+        if (!matches(record, query)) continue
+        wanted.push(record)
+        budget -= record.length
+        if (budget <= 0 || wanted.length >= query.limit) break
+      }
+    }
+    const lines = await this.#load(wanted.reverse())
+    return { entries: lines.map(decoded), next: last?.end ?? 0, previous: at === 0 ? 0 : previous }
   }
 
   async readLines(query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }> {
@@ -283,6 +311,10 @@ export class TaskLog {
     }
     return lines
   }
+}
+
+function decoded({ id, json }: StoredLine): StoredEntry {
+  return { id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }
 }
 
 function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {

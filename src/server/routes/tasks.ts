@@ -19,7 +19,7 @@ import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/follow.ts'
-import { plainLog } from '../services/logs.ts'
+import { checkBefore, plainLog } from '../services/logs.ts'
 import { sendEvents } from './event-stream.ts'
 import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
 import { operation } from './operation.ts'
@@ -118,6 +118,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
     }),
     async (request, reply) => {
       const query = request.query
+      checkBefore(query)
       const accept = request.headers.accept ?? ''
       if (query.follow) {
         const lastId = Number(request.headers['last-event-id'])

@@ -31,16 +31,31 @@ export async function startCursor(context: Context, taskId: string, query: LogQu
   return context.outputs.cursorBeforeLast(taskId, query.tail, query)
 }
 
-/** A page of a task's log (contract §5); `next` goes back as `after`. */
+/** Reading backwards is for pages only. */
+export function checkBefore({ before, after, tail, follow }: LogQuery): void {
+  if (before === undefined || (after === undefined && tail === undefined && follow !== true)) return
+  throw new RsmError('invalid', 'A log is read from one place', {
+    fields: [{ field: 'before', message: 'goes with neither after, tail nor follow' }],
+  })
+}
+
+async function readPage(context: Context, taskId: string, query: LogQuery) {
+  const { hostId, stream, before, size: limit = defaultSize } = query
+  if (before !== undefined) return context.outputs.readBefore(taskId, { before, hostId, stream, limit })
+  const after = await startCursor(context, taskId, query)
+  const read = await context.outputs.read(taskId, { after, hostId, stream, limit })
+  return { ...read, previous: after === 0 ? 0 : after + 1 }
+}
+
+/** A page of a task's log (contract §5); `next` goes back as `after`, `previous` as `before`. */
 export async function readLogs(context: Context, task: TaskRecord, query: LogQuery): Promise<LogPage> {
-  const after = await startCursor(context, task.id, query)
   const nameOf = await hostnamesOf(context, task)
-  const { hostId, stream, size = defaultSize } = query
-  const { entries, next } = await context.outputs.read(task.id, { after, hostId, stream, limit: size })
+  const { entries, next, previous } = await readPage(context, task.id, query)
   return {
     taskId: task.id,
     entries: entries.map((entry) => showEntry(entry, nameOf(entry.hostId))),
     next,
+    previous,
   }
 }
 

@@ -86,6 +86,19 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   }
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'the file has become too large',
+  EIO: 'the device reports an error',
+}
+
+/** That stdout takes no more, and why. */
+export function unwritable({ code = '', message }: NodeJS.ErrnoException): RsmError {
+  const why = reasons[code] ?? message
+  return new RsmError('unavailable', `cannot write the output: ${why}; what was written is not all of it`)
+}
+
 /** One line (and one for the hint) on stderr, or one line of JSON; answers the exit code. */
 export function reportFailure(failure: Failure, json: boolean): number {
   if (json) process.stderr.write(`${JSON.stringify({ error: failure })}\n`)

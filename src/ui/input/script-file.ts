@@ -3,6 +3,7 @@ import { basename, extname } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import { utf8Text } from '../text/utf8-text.ts'
+import { stdinReader } from './stdin.ts'
 
 const extensions: Record<string, ScriptType> = {
   '.sh': 'BASH',
@@ -40,6 +41,18 @@ export function readScriptFile(path: string): { text: string; name: string } {
     throw new RsmError('usage', `cannot read ${path}: ${why}`)
   }
   return { text: utf8Text(bytes, path), name: basename(path) }
+}
+
+/** A script from a file, or from stdin with `-`. */
+export async function readScriptText(path: string): Promise<string> {
+  return path === '-' ? stdinReader()('the script') : readScriptFile(path).text
+}
+
+/** The name that a file stands for: without the ending that tells its language. */
+export function nameOfFile(path: string): string {
+  const name = basename(path)
+  const ending = extname(name)
+  return ending.toLowerCase() in extensions ? name.slice(0, -ending.length) : name
 }
 
 /** A name for a file with this script's text, by whose ending editors know the language. */

@@ -38,6 +38,10 @@ export class Keyboard {
   stop(): void {
     const { stdin } = process
     stdin.off('data', this.#options.typed)
+    stdin.off('end', this.#options.gone)
+    stdin.off('error', this.#options.gone)
+    process.off('exit', this.#restore)
+    process.off('uncaughtExceptionMonitor', this.#restore)
     this.#ignoreStops()
     this.#restore()
     stdin.pause()

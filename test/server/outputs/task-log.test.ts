@@ -66,6 +66,54 @@ test('entries come back in order from any cursor, whole characters, filtered by 
   t.is(progress.get(2)?.lastSequence, 5)
 })
 
+test('a log is read backwards in pages, filtered too, and the places join up with reading forwards', async (t) => {
+  const outputs = (await temporary(t)).open()
+  const hostOf = (n: number) => (n % 10) + 1
+  await Promise.all(
+    Array.from({ length: 5000 }, (_, n) => outputs.append('task', entry(n, `${n}\n`, { hostId: hostOf(n) }))),
+  )
+  for (const query of [{ limit: 300 }, { limit: 7, hostId: 3 }]) {
+    const pages: number[][] = []
+    for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+      const page = await outputs.readBefore('task', { before, ...query })
+      pages.unshift(page.entries.map(({ sequence }) => sequence))
+      t.true(page.entries.every(({ id }) => id < before && id >= page.previous && id <= page.next))
+      const beyond = await outputs.read('task', { after: page.next, limit: 1 })
+      t.true(beyond.entries.every(({ id }) => id >= before))
+      if (page.previous === 0) break
+      before = page.previous
+    }
+    const all = Array.from({ length: 5000 }, (_, n) => n)
+    t.deepEqual(
+      pages.flat(),
+      all.filter((n) => query.hostId === undefined || hostOf(n) === query.hostId),
+    )
+    t.true(pages.every((page) => page.length <= query.limit))
+  }
+  t.deepEqual(await outputs.readBefore('nosuch', { before: 9, limit: 1 }), {
+    entries: [],
+    next: 0,
+    previous: 0,
+  })
+})
+
+test('one read backwards looks at a bounded part of the log, and says where to go on', async (t) => {
+  const outputs = (await temporary(t)).open()
+  const count = 70_000
+  await outputs.append('task', entry(0, 'first\n', { hostId: 2 }))
+  await Promise.all(Array.from({ length: count }, (_, n) => outputs.append('task', entry(n, ''))))
+  const query = { hostId: 2, limit: 500 }
+  const none = await outputs.readBefore('task', { before: Number.MAX_SAFE_INTEGER, ...query })
+  t.is(none.entries.length, 0)
+  t.true(none.previous > 0)
+  const found = await outputs.readBefore('task', { before: none.previous, ...query })
+  t.deepEqual(
+    found.entries.map(({ data }) => data),
+    ['first\n'],
+  )
+  t.is(found.previous, 0)
+})
+
 test('a cursor in the middle of an entry, past the end or of another log reads no torn entry', async (t) => {
   const outputs = (await temporary(t)).open()
   for (let n = 0; n < 5; n++) await outputs.append('task', entry(n, `${n};`))

@@ -250,7 +250,10 @@ export const streams = ['stdout', 'stderr'] as const
 export const Stream = Type.Enum([...streams])
 export type Stream = Static<typeof Stream>
 
-/** `after` is a cursor: the `id` of the last entry seen (contract §5). */
+/**
+ * `after` is a cursor: the `id` of the last entry seen (contract §5). `before` reads the other way, where nothing is
+ * followed: the newest entries of smaller ids, oldest first.
+ */
 export const LogQuery = Closed({
   hostId: Type.Optional(Id),
   follow: Type.Optional(Type.Boolean({ description: 'Stream what comes, until the task has ended' })),
@@ -263,6 +266,13 @@ export const LogQuery = Closed({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       description: 'The id of the last entry seen: what follows it comes',
+    }),
+  ),
+  before: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The id of the first entry seen: the newest of what precedes it come, oldest first',
     }),
   ),
   size: Type.Optional(
@@ -283,8 +293,9 @@ export const LogEntry = Type.Object({
 })
 export type LogEntry = Static<typeof LogEntry>
 
+/** `next` goes back as `after`; `previous` as `before`, and is 0 where nothing precedes. A page may be empty with more to come. */
 export const LogPage = Type.Object(
-  { taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer() },
+  { taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer(), previous: Type.Integer() },
   { examples: [examples.logPage] },
 )
 export type LogPage = Static<typeof LogPage>

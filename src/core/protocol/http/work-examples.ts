@@ -96,6 +96,7 @@ export const logPage = {
     },
   ],
   next: 131,
+  previous: 0,
 }
 
 export const taskScript = {

@@ -1,0 +1,89 @@
+import { string as word } from '@oclif/core/args'
+import type { Client } from '../client/client.ts'
+import { RsmError } from '../core/errors.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
+import { localSize } from '../ui/terminal/size.ts'
+import { termOf } from '../ui/terminal/term.ts'
+
+/** The exit code of a session that was not ended by its shell. */
+const sessionLost = 255
+
+export default class Tui extends BaseCommand {
+  static override summary = 'Look at the fleet, or at a task, on the whole screen'
+  static override description =
+    `Hosts on the left, failures first; on the right the log of the chosen one, or of all, as it comes.
+A task may be running or finished. ? shows the keys; q leaves, and a running task goes on.`
+  static override examples = ['$ rsm tui', '$ rsm tui TASK', '$ rsm tui latest']
+  static override args = {
+    task: word({ ignoreStdin: true, description: 'id of the task, or latest; without it the fleet' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Tui)
+    this.globals = flags
+    if (flags.json)
+      throw new RsmError('usage', 'the screen prints no JSON', {
+        hint: args.task === undefined ? 'rsm hosts list --json' : `rsm tasks show ${args.task} --json`,
+      })
+    this.#requireScreen(args.task)
+    const client = await this.client()
+    const taskId = args.task === undefined ? null : await this.#taskId(client, args.task)
+    const [{ Tui: Screens }, { BlessedScreen }] = await Promise.all([
+      import('../ui/tui/tui.ts'),
+      import('../ui/tui/screen/blessed-screen.ts'),
+    ])
+    const isColoured =
+      (process.env['NO_COLOR'] ?? '') === '' && !/^(?:vt|ansi-m)/.test(process.env['TERM'] ?? '')
+    const tui = new Screens({
+      client,
+      taskId,
+      openScreen: (listener) => new BlessedScreen(listener, isColoured),
+      runTerminal: (hostId) => this.#terminal(client, hostId),
+    })
+    const { exit, runningTask } = await tui.run()
+    if (runningTask !== null) this.notice(`task ${runningTask} goes on: rsm logs -f ${runningTask}`)
+    process.exitCode = exit
+  }
+
+  #requireScreen(task: string | undefined): void {
+    const hint = task === undefined ? 'rsm hosts list, rsm events' : `rsm logs -f ${task}`
+    if (!process.stdin.isTTY || !process.stdout.isTTY)
+      throw new RsmError('usage', 'rsm tui needs a terminal on stdin and stdout', { hint })
+    const term = process.env['TERM'] ?? ''
+    if (term === '' || term === 'dumb')
+      throw new RsmError('usage', `this terminal has no screen (TERM=${term})`, { hint })
+  }
+
+  /** Said before the screen is taken: a task that is not there is no screen. */
+  async #taskId(client: Client, wanted: string): Promise<string> {
+    if (wanted !== 'latest') return (await client.tasks.get(wanted, { size: 1 })).taskId
+    const { content } = await client.tasks.list({ size: 1 })
+    if (content[0] === undefined)
+      throw new RsmError('not_found', 'there is no task yet', { hint: 'rsm exec' })
+    return content[0].taskId
+  }
+
+  async #terminal(client: Client, hostId: number): Promise<string | null> {
+    const host = await client.hosts.get(hostId)
+    if (host.status === 'OFFLINE')
+      throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
+        hint: `rsm hosts doctor ${host.hostname}`,
+      })
+    process.stdout.write(`rsm: ${host.hostname}; ~. at the beginning of a line leaves\r\n`)
+    const term = termOf(process.env)
+    const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
+    const { sessionId } = await client.terminals.create(input)
+    const { Session } = await import('../ui/terminal/session.ts')
+    const exit = await new Session({
+      client,
+      sessionId,
+      watch: false,
+      escape: '~',
+      quiet: this.globals.quiet,
+    }).run()
+    if (exit === 0) return null
+    return exit === sessionLost
+      ? `the session on ${host.hostname} is lost or was left`
+      : `${host.hostname}: the shell ended with ${exit}`
+  }
+}

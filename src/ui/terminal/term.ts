@@ -1,0 +1,6 @@
+/** TERM for the other side: programs that write into a file or a pipe are not to colour it. */
+export function termOf(env: NodeJS.ProcessEnv): string | undefined {
+  if (!process.stdout.isTTY) return 'dumb'
+  const term = env['TERM'] ?? ''
+  return /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/.test(term) ? term : undefined
+}

@@ -1,0 +1,52 @@
+import { eastAsianWidth } from 'get-east-asian-width'
+
+const plain = /^[ -~]*$/
+/** What a terminal draws nothing for, or onto the character before it; vowels and finals of Hangul are drawn so, too. */
+const invisible = /^[\p{Default_Ignorable_Code_Point}\p{Mn}\p{Me}\p{Cc}\p{Cf}\u1160-\u11ff]$/u
+/** Emoji, or what a selector behind it makes one: drawn as one picture however many are joined. */
+const emoji = /[\p{Emoji_Presentation}\ufe0f]/u
+/** Marks, embeddings, overrides and isolates: they would turn round what other cells of the line show (UAX 9). */
+const bidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+let segmenter: Intl.Segmenter | undefined
+
+/** What people see as one character, be it one code point or seven joined ones. */
+function* graphemes(text: string): Generator<string> {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
+  for (const { segment } of segmenter.segment(text)) yield segment
+}
+
+function graphemeWidth(grapheme: string): number {
+  if (emoji.test(grapheme)) return 2
+  let width = 0
+  // Where a grapheme has several letters, as in Devanagari, terminals draw each in a column of its own.
+  for (const character of grapheme)
+    if (!invisible.test(character)) width += eastAsianWidth(character.codePointAt(0) ?? 0)
+  return width
+}
+
+/** Columns that a terminal needs for one line of text without control sequences. */
+export function widthOf(text: string): number {
+  if (plain.test(text)) return text.length
+  let width = 0
+  for (const grapheme of graphemes(text)) width += graphemeWidth(grapheme)
+  return width
+}
+
+/** The longest beginning that needs at most `width` columns; no grapheme is cut in two. */
+export function beginningOf(text: string, width: number): string {
+  if (plain.test(text)) return text.slice(0, Math.max(0, width))
+  let end = 0
+  let taken = 0
+  for (const grapheme of graphemes(text)) {
+    taken += graphemeWidth(grapheme)
+    if (taken > width) break
+    end += grapheme.length
+  }
+  return text.slice(0, end)
+}
+
+/** The text without what would change the direction of its neighbours. */
+export function withoutBidi(text: string): string {
+  return plain.test(text) ? text : text.replace(bidi, '')
+}

@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Client } from '../../client/client.ts'
+import { mendable } from '../../client/http/event-stream.ts'
+import { allPages } from '../../client/http/pages.ts'
+import { watchEvents } from '../../client/services/events.ts'
+import { type RsmError } from '../../core/errors.ts'
+import { FleetState, tasksShown } from './fleet-state.ts'
+import type { House, Room } from './room.ts'
+import { FleetView } from './view/fleet-view.ts'
+
+/** Heartbeats are no events: when hosts were last heard is read so often, in milliseconds. */
+const heardEvery = 30_000
+/** After the last step of a choice that is still moving. */
+const chosenFor = 100
+
+/** The whole fleet, as `rsm events` tells of it. */
+export class FleetRoom implements Room {
+  readonly view: FleetView
+  readonly done: Promise<void>
+  readonly isTicking = true
+  readonly runningTask = null
+  readonly #client: Client
+  readonly #house: House
+  readonly #state = new FleetState()
+  readonly #closing = new AbortController()
+  #hostId: number | null = null
+  #choosing: NodeJS.Timeout | undefined
+
+  constructor(client: Client, house: House) {
+    this.#client = client
+    this.#house = house
+    this.view = new FleetView(this.#state, client.api.url, {
+      openTask: (taskId) => house.openTask(taskId),
+      tasksOf: (hostId) => this.#choose(hostId),
+      terminal: (hostId) => house.terminal(hostId, this.view.say),
+    })
+    const { signal } = this.#closing
+    const follow = Promise.all([this.#follow(signal), this.#hear(signal)])
+    this.done = follow.then(
+      () => undefined,
+      (error: unknown) => (signal.aborted ? undefined : Promise.reject(error)),
+    )
+  }
+
+  close(): void {
+    this.#closing.abort()
+    clearTimeout(this.#choosing)
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const onCut = (error: RsmError) => {
+      this.view.lost = `${error.message}; trying again`
+      this.#house.changed()
+    }
+    const options = { types: ['host', 'task'] as const, signal, onCut, retryFor: Number.POSITIVE_INFINITY }
+    let isToRead = true
+    for await (const event of watchEvents(this.#client.api, options)) {
+      this.view.lost = null
+      if (event.type === 'reset' || (event.type === 'ready' && isToRead)) {
+        isToRead = false
+        await Promise.all([this.#readHosts(), this.#readTasks()])
+      } else if (this.#state.apply(event)) this.#choose(this.#hostId)
+      this.#house.changed()
+    }
+  }
+
+  async #hear(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await delay(heardEvery, undefined, { signal })
+      await this.#readHosts().catch((error: unknown) => {
+        if (!mendable(error)) throw error
+      })
+      this.#house.changed()
+    }
+  }
+
+  #choose(hostId: number | null): void {
+    this.#hostId = hostId
+    clearTimeout(this.#choosing)
+    this.#choosing = setTimeout(() => {
+      this.#readTasks().then(
+        () => this.#house.changed(),
+        (error: unknown) => this.view.say(error instanceof Error ? error.message : String(error), true),
+      )
+    }, chosenFor)
+  }
+
+  async #readHosts(): Promise<void> {
+    const { content } = await allPages((query) => this.#client.hosts.list(query), {})
+    this.#state.readHosts(content)
+  }
+
+  async #readTasks(): Promise<void> {
+    const hostId = this.#hostId
+    const query = hostId === null ? { size: tasksShown } : { size: tasksShown, hostId }
+    const { content } = await this.#client.tasks.list(query)
+    if (hostId === this.#hostId) this.#state.readTasks(content, hostId)
+  }
+}

@@ -1,0 +1,54 @@
+import type { FleetEvent } from '../../client/services/events.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+
+/** So many tasks are shown, the newest; older ones are for `rsm tasks list`. */
+export const tasksShown = 200
+
+/** All hosts, and the newest tasks of all of them or of one. */
+export class FleetState {
+  readonly hosts = new Map<number, Host>()
+  #tasks: readonly TaskSummary[] = []
+  #hostId: number | null = null
+  isLoaded = false
+  version = 0
+
+  /** Newest first. */
+  get tasks(): readonly TaskSummary[] {
+    return this.#tasks
+  }
+
+  /** Whose tasks they are; null: everyone's. */
+  get hostId(): number | null {
+    return this.#hostId
+  }
+
+  readHosts(hosts: readonly Host[]): void {
+    this.hosts.clear()
+    for (const host of hosts) this.hosts.set(host.id, host)
+    this.isLoaded = true
+    this.version++
+  }
+
+  readTasks(tasks: readonly TaskSummary[], hostId: number | null): void {
+    this.#tasks = tasks
+    this.#hostId = hostId
+  }
+
+  /** True where the tasks of the chosen host have to be read anew: an event does not say whose a new task is. */
+  apply(event: FleetEvent): boolean {
+    if (event.type === 'host') {
+      if (event.change === 'removed') this.hosts.delete(event.host.id)
+      else this.hosts.set(event.host.id, event.host)
+      this.version++
+      return false
+    }
+    if (event.type !== 'task') return false
+    const { task } = event
+    const at = this.#tasks.findIndex(({ taskId }) => taskId === task.taskId)
+    if (at !== -1) this.#tasks = this.#tasks.with(at, task)
+    else if (this.#hostId === null && event.change === 'created')
+      this.#tasks = [task, ...this.#tasks].slice(0, tasksShown)
+    return at === -1 && this.#hostId !== null && event.change === 'created'
+  }
+}

@@ -1,0 +1,84 @@
+import type { LogEntry, Stream } from '../../../core/protocol/http/tasks.ts'
+import { sanitize } from '../../text/sanitize.ts'
+import { widthOf, withoutBidi } from '../../text/width.ts'
+
+/** One line of a host's output, as people see it. */
+export interface LogLine {
+  /** The entry in which it ends, or ends so far. */
+  readonly id: number
+  readonly hostId: number
+  readonly hostname: string
+  readonly stream: Stream
+  readonly text: string
+}
+
+/** A line is shown up to so many characters; of the rest is said how long it is. */
+const longestLine = 8_192
+const tab = 8
+
+function withoutTabs(text: string): string {
+  if (!text.includes('\t')) return text
+  let shown = ''
+  let column = 0
+  for (const [at, piece] of text.split('\t').entries()) {
+    const gap = at === 0 ? 0 : tab - (column % tab)
+    shown += ' '.repeat(gap) + piece
+    column += gap + widthOf(piece)
+  }
+  return shown
+}
+
+/** A line that was written over by carriage returns, as progress bars are, is what was written last. */
+function lastWritten(raw: string): string {
+  const whole = raw.replace(/\r+$/, '')
+  return whole.slice(whole.lastIndexOf('\r') + 1)
+}
+
+function shownText(raw: string, omitted: number): string {
+  const text = withoutTabs(withoutBidi(sanitize(lastWritten(raw))))
+  return omitted > 0 ? `${text} (${omitted} characters more)` : text
+}
+
+interface OpenLine {
+  raw: string
+  omitted: number
+  last: LogEntry
+}
+
+/** Puts the entries of a log together to lines, of each host and stream by itself. */
+export class LineAssembler {
+  readonly #open = new Map<string, OpenLine>()
+
+  /** The lines that end in this entry. */
+  push(entry: LogEntry): LogLine[] {
+    const key = `${entry.hostId} ${entry.stream}`
+    const lines: LogLine[] = []
+    let from = 0
+    for (let end = entry.data.indexOf('\n'); end !== -1; end = entry.data.indexOf('\n', from)) {
+      this.#add(key, entry, entry.data.slice(from, end))
+      lines.push(this.#line(this.#open.get(key) as OpenLine))
+      this.#open.delete(key)
+      from = end + 1
+    }
+    if (from < entry.data.length) this.#add(key, entry, entry.data.slice(from))
+    return lines
+  }
+
+  /** The lines that have not ended. */
+  open(): LogLine[] {
+    return [...this.#open.values()].map((open) => this.#line(open)).filter(({ text }) => text !== '')
+  }
+
+  #add(key: string, last: LogEntry, piece: string): void {
+    const open = this.#open.get(key) ?? { raw: '', omitted: 0, last }
+    const room = Math.max(0, longestLine - open.raw.length)
+    open.raw += piece.slice(0, room)
+    open.omitted += Math.max(0, piece.length - room)
+    open.last = last
+    this.#open.set(key, open)
+  }
+
+  #line({ raw, omitted, last: { id, hostId, hostname, stream } }: OpenLine): LogLine {
+    return { id, hostId, hostname, stream, text: shownText(raw, omitted) }
+  }
+}

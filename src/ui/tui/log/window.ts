@@ -1,0 +1,176 @@
+import type { LogEntry, LogPage } from '../../../core/protocol/http/tasks.ts'
+import { LineAssembler, type LogLine } from './lines.ts'
+
+export interface WindowBounds {
+  readonly entries: number
+  readonly characters: number
+}
+
+/** About four pages of the server's. */
+export const windowBounds: WindowBounds = { entries: 2_000, characters: 1_048_576 }
+
+interface Held {
+  readonly entry: LogEntry
+  /** How many lines end in it. */
+  readonly ends: number
+}
+
+/**
+ * A part of a log: entries in a row, and their lines. Pages are put on at either end; what is then too much is let go of
+ * at the other. A line has a number that it keeps for as long as it is held, whatever is put on: lines are numbered where they end,
+ * so a line whose beginning comes with an earlier page becomes longer and not another.
+ */
+export class LogWindow {
+  readonly #bounds: WindowBounds
+  #held: Held[] = []
+  #lines: LogLine[] = []
+  #assembler = new LineAssembler()
+  #open: LogLine[] | null = null
+  #characters = 0
+  #first = 0
+  /** Goes back to the server as `before`; 0 at the beginning of the log. */
+  #previous = 0
+  /** Goes back as `after`. */
+  #next = 0
+  #isAtEnd = false
+
+  constructor(bounds: WindowBounds = windowBounds) {
+    this.#bounds = bounds
+  }
+
+  /** The number of the first line. */
+  get first(): number {
+    return this.#first
+  }
+
+  /** The number after that of the last one. Lines without an end are the last ones, at the end of the log. */
+  get end(): number {
+    return this.#first + this.#lines.length + this.#openLines().length
+  }
+
+  /** The number after that of the last line that has an end. */
+  get ended(): number {
+    return this.#first + this.#lines.length
+  }
+
+  get previous(): number {
+    return this.#previous
+  }
+
+  get next(): number {
+    return this.#next
+  }
+
+  /** Whether nothing followed when the last page was read. */
+  get isAtEnd(): boolean {
+    return this.#isAtEnd
+  }
+
+  get characters(): number {
+    return this.#characters
+  }
+
+  get entries(): number {
+    return this.#held.length
+  }
+
+  line(number: number): LogLine | undefined {
+    const at = number - this.#first
+    return this.#lines[at] ?? this.#openLines()[at - this.#lines.length]
+  }
+
+  /** Begins anew with this page. */
+  reset(page: LogPage, isAtEnd: boolean): void {
+    this.#held = []
+    this.#lines = []
+    this.#assembler = new LineAssembler()
+    this.#characters = 0
+    this.#first = 0
+    this.#previous = page.previous
+    this.append(page, isAtEnd)
+  }
+
+  append(page: LogPage, isAtEnd: boolean): void {
+    for (const entry of page.entries) this.#push(entry)
+    this.#next = page.next
+    this.#isAtEnd = isAtEnd
+    this.#open = null
+    let dropped = 0
+    let ends = 0
+    while (this.#isTooLarge(dropped)) {
+      ends += this.#held[dropped]?.ends ?? 0
+      this.#characters -= this.#held[dropped]?.entry.data.length ?? 0
+      dropped++
+    }
+    if (dropped === 0) return
+    this.#held.splice(0, dropped)
+    this.#lines.splice(0, ends)
+    this.#first += ends
+    this.#previous = this.#held[0]?.entry.id ?? this.#previous
+  }
+
+  prepend(page: LogPage): void {
+    const entries = [...page.entries, ...this.#held.map(({ entry }) => entry)]
+    this.#held = []
+    this.#lines = []
+    this.#assembler = new LineAssembler()
+    this.#characters = 0
+    this.#open = null
+    this.#previous = page.previous
+    let isCut = false
+    for (const entry of entries) {
+      // The end is let go of: what was asked for is the beginning.
+      isCut ||= this.#held.length >= this.#bounds.entries || this.#characters > this.#bounds.characters
+      if (isCut) continue
+      this.#push(entry)
+    }
+    if (isCut) {
+      this.#next = this.#held.at(-1)?.entry.id ?? this.#next
+      this.#isAtEnd = false
+    }
+    // All lines that end in what was put on.
+    for (const { ends } of this.#held.slice(0, page.entries.length)) this.#first -= ends
+  }
+
+  /** Another window on the same part, which goes its own way from there. */
+  copy(bounds: WindowBounds = this.#bounds): LogWindow {
+    const copied = new LogWindow(bounds)
+    for (const { entry } of this.#held) copied.#push(entry)
+    copied.#first = this.#first
+    copied.#previous = this.#previous
+    copied.#next = this.#next
+    copied.#isAtEnd = this.#isAtEnd
+    return copied
+  }
+
+  /** Shows what the other one does; its lines keep their numbers. */
+  adopt(other: LogWindow): void {
+    this.#held = other.#held
+    this.#lines = other.#lines
+    this.#assembler = other.#assembler
+    this.#open = null
+    this.#characters = other.#characters
+    this.#first = other.#first
+    this.#previous = other.#previous
+    this.#next = other.#next
+    this.#isAtEnd = other.#isAtEnd
+  }
+
+  #openLines(): LogLine[] {
+    if (!this.#isAtEnd) return []
+    this.#open ??= this.#assembler.open()
+    return this.#open
+  }
+
+  #push(entry: LogEntry): void {
+    const lines = this.#assembler.push(entry)
+    this.#held.push({ entry, ends: lines.length })
+    for (const line of lines) this.#lines.push(line)
+    this.#characters += entry.data.length
+  }
+
+  #isTooLarge(dropped: number): boolean {
+    const count = this.#held.length - dropped
+    return count > 1 && (count > this.#bounds.entries || this.#characters > this.#bounds.characters)
+  }
+}

@@ -1,0 +1,165 @@
+import { EventEmitter } from 'node:events'
+import blessed from 'blessed'
+import { Keyboard } from '../../terminal/keyboard.ts'
+import { Painter } from './paint.ts'
+import { InputPieces } from './pieces.ts'
+import type { Frame, Key, Mouse, Screen, ScreenListener, Size } from './screen.ts'
+
+const escape = '\u001b'
+/** Nothing is written past the last column, whatever a terminal makes of a character's width. */
+const taken = `${escape}[?7l${escape}[?25l`
+/** A terminal without a second screen, as the Linux console, is left empty and not with half of ours. */
+const givenBack = `${escape}[0m${escape}[2J${escape}[H${escape}[?25h${escape}[?7h`
+const secondScreen = '?1049'
+/** How long the rest of a torn key may take; an Escape alone waits for it, too. */
+const tornFor = 50
+
+interface PressedKey {
+  readonly full?: string
+  readonly ctrl?: boolean
+  readonly meta?: boolean
+}
+interface MouseReport {
+  readonly action: string
+  readonly button?: string
+  readonly x: number
+  readonly y: number
+}
+
+/** blessed is used for what terminals say: keys and mouse. It reads no terminfo, whose newer entries it does not understand. */
+function openProgram(input: EventEmitter) {
+  // Its types know neither an input that is no stream nor that terminfo can be left out.
+  const options: unknown = { input, output: process.stdout, tput: false }
+  return blessed.program(options as Parameters<typeof blessed.program>[0])
+}
+
+function keyOf(character: string | undefined, { full = '', ctrl, meta }: PressedKey): Key {
+  if (full === 'linefeed') return { name: 'enter', text: null }
+  if (character === undefined || ctrl === true || meta === true || /^\p{Cc}$/u.test(character))
+    return { name: full, text: null }
+  return { name: character, text: character }
+}
+
+const actions: Readonly<Record<string, Mouse['action']>> = {
+  mousedown: 'press',
+  wheelup: 'wheelup',
+  wheeldown: 'wheeldown',
+}
+
+/** This process's terminal. Nothing but this folder knows blessed, so that it can be replaced. */
+export class BlessedScreen implements Screen {
+  readonly #input = new EventEmitter()
+  readonly #program = openProgram(this.#input)
+  readonly #pieces = new InputPieces()
+  readonly #painter: Painter
+  readonly #listener: ScreenListener
+  readonly #keyboard: Keyboard
+  #torn: NodeJS.Timeout | undefined
+  #isTaken = false
+  #hasMouse = false
+
+  constructor(listener: ScreenListener, isColoured: boolean) {
+    this.#listener = listener
+    this.#painter = new Painter(isColoured)
+    this.#keyboard = new Keyboard({
+      typed: (text) => this.#typed(text),
+      gone: () => listener.gone(),
+      suspending: () => this.#giveBack(),
+      resumed: () => this.#take(),
+    })
+    this.#program.on('keypress', (character: string | undefined, key: PressedKey) => {
+      // Told a second time as `enter`.
+      if (key.full !== 'return') listener.key(keyOf(character, key))
+    })
+    this.#program.on('mouse', (report: MouseReport) => this.#moused(report))
+    this.#program.on('resize', () => {
+      if (!this.#isTaken) return
+      this.#painter.forget()
+      listener.resized()
+    })
+  }
+
+  get size(): Size {
+    return { cols: process.stdout.columns || 80, rows: process.stdout.rows || 24 }
+  }
+
+  get isReady(): boolean {
+    return this.#isTaken && !process.stdout.writableNeedDrain
+  }
+
+  draw(frame: Frame): void {
+    if (!this.#isTaken) return
+    if (frame.mouse !== this.#hasMouse) this.#setMouse(frame.mouse)
+    const text = this.#painter.paint(frame, this.size)
+    if (text !== '') process.stdout.write(text)
+  }
+
+  enter(): void {
+    process.on('exit', this.#giveBack)
+    process.on('uncaughtExceptionMonitor', this.#giveBack)
+    this.#keyboard.start()
+    process.stdin.ref()
+    this.#take()
+  }
+
+  leave(): void {
+    this.#giveBack()
+    this.#keyboard.stop()
+    clearTimeout(this.#torn)
+    process.off('exit', this.#giveBack)
+    process.off('uncaughtExceptionMonitor', this.#giveBack)
+  }
+
+  suspend(): void {
+    this.#keyboard.suspend()
+  }
+
+  redraw(): void {
+    this.#painter.forget()
+    this.#listener.resized()
+  }
+
+  close(): void {
+    if (this.#isTaken) this.leave()
+    this.#program.destroy()
+  }
+
+  #take(): void {
+    this.#isTaken = true
+    this.#program.setMode(secondScreen)
+    process.stdout.write(taken)
+    this.redraw()
+  }
+
+  readonly #giveBack = (): void => {
+    if (!this.#isTaken) return
+    this.#setMouse(false)
+    this.#isTaken = false
+    process.stdout.write(givenBack)
+    this.#program.resetMode(secondScreen)
+  }
+
+  #setMouse(isOn: boolean): void {
+    if (isOn === this.#hasMouse) return
+    this.#hasMouse = isOn
+    this.#program.setMouse({ vt200Mouse: isOn, sgrMouse: isOn }, isOn)
+  }
+
+  #typed(text: string): void {
+    clearTimeout(this.#torn)
+    this.#pass(this.#pieces.push(text))
+    if (this.#pieces.isTorn) this.#torn = setTimeout(() => this.#pass(this.#pieces.flush()), tornFor)
+  }
+
+  #pass(pieces: readonly string[]): void {
+    for (const piece of pieces)
+      if (piece > '~' && piece !== '\u007f') this.#listener.key({ name: piece, text: piece })
+      else this.#input.emit('data', Buffer.from(piece))
+  }
+
+  #moused({ action, button, x, y }: MouseReport): void {
+    const known = actions[action]
+    if (known === undefined || (known === 'press' && button !== 'left')) return
+    this.#listener.mouse({ action: known, x, y })
+  }
+}

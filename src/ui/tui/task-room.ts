@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import type { Client } from '../../client/client.ts'
+import { watchTask } from '../../client/watch.ts'
+import { RsmError } from '../../core/errors.ts'
+import { LogReader } from './log/reader.ts'
+import type { House, Room } from './room.ts'
+import { TaskState } from './task-state.ts'
+import { TaskView } from './view/task-view.ts'
+
+const told = (error: unknown) =>
+  error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+/** A task, running or finished: its log read in pages, what becomes of its hosts followed as `logs -f` does. */
+export class TaskRoom implements Room {
+  readonly view: TaskView
+  readonly done: Promise<void>
+  readonly #client: Client
+  readonly #house: House
+  readonly #state: TaskState
+  readonly #reader: LogReader
+  readonly #closing = new AbortController()
+
+  constructor(client: Client, house: House, taskId: string) {
+    this.#client = client
+    this.#house = house
+    this.#state = new TaskState(taskId)
+    this.#reader = new LogReader({
+      page: (query) => client.tasks.logs(taskId, query),
+      changed: () => house.changed(),
+      failed: (error) => this.view.say(messageOf(error), true),
+    })
+    this.view = new TaskView(this.#state, this.#reader, {
+      cancel: () => void this.#cancel(),
+      retry: () => void this.#retry(),
+      terminal: (hostId) => house.terminal(hostId, this.view.say),
+      back: () => house.openFleet(),
+    })
+    this.done = this.#follow()
+  }
+
+  get runningTask(): string | null {
+    return this.#state.isRunning ? this.#state.taskId : null
+  }
+
+  get isTicking(): boolean {
+    return this.#state.isRunning
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#reader.close()
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing
+    try {
+      await this.#read()
+      if (this.#state.isRunning) await this.#watch(signal)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    // What came while there was no stream is not told again, but for output.
+    let isToRead = true
+    const onCut = (error: RsmError) => {
+      isToRead = true
+      this.view.lost = `${error.message}; trying again`
+      this.#house.changed()
+    }
+    const options = { query: { tail: 0 }, signal, onCut, retryFor: Number.POSITIVE_INFINITY }
+    for await (const event of watchTask(this.#client.api, this.#state.taskId, options)) {
+      if (isToRead) {
+        isToRead = false
+        await this.#read()
+      }
+      this.view.lost = null
+      if (event.type === 'output') this.#reader.heard(event.entry.id, event.entry.hostId, event.entry.stream)
+      else if (event.type === 'host') this.#state.result(event.result)
+      else if (event.type === 'task') this.#state.change(event.task)
+      else this.#end(event.task)
+      this.#house.changed()
+    }
+  }
+
+  #end({ results = [], ...summary }: Partial<Parameters<TaskState['read']>[0]>): void {
+    for (const result of results) this.#state.result(result)
+    this.#state.change(summary)
+  }
+
+  async #read(): Promise<void> {
+    this.#state.read(await this.#client.tasks.get(this.#state.taskId))
+    this.#house.changed()
+  }
+
+  async #cancel(): Promise<void> {
+    try {
+      const task = await this.#client.tasks.cancel(this.#state.taskId)
+      this.#state.read(task)
+      this.view.say(task.status === 'RUNNING' ? 'the task is being cancelled' : 'the task is cancelled')
+    } catch (error) {
+      this.view.say(told(error), true)
+    }
+    this.#house.changed()
+  }
+
+  async #retry(): Promise<void> {
+    const { taskId } = this.#state
+    try {
+      const { secretParams } = await this.#client.tasks.script(taskId)
+      if (secretParams.length > 0)
+        return this.view.say(`it has secret params, which are asked: rsm tasks retry ${taskId}`, true)
+      const started = await this.#client.tasks.retry(taskId, { async: true }, randomUUID())
+      this.#house.openTask(started.taskId)
+    } catch (error) {
+      this.view.say(told(error), true)
+    } finally {
+      this.#house.changed()
+    }
+  }
+}

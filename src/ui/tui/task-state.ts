@@ -1,0 +1,82 @@
+import {
+  type Counts,
+  type ResultStatus,
+  resultStatuses,
+  type Task,
+  type TaskResult,
+  type TaskSummary,
+} from '../../core/protocol/http/tasks.ts'
+import { isFailure } from './view/host-row.ts'
+
+const settled = (status: ResultStatus) => status !== 'PENDING' && status !== 'RUNNING'
+const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
+
+/** A task and the results of its hosts, as far as they are known. */
+export class TaskState {
+  readonly taskId: string
+  summary: TaskSummary | null = null
+  readonly results = new Map<number, TaskResult>()
+  /** Ascends with every change of a result. */
+  version = 0
+
+  constructor(taskId: string) {
+    this.taskId = taskId
+  }
+
+  get isRunning(): boolean {
+    return this.summary === null || this.summary.status === 'RUNNING'
+  }
+
+  read({ results, ...summary }: Task): void {
+    this.summary = summary
+    for (const result of results) this.result(result)
+  }
+
+  change(summary: Partial<TaskSummary>): void {
+    if (this.summary !== null) this.summary = { ...this.summary, ...summary }
+  }
+
+  /** What was read may be older than what was told: no host goes back to where it was. */
+  result(result: TaskResult): void {
+    const known = this.results.get(result.hostId)
+    if (known !== undefined && stageOf(known.status) > stageOf(result.status)) return
+    this.results.set(result.hostId, result)
+    this.version++
+  }
+
+  /** Counted from the results: they come before the summary does. */
+  counts(): Counts {
+    const counts = Object.fromEntries(resultStatuses.map((status) => [status, 0])) as Counts
+    for (const { status } of this.results.values()) counts[status]++
+    return counts
+  }
+
+  tally(): {
+    done: number
+    failed: number
+    running: number
+    pending: number
+    stopped: number
+    success: number
+  } {
+    const counts = this.counts()
+    const sum = (fits: (status: ResultStatus) => boolean) =>
+      resultStatuses.filter(fits).reduce((total, status) => total + counts[status], 0)
+    return {
+      done: sum(settled),
+      failed: sum(isFailure),
+      running: counts.RUNNING,
+      pending: counts.PENDING,
+      stopped: counts.CANCELLED + counts.SKIPPED,
+      success: counts.SUCCESS,
+    }
+  }
+
+  /** In milliseconds; `now` since the epoch. */
+  elapsed(now: number): number {
+    const { summary } = this
+    if (summary === null) return 0
+    if (summary.duration !== null && summary.status !== 'RUNNING') return summary.duration
+    return Math.max(0, now - Date.parse(summary.startedAt ?? summary.createdAt))
+  }
+}

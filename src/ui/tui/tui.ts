@@ -1,0 +1,176 @@
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import { FleetRoom } from './fleet-room.ts'
+import type { House, Room } from './room.ts'
+import type { Key, Mouse, Screen, ScreenListener } from './screen/screen.ts'
+import { TaskRoom } from './task-room.ts'
+
+/** Between two frames, in milliseconds: however much comes, keys are heard. */
+const frameEvery = 40
+const tickEvery = 1_000
+const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const
+
+export interface TuiOptions {
+  readonly client: Client
+  /** Null for the fleet. */
+  readonly taskId: string | null
+  readonly openScreen: (listener: ScreenListener) => Screen
+  /** A terminal session on this host, on the terminal that the screen has given back; what is to be said of its end. */
+  readonly runTerminal: (hostId: number) => Promise<string | null>
+}
+
+interface Ended {
+  readonly exit: number
+  /** It goes on without us. */
+  readonly runningTask: string | null
+}
+
+/** The whole of `rsm tui`: one room at a time on one screen. */
+export class Tui implements House, ScreenListener {
+  readonly #options: TuiOptions
+  readonly #screen: Screen
+  #room: Room
+  #frame: NodeJS.Timeout | undefined
+  #drawnAt = 0
+  #isInTerminal = false
+  #exit: number | null = null
+  #end: (exit: number) => void = () => undefined
+  #fail: (error: unknown) => void = () => undefined
+
+  constructor(options: TuiOptions) {
+    this.#options = options
+    this.#room = this.#open(options.taskId)
+    this.#screen = options.openScreen(this)
+  }
+
+  /** Settles when it is left. Rejects with what ended it otherwise; the terminal is given back either way. */
+  async run(): Promise<Ended> {
+    const handlers = Object.entries(signals).map(([name, exit]) => [name, () => this.#depart(exit)] as const)
+    for (const [name, handler] of handlers) process.on(name, handler)
+    const tick = setInterval(() => {
+      if (this.#room.isTicking) this.changed()
+    }, tickEvery)
+    try {
+      const ended = new Promise<number>((resolve, reject) => {
+        this.#end = resolve
+        this.#fail = reject
+      })
+      this.#watch(this.#room)
+      this.#screen.enter()
+      const exit = await ended
+      return { exit, runningTask: this.#room.runningTask }
+    } finally {
+      clearInterval(tick)
+      clearTimeout(this.#frame)
+      this.#room.close()
+      this.#screen.close()
+      for (const [name, handler] of handlers) process.off(name, handler)
+    }
+  }
+
+  changed(): void {
+    if (this.#frame !== undefined) return
+    const wait = Math.max(0, this.#drawnAt + frameEvery - performance.now())
+    this.#frame = setTimeout(() => {
+      this.#frame = undefined
+      if (!this.#room.view.isCopying) this.#draw()
+    }, wait)
+  }
+
+  openTask(taskId: string): void {
+    this.#enter(this.#open(taskId))
+  }
+
+  openFleet(): void {
+    this.#enter(this.#open(null))
+  }
+
+  terminal(hostId: number, say: (text: string, isBad?: boolean) => void): void {
+    if (this.#isInTerminal) return
+    this.#isInTerminal = true
+    this.#screen.leave()
+    this.#options
+      .runTerminal(hostId)
+      .then(
+        (message) => {
+          if (message !== null) say(message)
+        },
+        (error: unknown) => {
+          if (!(error instanceof RsmError)) throw error
+          say(error.hint === undefined ? error.message : `${error.message}: ${error.hint}`, true)
+        },
+      )
+      .then(() => {
+        this.#isInTerminal = false
+        if (this.#exit !== null) this.#end(this.#exit)
+        else this.#screen.enter()
+      })
+      .catch((error: unknown) => this.#fail(error))
+  }
+
+  key(key: Key): void {
+    const { view } = this.#room
+    if (key.name === 'C-z') this.#screen.suspend()
+    else if (key.name === 'C-l') this.#screen.redraw()
+    else if ((key.name === 'q' && !view.isTyping) || key.name === 'C-c') this.#end(0)
+    else {
+      view.key(key)
+      this.#heard()
+    }
+  }
+
+  mouse(mouse: Mouse): void {
+    this.#room.view.mouse(mouse)
+    this.#heard()
+  }
+
+  resized(): void {
+    this.#draw()
+  }
+
+  gone(): void {
+    this.#depart(signals.SIGHUP)
+  }
+
+  #open(taskId: string | null): Room {
+    const { client } = this.#options
+    return taskId === null ? new FleetRoom(client, this) : new TaskRoom(client, this, taskId)
+  }
+
+  #enter(room: Room): void {
+    this.#room.close()
+    this.#room = room
+    this.#watch(room)
+    this.changed()
+  }
+
+  #watch(room: Room): void {
+    room.done.catch((error: unknown) => {
+      if (room === this.#room) this.#fail(error)
+    })
+  }
+
+  /** A key is answered even while text is being selected, and in the next frame. */
+  #heard(): void {
+    if (this.#room.view.isCopying) this.#draw()
+    else this.changed()
+  }
+
+  #draw(): void {
+    if (!this.#screen.isReady) {
+      // What is drawn now would only wait with the rest.
+      if (!this.#isInTerminal) this.changed()
+      return
+    }
+    this.#screen.draw(this.#room.view.frame(this.#screen.size, Date.now()))
+    this.#drawnAt = performance.now()
+  }
+
+  /** By a signal; a second one ends the process at once. */
+  #depart(exit: number): void {
+    if (this.#exit !== null) process.exit(this.#exit)
+    this.#exit = exit
+    // A session that has the terminal hears the signal itself, and ends first.
+    if (!this.#isInTerminal) this.#end(exit)
+  }
+}

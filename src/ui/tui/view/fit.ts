@@ -1,0 +1,45 @@
+import { isUtf8 } from '../../text/screen.ts'
+import { beginningOf, widthOf } from '../../text/width.ts'
+import type { Row, Segment, Span } from '../screen/screen.ts'
+
+/** Exactly so many columns: cut with a mark, or filled up. */
+export function fit(text: string, width: number): string {
+  if (width <= 0) return ''
+  const wide = widthOf(text)
+  if (wide <= width) return text + ' '.repeat(width - wide)
+  const begun = beginningOf(text, width - 1)
+  return begun + ' '.repeat(width - 1 - widthOf(begun)) + (isUtf8() ? '…' : '~')
+}
+
+/** As `fit`, to the right. */
+export function fitRight(text: string, width: number): string {
+  const wide = widthOf(text)
+  return wide <= width ? ' '.repeat(width - wide) + text : fit(text, width)
+}
+
+/** The spans as far as they fit, filled up. */
+export function fitSpans(spans: readonly Span[], width: number): Span[] {
+  const fitted: Span[] = []
+  let left = width
+  for (const span of spans) {
+    if (left <= 0) return fitted
+    const wide = widthOf(span.text)
+    fitted.push(wide <= left ? span : { ...span, text: fit(span.text, left) })
+    left -= wide
+  }
+  return left > 0 ? [...fitted, { text: ' '.repeat(left) }] : fitted
+}
+
+/** A row of one piece. */
+export function rowOf(width: number, ...spans: Span[]): Row {
+  return [{ at: 0, spans: fitSpans(spans, width) }]
+}
+
+/** What comes in front, and behind it, at the right edge, what has to be seen; that in front gives way. */
+export function spread(width: number, front: readonly Span[], back: readonly Span[]): Row {
+  const wide = back.reduce((sum, { text }) => sum + widthOf(text), 0)
+  const at = Math.max(0, width - wide)
+  const segments: Segment[] = [{ at: 0, spans: fitSpans(front, at) }]
+  if (wide > 0 && width > 0) segments.push({ at, spans: fitSpans(back, width - at) })
+  return segments
+}

@@ -1,0 +1,86 @@
+import type { Host } from '../../../core/protocol/http/hosts.ts'
+import type { ResultStatus, TaskResult } from '../../../core/protocol/http/tasks.ts'
+import { compareNatural } from '../../../core/selector/natural-order.ts'
+import { sanitizeLine } from '../../text/sanitize.ts'
+import type { Style } from '../screen/screen.ts'
+import type { Glyph } from './glyphs.ts'
+
+/** A host as its pane shows it. */
+export interface HostRow {
+  readonly id: number
+  readonly name: string
+  readonly mark: Glyph
+  readonly state: string
+  readonly time: string
+  readonly style: Style
+  /** Rows of the lowest come first. */
+  readonly rank: number
+}
+
+interface Look {
+  readonly mark: Glyph
+  readonly rank: number
+  readonly style: Style
+}
+
+const bad: Style = { fg: 'red' }
+const looks: Readonly<Record<ResultStatus, Look>> = {
+  FAILED: { mark: 'failed', rank: 0, style: bad },
+  TIMEOUT: { mark: 'failed', rank: 0, style: bad },
+  LOST: { mark: 'lost', rank: 0, style: bad },
+  UNREACHABLE: { mark: 'lost', rank: 0, style: bad },
+  RUNNING: { mark: 'running', rank: 1, style: { fg: 'cyan' } },
+  PENDING: { mark: 'pending', rank: 2, style: { dim: true } },
+  CANCELLED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
+  SKIPPED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
+  SUCCESS: { mark: 'success', rank: 4, style: { fg: 'green' } },
+}
+const hostLooks: Readonly<Record<Host['status'], Look>> = {
+  OFFLINE: { mark: 'failed', rank: 0, style: bad },
+  WARNING: { mark: 'warning', rank: 1, style: { fg: 'yellow' } },
+  ONLINE: { mark: 'success', rank: 2, style: { fg: 'green' } },
+}
+
+export const isFailure = (status: ResultStatus) => looks[status].rank === 0
+export const lookOf = (status: ResultStatus): Look => looks[status]
+
+/** `0.4s`, `12s`, `3m05s`, `2h07m`, `4d`: at most six columns. */
+export function shortTime(milliseconds: number): string {
+  const seconds = Math.max(0, milliseconds) / 1000
+  const two = (value: number) => String(Math.floor(value)).padStart(2, '0')
+  if (seconds < 10) return `${seconds.toFixed(1)}s`
+  if (seconds < 60) return `${Math.floor(seconds)}s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h${two((seconds % 3600) / 60)}m`
+  return `${Math.floor(seconds / 86_400)}d`
+}
+
+/** `now` in milliseconds since the epoch: how long a host has been running is counted here. */
+export function resultRow(result: TaskResult, now: number): HostRow {
+  const { hostId, hostname, status, exitCode, duration, startedAt } = result
+  const isRunning = status === 'RUNNING' && startedAt !== null
+  const took = isRunning ? now - Date.parse(startedAt) : duration
+  return {
+    id: hostId,
+    name: sanitizeLine(hostname),
+    state: status === 'FAILED' ? `exit ${exitCode ?? '?'}` : status,
+    time: took === null ? '' : shortTime(took),
+    ...looks[status],
+  }
+}
+
+export function fleetRow(host: Host, now: number): HostRow {
+  const heard = host.agent?.lastHeartbeatAt ?? null
+  return {
+    id: host.id,
+    name: sanitizeLine(host.hostname),
+    state: host.status,
+    time: heard === null ? 'never' : shortTime(Math.max(0, now - Date.parse(heard))),
+    ...hostLooks[host.status],
+  }
+}
+
+/** Failures first, then what runs and what waits; in natural order of the names within. */
+export function inOrder(rows: readonly HostRow[]): HostRow[] {
+  return [...rows].sort((a, b) => a.rank - b.rank || compareNatural(a.name, b.name))
+}

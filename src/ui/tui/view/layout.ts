@@ -1,0 +1,136 @@
+import { widthOf } from '../../text/width.ts'
+import type { Frame, Row, Segment, Size, Span } from '../screen/screen.ts'
+import { fitSpans, rowOf, spread } from './fit.ts'
+import { glyph } from './glyphs.ts'
+import type { Prompt } from './prompt.ts'
+
+/** Narrower than this only the pane in use is shown. */
+const narrowest = 50
+const smallest: Size = { cols: 12, rows: 6 }
+/** Title, progress, titles of the panes; and the last row. */
+const headRows = 3
+const footRows = 1
+
+export type Focus = 'left' | 'right'
+
+/** Where the panes stand; a width of 0 hides one. */
+export interface Panes {
+  readonly left: number
+  readonly right: number
+  /** The column in which the right one begins. */
+  readonly rightAt: number
+  readonly top: number
+  readonly height: number
+}
+
+/** `wanted` is what the left one would like to have. */
+export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Panes {
+  const at = { top: headRows, height: Math.max(1, rows - headRows - footRows) }
+  if (cols < narrowest)
+    return focus === 'left'
+      ? { left: cols, right: 0, rightAt: cols, ...at }
+      : { left: 0, right: cols, rightAt: 0, ...at }
+  const left = Math.max(16, Math.min(wanted, Math.floor(cols * 0.45)))
+  return { left, right: cols - left - 1, rightAt: left + 1, ...at }
+}
+
+/** What a view has to show. */
+export interface Parts {
+  readonly title: Row
+  readonly progress: Row
+  readonly leftTitle: readonly Span[]
+  readonly rightTitle: readonly Span[]
+  /** What stands at the right edge of the right title. */
+  readonly rightState: readonly Span[]
+  readonly left: readonly (readonly Span[])[]
+  readonly right: readonly (readonly Span[])[]
+  readonly foot: Row
+  readonly focus: Focus
+  readonly prompt: Prompt | null
+}
+
+function titleOf(spans: readonly Span[], state: readonly Span[], width: number, isFocused: boolean): Span[] {
+  if (width <= 0) return []
+  const style = isFocused ? { bold: true } : { dim: true }
+  const taken = state.reduce((sum, { text }) => sum + widthOf(text), 0)
+  const room = Math.max(0, width - taken)
+  const wide = spans.reduce((sum, { text }) => sum + widthOf(text), 0)
+  const line = { text: glyph('line').repeat(Math.max(0, room - wide)), style: { dim: true } }
+  const front = fitSpans(
+    [...spans.map((span) => ({ ...span, style: { ...style, ...span.style } })), line],
+    room,
+  )
+  return fitSpans([...front, ...state], width)
+}
+
+/** The two panes beside each other under what stands above both. */
+export function assemble(size: Size, panes: Panes, parts: Parts): Frame {
+  const { cols, rows } = size
+  if (cols < smallest.cols || rows < smallest.rows)
+    return { rows: [rowOf(cols, { text: 'too small' })], mouse: false }
+  const { left, right, rightAt, height } = panes
+  const side: Segment[] =
+    left > 0 && right > 0 ? [{ at: left, spans: [{ text: glyph('side'), style: { dim: true } }] }] : []
+  const join: Segment[] =
+    left > 0 && right > 0 ? [{ at: left, spans: [{ text: glyph('join'), style: { dim: true } }] }] : []
+  const both = (a: Span[], between: Segment[], b: Span[]): Row => [
+    ...(left > 0 ? [{ at: 0, spans: a }] : []),
+    ...between,
+    ...(right > 0 ? [{ at: rightAt, spans: b }] : []),
+  ]
+  const titles = both(
+    titleOf(parts.leftTitle, [], left, parts.focus === 'left'),
+    join,
+    titleOf(parts.rightTitle, parts.rightState, right, parts.focus === 'right'),
+  )
+  const body = Array.from({ length: height }, (_, at) =>
+    both(fitSpans(parts.left[at] ?? [], left), side, fitSpans(parts.right[at] ?? [], right)),
+  )
+  const { prompt } = parts
+  const typed = prompt === null ? '' : `${prompt.label}${prompt.text}`
+  const foot = prompt === null ? parts.foot : rowOf(cols, { text: typed })
+  const cursor = prompt === null ? undefined : { x: Math.min(cols - 1, widthOf(typed)), y: rows - 1 }
+  return { rows: [parts.title, parts.progress, titles, ...body, foot], mouse: true, cursor }
+}
+
+/** Key and what it does, as far as they fit; `note` takes their place. */
+export function footOf(
+  cols: number,
+  keys: readonly (readonly [key: string, does: string])[],
+  note: Span | null,
+): Row {
+  if (note !== null) return rowOf(cols, { ...note, text: ` ${note.text}` })
+  const spans: Span[] = []
+  let wide = 0
+  for (const [key, does] of keys) {
+    const text = ` ${does}  `
+    wide += widthOf(key) + widthOf(text)
+    if (wide > cols) break
+    spans.push({ text: key, style: { bold: true } }, { text, style: { dim: true } })
+  }
+  return spread(cols, spans, [])
+}
+
+/** How much is done, in parts of one width each. */
+export function progressBar(
+  width: number,
+  parts: readonly { count: number; span: Omit<Span, 'text'> }[],
+  all: number,
+): Span[] {
+  if (width <= 0 || all <= 0)
+    return [{ text: glyph('rest').repeat(Math.max(0, width)), style: { dim: true } }]
+  const spans: Span[] = []
+  let done = 0
+  let drawn = 0
+  for (const { count, span } of parts) {
+    done += count
+    // One failure in a thousand is to be seen.
+    const upTo = Math.max(count > 0 ? drawn + 1 : drawn, Math.floor((done * width) / all))
+    const wide = Math.min(width, upTo) - drawn
+    if (wide > 0) spans.push({ ...span, text: glyph('bar').repeat(wide) })
+    drawn += wide
+  }
+  return drawn < width
+    ? [...spans, { text: glyph('rest').repeat(width - drawn), style: { dim: true } }]
+    : spans
+}

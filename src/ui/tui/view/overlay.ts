@@ -1,0 +1,51 @@
+import { widthOf } from '../../text/width.ts'
+import type { Frame, Row, Segment, Size, Span } from '../screen/screen.ts'
+import { fit } from './fit.ts'
+import { glyph } from './glyphs.ts'
+
+/** A box of lines over the middle of a frame. */
+export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (readonly Span[])[]): Frame {
+  const wide = Math.min(
+    cols - 2,
+    Math.max(...lines.map((line) => line.reduce((sum, { text }) => sum + widthOf(text), 0))) + 4,
+  )
+  const shown = lines.slice(0, Math.max(0, rows - 4))
+  const high = shown.length + 2
+  if (wide < 4 || high > rows) return frame
+  const left = Math.floor((cols - wide) / 2)
+  const top = Math.floor((rows - high) / 2)
+  const edge: Span[] = [{ text: `+${glyph('line').repeat(wide - 2)}+` }]
+  const box: readonly (readonly Span[])[] = [edge, ...shown.map((line) => boxed(line, wide)), edge]
+  const boxRows = frame.rows.map((row, at): Row => {
+    const spans = box[at - top]
+    if (spans === undefined) return row
+    const over: Segment = { at: left, spans }
+    return [...row, over]
+  })
+  return { rows: boxRows, mouse: frame.mouse }
+}
+
+function boxed(line: readonly Span[], wide: number): Span[] {
+  const room = wide - 4
+  const spans: Span[] = [{ text: `${glyph('side')} ` }]
+  let left = room
+  for (const span of line) {
+    const text = widthOf(span.text) <= left ? span.text : fit(span.text, left)
+    left -= widthOf(text)
+    spans.push({ ...span, text })
+  }
+  return [...spans, { text: `${' '.repeat(Math.max(0, left))} ${glyph('side')}` }]
+}
+
+/** A table of keys. */
+export function helpLines(title: string, keys: readonly (readonly [key: string, does: string])[]): Span[][] {
+  const wide = Math.max(...keys.map(([key]) => widthOf(key)))
+  return [
+    [{ text: title, style: { bold: true } }],
+    [],
+    ...keys.map(([key, does]): Span[] => [
+      { text: fit(key, wide), style: { bold: true } },
+      { text: `  ${does}` },
+    ]),
+  ]
+}

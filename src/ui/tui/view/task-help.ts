@@ -1,0 +1,40 @@
+import type { Focus } from './layout.ts'
+
+type Keys = readonly (readonly [key: string, does: string])[]
+
+export const taskHelp: Keys = [
+  ['Up Down j k PgUp PgDn g G', 'move in the pane in use'],
+  ['Tab Enter', 'the other pane'],
+  ['f', 'hosts with this text in name or state'],
+  ['/ n N', 'look for text in the log; next, previous'],
+  ['e E', 'next, previous failed host; in the log, stderr'],
+  ['s', 'both streams, stdout, stderr'],
+  ['w', 'wrap long lines, or not: Left and Right move'],
+  ['F End', 'follow the log again'],
+  ['y', 'plain text, for the terminal to copy from'],
+  ['t', 'a terminal on the chosen host'],
+  ['c', 'cancel the task'],
+  ['r', 'run it again where it did not succeed'],
+  ['Esc', 'stop the search, the filter; back to the fleet'],
+  ['Ctrl-L Ctrl-Z', 'draw anew; suspend'],
+  ['q Ctrl-C', 'leave: a running task goes on'],
+]
+
+/** The most useful ones first: the others are where there is room. */
+export function taskKeys(focus: Focus, isRunning: boolean): Keys {
+  return [
+    ['q', 'quit'],
+    ['?', 'help'],
+    ['/', 'search'],
+    ['e', focus === 'left' ? 'next failed' : 'next stderr'],
+    isRunning ? ['c', 'cancel'] : ['r', 'retry'],
+    ['t', 'terminal'],
+    ['Tab', focus === 'left' ? 'log' : 'hosts'],
+    ['s', 'stream'],
+    ['w', 'wrap'],
+    ['F', 'follow'],
+    ['y', 'copy'],
+    ['f', 'filter'],
+    ['Esc', 'fleet'],
+  ]
+}

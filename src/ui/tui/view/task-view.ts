@@ -1,0 +1,350 @@
+import { sanitizeLine } from '../../text/sanitize.ts'
+import type { LogReader } from '../log/reader.ts'
+import type { Frame, Key, Mouse, Row, Size, Span, Style } from '../screen/screen.ts'
+import type { TaskState } from '../task-state.ts'
+import { rowOf, spread } from './fit.ts'
+import { allHosts, HostPane } from './host-pane.ts'
+import { isFailure, resultRow, shortTime } from './host-row.ts'
+import { assemble, type Focus, footOf, type Panes, panesOf, progressBar } from './layout.ts'
+import { stepOf } from './list.ts'
+import { LogPane } from './log-pane.ts'
+import { helpLines, overlay } from './overlay.ts'
+import { Prompt } from './prompt.ts'
+import { taskHelp, taskKeys } from './task-help.ts'
+
+/** What a person can ask of a task; each says by `say` what became of it. */
+export interface TaskActions {
+  cancel(): void
+  retry(): void
+  terminal(hostId: number): void
+  /** To the fleet. */
+  back(): void
+}
+
+const statusStyles: Readonly<Record<string, Style>> = {
+  RUNNING: { fg: 'cyan', bold: true },
+  SUCCESS: { fg: 'green', bold: true },
+  FAILED: { fg: 'red', bold: true },
+  CANCELLED: { fg: 'yellow', bold: true },
+}
+const wheelStep = 3
+
+interface Question {
+  readonly text: string
+  readonly yes: () => void
+}
+
+/** A task on the screen: its hosts, and the log of the chosen one. */
+export class TaskView {
+  readonly #state: TaskState
+  readonly #reader: LogReader
+  readonly #actions: TaskActions
+  readonly #log: LogPane
+  readonly #hosts = new HostPane()
+  #focus: Focus = 'left'
+  #prompt: { readonly line: Prompt; readonly of: 'search' | 'filter' } | null = null
+  #question: Question | null = null
+  #isHelping = false
+  #isCopying = false
+  #note: Span | null = null
+  /** Why nothing new comes at present; null while it does. */
+  lost: string | null = null
+  #shown: { version: number; filter: string; second: number } | null = null
+  #selected: number | null = null
+  #panes: Panes | null = null
+
+  constructor(state: TaskState, reader: LogReader, actions: TaskActions) {
+    this.#state = state
+    this.#reader = reader
+    this.#actions = actions
+    this.#log = new LogPane(reader, this.say)
+  }
+
+  readonly say = (text: string, isBad = false): void => {
+    this.#note = { text: sanitizeLine(text), style: isBad ? { fg: 'red', bold: true } : { bold: true } }
+  }
+
+  /** While text is selected nothing may be drawn over it. */
+  get isCopying(): boolean {
+    return this.#isCopying
+  }
+
+  /** Whether every key, `q` too, is for what is being typed or answered. */
+  get isTyping(): boolean {
+    return this.#prompt !== null || this.#question !== null || this.#isCopying || this.#isHelping
+  }
+
+  key(key: Key): void {
+    this.#note = null
+    if (this.#prompt !== null) this.#typed(key, this.#prompt)
+    else if (this.#question !== null) this.#answered(key, this.#question)
+    else if (this.#isHelping) this.#isHelping = false
+    else if (this.#isCopying) this.#copied(key)
+    else if (!this.#command(key)) this.#moved(key)
+  }
+
+  mouse({ action, x, y }: Mouse): void {
+    const panes = this.#panes
+    if (panes === null || this.#prompt !== null || this.#question !== null) return
+    const isLeft = x < panes.left
+    if (action !== 'press') {
+      const by = action === 'wheelup' ? -wheelStep : wheelStep
+      if (isLeft) this.#hosts.list.move(by)
+      else this.#log.scroll(by)
+      return
+    }
+    this.#isHelping = false
+    this.#focus = isLeft ? 'left' : 'right'
+    const id = isLeft ? this.#hosts.list.shown(panes.height)[y - panes.top] : undefined
+    if (id !== undefined && y >= panes.top) this.#hosts.list.choose(id)
+  }
+
+  frame(size: Size, now: number): Frame {
+    this.#refresh(now)
+    this.#select()
+    if (this.#isCopying) return this.#copyFrame(size)
+    const panes = panesOf(size, this.#hosts.wanted, this.#focus)
+    this.#panes = panes
+    const [error, ...right] = this.#right(panes)
+    const frame = assemble(size, panes, {
+      title: this.#title(size.cols, now),
+      progress: this.#progress(size.cols),
+      leftTitle: this.#leftTitle(),
+      rightTitle: this.#rightTitle(),
+      rightState: this.#rightState(),
+      left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
+      right: error === undefined ? right : [error, ...right],
+      foot: this.#foot(size.cols),
+      focus: this.#focus,
+      prompt: this.#prompt?.line ?? null,
+    })
+    return this.#isHelping ? overlay(frame, size, helpLines('Keys of a task', taskHelp)) : frame
+  }
+
+  /** True of a key that does something else than to move. */
+  #command(key: Key): boolean {
+    const { name } = key
+    const commands: Readonly<Record<string, () => void>> = {
+      tab: () => this.#turn(),
+      'S-tab': () => this.#turn(),
+      enter: () => this.#turn(),
+      escape: () => this.#escape(),
+      '/': () => this.#ask('search', '/'),
+      f: () => this.#ask('filter', 'hosts with: '),
+      n: () => void this.#log.searchNext('down'),
+      N: () => void this.#log.searchNext('up'),
+      e: () => this.#nextError('down'),
+      E: () => this.#nextError('up'),
+      s: () => this.#log.cycleStream(),
+      w: () => this.#log.toggleWrap(),
+      y: () => this.#copy(),
+      F: () => this.#log.follow(),
+      c: () => this.#cancel(),
+      r: () => this.#retry(),
+      t: () => this.#terminal(),
+      '?': () => {
+        this.#isHelping = true
+      },
+    }
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+    command?.()
+    return command !== undefined
+  }
+
+  #moved(key: Key): void {
+    if (this.#focus === 'right') this.#log.key(key)
+    else {
+      const step = stepOf(key.name, this.#panes?.height ?? 10)
+      if (step !== undefined) this.#hosts.list.move(step)
+    }
+  }
+
+  #turn(): void {
+    this.#focus = this.#focus === 'left' ? 'right' : 'left'
+  }
+
+  #escape(): void {
+    if (this.#log.clearSearch()) return
+    if (this.#hosts.filter !== '') this.#hosts.filter = ''
+    else if (this.#focus === 'right') this.#focus = 'left'
+    else this.#actions.back()
+  }
+
+  #ask(of: 'search' | 'filter', label: string): void {
+    this.#prompt = { line: new Prompt(label, of === 'filter' ? this.#hosts.filter : ''), of }
+  }
+
+  #typed(key: Key, { line, of }: { line: Prompt; of: 'search' | 'filter' }): void {
+    const typed = line.key(key)
+    if (of === 'filter') this.#hosts.filter = typed === 'left' ? '' : line.text
+    if (typed === 'typed') return
+    this.#prompt = null
+    if (of === 'search' && typed === 'done') void this.#log.search(line.text)
+  }
+
+  #answered({ name }: Key, { yes }: Question): void {
+    this.#question = null
+    if (name === 'y' || name === 'Y') yes()
+    else this.say('left as it is')
+  }
+
+  #copy(): void {
+    this.#log.hold()
+    this.#isCopying = true
+  }
+
+  #copied(key: Key): void {
+    if (['y', 'escape', 'q', 'enter'].includes(key.name)) this.#isCopying = false
+    else if (key.name === 'w') this.#log.toggleWrap()
+    else this.#log.key(key)
+  }
+
+  #nextError(direction: 'up' | 'down'): void {
+    if (this.#focus === 'right') void this.#log.nextError(direction)
+    else if (!this.#hosts.jump(direction, ({ id }) => this.#hasFailed(id))) this.say('no host has failed')
+  }
+
+  #hasFailed(id: number): boolean {
+    const result = this.#state.results.get(id)
+    return result !== undefined && isFailure(result.status)
+  }
+
+  #cancel(): void {
+    if (!this.#state.isRunning) this.say(`the task has ended: ${this.#state.summary?.status}`)
+    else {
+      const { running, pending } = this.#state.tally()
+      const text = `cancel this task? ${running} running and ${pending} waiting hosts end (y/n)`
+      this.#question = { text, yes: () => this.#actions.cancel() }
+    }
+  }
+
+  #retry(): void {
+    const { failed, stopped } = this.#state.tally()
+    if (this.#state.isRunning) this.say('the task still runs: retry it when it has ended')
+    else if (failed + stopped === 0) this.say('every host has succeeded')
+    else {
+      const text = `run it again on the ${failed + stopped} hosts that did not succeed? (y/n)`
+      this.#question = { text, yes: () => this.#actions.retry() }
+    }
+  }
+
+  #terminal(): void {
+    const id = this.#hosts.list.chosen
+    if (id === null || id === allHosts) this.say('choose a host first: t opens a terminal on it')
+    else this.#actions.terminal(id)
+  }
+
+  #refresh(now: number): void {
+    const { version } = this.#state
+    const { filter } = this.#hosts
+    const second = this.#state.isRunning ? Math.floor(now / 1000) : 0
+    const shown = this.#shown
+    if (shown?.version === version && shown.filter === filter && shown.second === second) return
+    this.#shown = { version, filter, second }
+    this.#hosts.set([...this.#state.results.values()].map((result) => resultRow(result, now)))
+  }
+
+  #select(): void {
+    const chosen = this.#hosts.list.chosen
+    if (chosen === null || chosen === this.#selected || this.#state.summary === null) return
+    this.#selected = chosen
+    this.#log.select(chosen === allHosts ? null : chosen, this.#hosts.longestName)
+  }
+
+  #title(cols: number, now: number): Row {
+    const { summary, taskId } = this.#state
+    if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
+    const { scriptName, strategy, batchSize, createdBy, status } = summary
+    const name = sanitizeLine(scriptName ?? 'command')
+    const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
+    const front: Span[] = [
+      { text: ` ${name}`, style: { bold: true } },
+      { text: `  ${strategy}${batches}  by ${sanitizeLine(createdBy)}  ` },
+      { text: taskId, style: { dim: true } },
+    ]
+    const back: Span[] = [
+      { text: `  ${status}`, style: statusStyles[status] },
+      { text: `  ${shortTime(this.#state.elapsed(now))} ` },
+    ]
+    return spread(cols, front, back)
+  }
+
+  #progress(cols: number): Row {
+    const { done, failed, running, pending, stopped, success } = this.#state.tally()
+    const all = this.#state.summary?.hostCount ?? this.#state.results.size
+    const counts: Span[] = [{ text: ` ${done}/${all} done`, style: { bold: true } }]
+    const add = (count: number, what: string, style: Style) => {
+      if (count > 0) counts.push({ text: `  ${count} ${what}`, style })
+    }
+    add(failed, 'failed', { fg: 'red', bold: true })
+    add(running, 'running', { fg: 'cyan' })
+    add(pending, 'pending', { dim: true })
+    add(stopped, 'stopped', { fg: 'yellow' })
+    add(success, 'ok', { fg: 'green' })
+    counts.push({ text: ' ' })
+    const wide = counts.reduce((sum, { text }) => sum + text.length, 0)
+    const parts = [
+      { count: failed, span: { style: { fg: 'red' } as const } },
+      { count: stopped, span: { style: { fg: 'yellow' } as const } },
+      { count: success, span: { style: { fg: 'green' } as const } },
+    ]
+    const room = Math.max(0, cols - wide - 1)
+    const bar = room < 10 ? [] : progressBar(room, parts, all)
+    return spread(cols, [{ text: ' ' }, ...bar], counts)
+  }
+
+  #leftTitle(): Span[] {
+    const { filter, count, shownCount } = this.#hosts
+    const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
+    return [{ text: ` Hosts ${which} ` }]
+  }
+
+  #rightTitle(): Span[] {
+    const row = this.#selected === null ? undefined : this.#hosts.row(this.#selected)
+    const title: Span[] = [{ text: ` ${row === undefined ? 'all hosts' : row.name} ` }]
+    if (row !== undefined) title.push({ text: `${row.state} `, style: row.style })
+    if (this.#log.stream !== null) title.push({ text: `${this.#log.stream} only `, style: { fg: 'yellow' } })
+    if (!this.#log.viewport.wrap) title.push({ text: 'not wrapped ' })
+    if (this.#log.sought !== null) title.push({ text: `/${this.#log.sought} ` })
+    return title
+  }
+
+  #rightState(): Span[] {
+    const { searching } = this.#reader
+    if (searching !== null)
+      return [{ text: ` searching ${Math.round(searching * 100)} %, Esc stops `, style: { fg: 'yellow' } }]
+    if (!this.#reader.isLoaded) return [{ text: ' reading... ' }]
+    if (!this.#log.viewport.isFollowing) return [{ text: ' F follows ', style: { fg: 'yellow' } }]
+    return [{ text: this.#state.isRunning ? ' following ' : ' end ', style: { dim: true } }]
+  }
+
+  #right({ right, height }: Panes): Span[][] {
+    const result = this.#selected === null ? undefined : this.#state.results.get(this.#selected)
+    const error = result?.error ?? null
+    const told: Span[][] =
+      error === null ? [] : [[{ text: `  ${sanitizeLine(error)}`, style: { fg: 'red', bold: true } }]]
+    const rows = this.#log.rows(right, Math.max(1, height - told.length))
+    if (rows.length > 0 || !this.#reader.isLoaded) return [...told, ...rows]
+    const isWaiting = this.#state.isRunning
+    return [...told, [{ text: isWaiting ? '  no output yet' : '  no output', style: { dim: true } }]]
+  }
+
+  #foot(cols: number): Row {
+    if (this.#question !== null)
+      return footOf(cols, [], { text: this.#question.text, style: { fg: 'yellow', bold: true } })
+    if (this.#note !== null) return footOf(cols, [], this.#note)
+    if (this.lost !== null) return footOf(cols, [], { text: this.lost, style: { fg: 'yellow', bold: true } })
+    return footOf(cols, taskKeys(this.#focus, this.#state.isRunning), null)
+  }
+
+  #copyFrame(size: Size): Frame {
+    const rows = this.#log.plainRows(size.cols, Math.max(1, size.rows - 1))
+    const body = rows.map((spans): Row => [{ at: 0, spans }])
+    while (body.length < size.rows - 1) body.push([])
+    const told = {
+      text: "the mouse is your terminal's: select and copy; y goes back",
+      style: { inverse: true },
+    }
+    return { rows: [...body, rowOf(size.cols, told)], mouse: false }
+  }
+}
