@@ -1,5 +1,19 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+
+const changed = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
+
+/**
+ * The bundle starts twice as fast. What holds a server or an agent is not in it; nor is what has been compiled since it
+ * was made, so that nobody ever runs, or tests, yesterday's code: whatever tsc writes, it writes its record too, which no
+ * installation has.
+ */
+function commandLine(topic) {
+  const isApart = topic === 'server' || topic === 'agent' || topic === 'quickstart'
+  const bundled = changed('../dist/cli/cli.js')
+  const isCurrent = bundled > 0 && bundled >= changed('../dist/.tsbuildinfo')
+  return isApart || !isCurrent ? '../dist/src/cli.js' : '../dist/cli/cli.js'
+}
 
 const argv = process.argv.slice(2)
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
@@ -26,9 +40,9 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   if (argv[0] === '__complete') {
     // What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded.
     const { answer } = await import('../dist/src/ui/completion/answer.js')
-    await answer(argv[1] ?? '')
+    await answer(argv[1] ?? '', new URL('..', import.meta.url))
   } else {
-    const { main } = await import('../dist/src/cli.js')
+    const { main } = await import(commandLine(argv[0]))
     await main(argv)
   }
 }

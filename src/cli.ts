@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
 import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
@@ -23,6 +23,9 @@ function lightConfig(): Config {
     bin: 'rsm',
     name: 'rsm',
     root,
+    get version() {
+      return (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
+    },
     topicSeparator: ' ',
     userAgent: 'rsm',
     runHook: async () => ({ successes: [], failures: [] }),
@@ -37,7 +40,9 @@ async function carryOut(asked: Asked): Promise<void> {
     await run([...asked.words, '--help'], root)
     return
   }
-  const file = pathToFileURL(root + asked.command.relativePath.join('/')).href
+  // Beside this file, which is bundled or not, and so are they.
+  const [, , ...path] = asked.command.relativePath
+  const file = new URL(path.join('/'), import.meta.url).href
   const { default: Command } = (await import(file)) as { default: CommandClass }
   Command.id = asked.id
   await new Command([...asked.argv], lightConfig())._run()

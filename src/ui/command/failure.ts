@@ -43,6 +43,13 @@ function plainMessage(error: Error): string {
     .trim()
 }
 
+/** `--output=grupped is not one of: live, grouped`, with the one that was probably meant. */
+function withNearestValue(message: string): string {
+  const [, typed, values] = /^(?:--[\w-]+=)?(.*) is not one of: (.*)$/s.exec(message) ?? []
+  const near = typed === undefined ? undefined : nearest(typed, values?.split(', ') ?? [])
+  return near === undefined ? message : `${message} (did you mean ${near}?)`
+}
+
 /** The parser's message in our words, with what to type instead. */
 function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmError {
   const name = error.constructor.name
@@ -62,7 +69,7 @@ function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmEr
     const missing = (error.args as readonly { name: string }[]).map((arg) => arg.name.toUpperCase())
     return new RsmError('usage', `missing ${missing.join(' ')}`, { hint: help })
   }
-  return new RsmError('usage', plainMessage(error), { hint: help })
+  return new RsmError('usage', withNearestValue(plainMessage(error)), { hint: help })
 }
 
 /** Any thrown value as what is shown; a defect shows its message and never a stack. */
