@@ -19,6 +19,7 @@ export type Kind =
   | 'tag key'
   | 'strategy'
   | 'limit'
+  | 'format'
   | 'method'
   | 'file'
   | 'directory'
@@ -50,6 +51,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--context': 'context',
   '--strategy': 'strategy',
   '--limit': 'free',
+  '--output': 'format',
+  '--outdir': 'directory',
   'exec --limit': 'limit',
   'scripts:run --limit': 'limit',
   'agent:run --limit': 'limit',
@@ -117,6 +120,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--ws-idle-timeout': 'free',
 
   host: 'host',
+  'hosts:doctor host': 'selector',
+  selector: 'selector',
   cluster: 'cluster',
   script: 'script',
   task: 'task',
