@@ -52,6 +52,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--strategy': 'strategy',
   '--output': 'format',
   '--limit': 'free',
+  '--output': 'format',
+  '--outdir': 'directory',
   'exec --limit': 'limit',
   'scripts:run --limit': 'limit',
   'agent:run --limit': 'limit',
@@ -120,6 +122,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--ws-idle-timeout': 'free',
 
   host: 'host',
+  'hosts:doctor host': 'selector',
+  selector: 'selector',
   cluster: 'cluster',
   script: 'script',
   task: 'task',
