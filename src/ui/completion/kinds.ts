@@ -52,8 +52,6 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--strategy': 'strategy',
   '--output': 'format',
   '--limit': 'free',
-  '--output': 'format',
-  '--outdir': 'directory',
   'exec --limit': 'limit',
   'scripts:run --limit': 'limit',
   'agent:run --limit': 'limit',
