@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
+import { refuseForeignBytes } from './ui/command/argv.ts'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
 import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
 
@@ -61,6 +62,7 @@ export async function main(argv: string[]): Promise<void> {
   process.stderr.on('error', () => {})
   try {
     const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
+    refuseForeignBytes(argv)
     asked = readCommandLine(manifest, argv)
     await carryOut(asked)
   } catch (error) {
