@@ -151,6 +151,13 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
         : undefined
     return next !== undefined && next.candidates.length > 0 ? next : { candidates, isOrdered: true }
   }
+  if (kind === 'format') {
+    const { formatNames } = await import('../output/formats.ts')
+    const at = typed.indexOf('=')
+    if (at !== -1) return { candidates: [], files: { only: 'files', lead: lead + typed.slice(0, at + 1) } }
+    const offers = formatNames.map((name) => ({ name, about: `or ${name}=FILE` }))
+    return { candidates: fitting(offers, lead, current), isOrdered: true }
+  }
   if (kind === 'tag key')
     return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
   const list = lists[kind]

@@ -120,6 +120,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--ws-idle-timeout': 'free',
 
   host: 'host',
+  'hosts:doctor host': 'selector',
+  selector: 'selector',
   cluster: 'cluster',
   script: 'script',
   task: 'task',
