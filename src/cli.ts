@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
+import { refuseForeignBytes } from './ui/command/argv.ts'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
-import { failureOf, reportFailure } from './ui/command/failure.ts'
+import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
 
 interface CommandClass {
   id: string
@@ -23,6 +24,9 @@ function lightConfig(): Config {
     bin: 'rsm',
     name: 'rsm',
     root,
+    get version() {
+      return (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
+    },
     topicSeparator: ' ',
     userAgent: 'rsm',
     runHook: async () => ({ successes: [], failures: [] }),
@@ -37,7 +41,9 @@ async function carryOut(asked: Asked): Promise<void> {
     await run([...asked.words, '--help'], root)
     return
   }
-  const file = pathToFileURL(root + asked.command.relativePath.join('/')).href
+  // Beside this file, which is bundled or not, and so are they.
+  const [, , ...path] = asked.command.relativePath
+  const file = new URL(path.join('/'), import.meta.url).href
   const { default: Command } = (await import(file)) as { default: CommandClass }
   Command.id = asked.id
   await new Command([...asked.argv], lightConfig())._run()
@@ -45,20 +51,24 @@ async function carryOut(asked: Asked): Promise<void> {
 
 /** Runs one command line and sets the exit code (contract §9). */
 export async function main(argv: string[]): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  let asked: Asked | undefined
+  const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))
+  // First: oclif has a listener of its own, which throws.
+  process.stdout.prependListener('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(brokenPipe)
-    throw error
+    // What is half written is no success, and the rest can't be written either.
+    process.exit(reportFailure(failureOf(unwritable(error)), isJson()))
   })
   // Nobody reads the errors any more: that ends no command.
   process.stderr.on('error', () => {})
-  let asked: Asked | undefined
   try {
     const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
+    refuseForeignBytes(argv)
     asked = readCommandLine(manifest, argv)
     await carryOut(asked)
   } catch (error) {
     const run = asked?.kind === 'run' ? asked : undefined
     const failure = failureOf(error, run?.id, Object.keys(run?.command.flags ?? {}))
-    process.exitCode = reportFailure(failure, run?.json ?? argv.includes('--json'))
+    process.exitCode = reportFailure(failure, isJson())
   }
 }

@@ -117,6 +117,13 @@ test('only ui/tui/screen knows blessed, and only rsm tui loads the screen, when 
   for (const [file, text] of refused) t.is(screenBreaches(file, text).length, 1, text)
 })
 
+test('what is bundled does not ask where it is: its files come to lie elsewhere', (t) => {
+  const bundled = sources().filter((file) => /^(core|client|ui|commands)\//.test(file))
+  t.true(bundled.length > 20)
+  for (const file of bundled)
+    t.notRegex(readFileSync(path.join(src, file), 'utf8').replaceAll(comments, ''), /import\.meta/, file)
+})
+
 test('every folder of src has a rule', (t) => {
   const rooms = new Set(sources().flatMap((file) => (file.includes('/') ? [file.split('/')[0] ?? ''] : [])))
   for (const room of rooms) t.true(room in mayImport, room)

@@ -36,6 +36,11 @@ export class ServerTime {
     this.#heardAt = heardAt
   }
 
+  /** Milliseconds by which this machine's clock is ahead of the server's; null until the server has been heard. */
+  offset(): number | null {
+    return this.#server === null ? null : this.#clock.now() - this.now()
+  }
+
   /** Milliseconds since 1970; this machine's own clock until the server has been heard. */
   now(): number {
     if (this.#server === null) return this.#clock.now()

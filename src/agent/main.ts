@@ -29,7 +29,8 @@ import {
   warnOfRoot,
   warnOfUnknown,
 } from './script/script-setting.ts'
-import { StatusFile } from './status.ts'
+import { removeState, unregisteredState, writeState } from './status/agent-state.ts'
+import { StatusFile } from './status/status-file.ts'
 import { lackOfTerminal } from './terminals/available.ts'
 import { sweepSessions } from './terminals/leftovers.ts'
 import { Terminals } from './terminals/terminals.ts'
@@ -69,6 +70,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 
   async function run(): Promise<RunningAgent> {
+    opened.unshift(() => removeState(directory.path))
     // First of all: a host that can't run scripts as it was told to has nothing to register for.
     const script = await checkScripts(options, directory.path)
     const stopping = new AbortController()
@@ -95,6 +97,11 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const trust = ({ serverKey, keyId }: Registration) => {
       verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, ...present })
     }
+    const registering = unregisteredState({ agentId, options, script, since: clock.now() })
+    /** There is no more state than this before the first registration. */
+    const waits = (reason: string | null) => {
+      if (!identity.registration) writeState(directory.path, { ...registering, reason }, log)
+    }
     const registerAnew = async () => {
       if (options.enrollToken === undefined)
         throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
@@ -103,7 +110,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       const { hostname } = options
       const enrollToken =
         typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, signal })
+      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, waits, signal })
       identity = enrolled(identity, fresh, enrollToken)
       registration = fresh
       trust(registration)
@@ -212,7 +219,19 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
       revoked: () => log('ERROR', 'the server has revoked the token of this agent', { agentId }),
     })
-    const sources = { agentId, options, runner, terminals, link, script, bounds, clock, log }
+    const sources = {
+      agentId,
+      options,
+      runner,
+      terminals,
+      lack,
+      link,
+      script,
+      bounds,
+      serverTime,
+      clock,
+      log,
+    }
     const status = new StatusFile(directory.path, sources, () => registration.hostId)
     opened.unshift(() => status.remove())
     const receive = inbox({ runner, uplink, terminals, log })
@@ -228,7 +247,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
       measure: meter({ ...clock, now: () => serverTime.now() }),
       intervals: registration,
-      pollsForTasks: options.onDemand,
+      onDemand: options.onDemand,
+      linkFault: () => link.fault,
       log,
       reached(wasAway) {
         status.heard()
@@ -237,6 +257,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         if (!options.onDemand || !uplink.isIdle) link.open()
         if (wasAway) link.retryNow()
       },
+      missed: (reason) => status.unheard(reason),
       configured(config) {
         level = options.logLevel ?? config.logLevel
         if (config.pendingTasks.length > 0) link.open()

@@ -8,6 +8,7 @@ import { clustersOver } from './services/clusters.ts'
 import { enrollmentsOver } from './services/enrollments.ts'
 import { hostsOver } from './services/hosts.ts'
 import { scriptsOver } from './services/scripts.ts'
+import { type ServerService, serverOver } from './services/server.ts'
 import { type ClientTaskService, tasksOver } from './services/tasks.ts'
 import { type ClientTerminalService, terminalsOver } from './services/terminals.ts'
 import { tokensOver } from './services/tokens.ts'
@@ -18,6 +19,7 @@ export interface Client extends Services {
   readonly api: Api
   readonly audit: ClientAuditService
   readonly auth: AuthService
+  readonly server: ServerService
   readonly tasks: ClientTaskService
   readonly terminals: ClientTerminalService
   /** A WebSocket of the server at this path, query included, that speaks `protocol`; see socket.ts. */
@@ -31,6 +33,7 @@ export async function openClient(endpoint: Endpoint & { token?: string | undefin
     api,
     audit: auditOver(api),
     auth: authOver(api),
+    server: serverOver(api),
     hosts: hostsOver(api),
     scripts: scriptsOver(api),
     clusters: clustersOver(api),

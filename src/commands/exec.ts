@@ -1,5 +1,4 @@
 import { string } from '@oclif/core/flags'
-import type { Client } from '../client/client.ts'
 import { findScript } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { splitOptions } from '../ui/command/argv.ts'
@@ -8,7 +7,27 @@ import { runFlags } from '../ui/flags/run.ts'
 import { targetFlags } from '../ui/flags/targets.ts'
 import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
-import { RunCommand, type Runnable } from '../ui/task/run-command.ts'
+import { RunCommand, type Runnable, storedRunnable } from '../ui/task/run-command.ts'
+
+/** A script of one's own with what it says of itself; options win. */
+async function scriptRunnable(
+  content: string,
+  path: string,
+  fileName: string | undefined,
+  type: string | undefined,
+  notice: (text: string) => void,
+): Promise<Runnable> {
+  const { readFrontMatter } = await import('../ui/input/front-matter.ts')
+  const { params, ...said } = readFrontMatter(content, path || 'the script on stdin', notice)
+  const name = said.name ?? fileName
+  const script = {
+    content,
+    type: scriptType(type ?? said.type, content, path),
+    ...(name === undefined ? {} : { name }),
+    ...(said.timeout === undefined ? {} : { timeout: said.timeout }),
+  }
+  return { script, text: content, params }
+}
 
 /** The text that the command line itself brings; undefined where it names a stored script. */
 async function readOwnText(
@@ -16,6 +35,7 @@ async function readOwnText(
   type: string | undefined,
   words: readonly string[],
   stdin: (what: string) => Promise<string>,
+  notice: (text: string) => void,
 ): Promise<Runnable | undefined> {
   if (script !== undefined && words.length > 0)
     throw new RsmError('usage', `either --script or a command, not both: ${words.join(' ')}`, {
@@ -25,17 +45,13 @@ async function readOwnText(
   if (script !== undefined && !fromStdin) {
     if (!meansFile(script)) return undefined
     const { text, name } = readScriptFile(script)
-    return { script: { content: text, type: scriptType(type, text, script), name }, text }
+    return scriptRunnable(text, script, name, type, notice)
   }
   const text = fromStdin ? await stdin('the script') : words.join(' ')
   if (text.trim() === '')
     throw new RsmError('usage', 'nothing to run', { hint: "rsm exec -w 'web[1-3]' uptime, or --script FILE" })
-  return { script: { content: text, type: scriptType(type, fromStdin ? text : '') }, text }
-}
-
-async function storedScript(client: Client, wanted: string): Promise<Runnable> {
-  const { id, name, content } = await findScript(client, wanted)
-  return { scriptId: id, name, text: content }
+  if (fromStdin) return scriptRunnable(text, '', undefined, type, notice)
+  return { script: { content: text, type: scriptType(type, '') }, text, params: [] }
 }
 
 export default class Exec extends RunCommand {
@@ -68,8 +84,13 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
     this.globals = flags
     const stdin = stdinReader()
     const order = await this.readOrder(flags, stdin)
-    const own = await readOwnText(flags.script, flags.type, words, stdin)
+    const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
-    return this.execute(client, flags, order, own ?? (await storedScript(client, flags.script ?? '')))
+    return this.execute(
+      client,
+      flags,
+      order,
+      own ?? (await storedRunnable(await findScript(client, flags.script ?? ''))),
+    )
   }
 }

@@ -1,13 +1,13 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { Client } from '../client/client.ts'
-import { watchTask } from '../client/watch.ts'
-import { RsmError } from '../core/errors.ts'
+import { exitCode, RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
 import type { LogEntry, LogQuery, Task } from '../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
-import { LiveOutput } from '../ui/output/live.ts'
-import { sinkOf } from '../ui/output/sink.ts'
+import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
+import { Outputs } from '../ui/task/outputs.ts'
+import { watchToEnd } from '../ui/task/watch-to-end.ts'
 
 function hostIdOf(task: Task, hostname: string): number {
   const found = task.results.find((result) => result.hostname.toLowerCase() === hostname.toLowerCase())
@@ -30,7 +30,11 @@ async function* pagesOf(client: Client, taskId: string, query: LogQuery): AsyncG
 
 export default class Logs extends BaseCommand {
   static override summary = 'Show the output of a task'
-  static override examples = ['$ rsm logs TASK', '$ rsm logs -f TASK --host web1 --timestamps']
+  static override examples = [
+    '$ rsm logs TASK',
+    '$ rsm logs -f TASK --host web1 --timestamps',
+    '$ rsm logs TASK -b --diff',
+  ]
   static override args = { task: word({ required: true, ignoreStdin: true, description: 'id of the task' }) }
   static override flags = {
     follow: boolean({ char: 'f', description: 'go on until the task has ended' }),
@@ -39,8 +43,7 @@ export default class Logs extends BaseCommand {
     stream: string({ options: ['stdout', 'stderr'], description: 'only this stream' }),
     tail: integer({ min: 0, helpValue: 'N', description: 'only the last N' }),
     timestamps: boolean({ description: 'when each line came' }),
-    'no-prefix': boolean({ char: 'N', description: 'no host name before the lines' }),
-    raw: boolean({ description: 'let control sequences of the hosts through' }),
+    ...outputFlags,
   }
 
   async run() {
@@ -50,6 +53,7 @@ export default class Logs extends BaseCommand {
       throw new RsmError('usage', '--json shows a log as it stands; it does not follow', {
         hint: 'leave out -f',
       })
+    const show = readShowOptions(flags, flags.json, 'live')
     const client = await this.client()
     const task = await client.tasks.get(args.task)
     const query: LogQuery = {}
@@ -57,28 +61,35 @@ export default class Logs extends BaseCommand {
     if (flags.host !== undefined) query.hostId = hostIdOf(task, flags.host)
     if (flags.stream !== undefined) query.stream = flags.stream as NonNullable<LogQuery['stream']>
     if (flags.tail !== undefined) query.tail = flags.tail
-    if (flags.json) {
-      const entries: LogEntry[] = []
-      for await (const page of pagesOf(client, task.taskId, query)) entries.push(...page)
-      return { taskId: task.taskId, entries, next: entries.at(-1)?.id ?? flags.after ?? 0 }
-    }
-    const output = new LiveOutput({
-      stdout: sinkOf(process.stdout),
-      stderr: sinkOf(process.stderr),
-      prefix: !flags['no-prefix'],
-      raw: flags.raw,
-      alone: query.hostId !== undefined || task.hostCount === 1,
+    const select = (task: Task) =>
+      query.hostId === undefined
+        ? task
+        : { ...task, results: task.results.filter(({ hostId }) => hostId === query.hostId) }
+    const outputs = new Outputs({
+      show,
+      quiet: flags.quiet,
+      progress: flags.follow,
       timestamps: flags.timestamps ? { utc: flags.utc } : undefined,
     })
-    if (flags.follow) {
-      const onCut = (error: RsmError) => this.notice(`${error.message}; trying again for 5 minutes`)
-      for await (const event of watchTask(client.api, task.taskId, { query, onCut }))
-        await output.event(event)
-    } else {
-      for await (const page of pagesOf(client, task.taskId, query))
-        for (const entry of page) await output.event({ type: 'output', entry })
+    try {
+      const alone = query.hostId !== undefined || task.hostCount === 1
+      await outputs.begin({ hostCount: task.hostCount, alone })
+      if (flags.follow) {
+        const { interrupted } = await watchToEnd(client, task.taskId, { query, outputs, select })
+        process.exitCode = interrupted ?? (outputs.failure === undefined ? 0 : exitCode(outputs.failure))
+        return undefined
+      }
+      const entries: LogEntry[] = []
+      for await (const page of pagesOf(client, task.taskId, query)) {
+        if (flags.json) entries.push(...page)
+        for (const entry of page) await outputs.event({ type: 'output', entry })
+      }
+      await outputs.end(select(task))
+      if (outputs.failure !== undefined) process.exitCode = exitCode(outputs.failure)
+      if (!flags.json) return undefined
+      return { taskId: task.taskId, entries, next: entries.at(-1)?.id ?? flags.after ?? 0 }
+    } finally {
+      outputs.close()
     }
-    await output.end()
-    return undefined
   }
 }

@@ -135,7 +135,13 @@ export default class Quickstart extends TaskCommand {
 
   #runFirst(client: Client, host: Host) {
     const body = { script: { content: firstCommand }, target: { hostIds: [host.id] }, async: true }
-    const show = { grouped: false, prefix: true, raw: false }
+    const show = {
+      format: this.globals.json ? undefined : ('live' as const),
+      files: [],
+      diff: false,
+      prefix: true,
+      raw: false,
+    }
     return this.follow(client, () => client.tasks.create(body), show)
   }
 

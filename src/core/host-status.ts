@@ -21,6 +21,8 @@ export interface HostSigns {
   readonly heartbeatInterval: number
   /** Of the last heartbeat since the server's start; a registration counts as HEALTHY; null when there was neither. */
   readonly agentStatus: AgentStatus | null
+  /** Why it is not HEALTHY, in the agent's words. */
+  readonly agentReason?: string | null
   readonly metrics: Metrics | null
   /** What stood before: it makes a warning last until it clears, and outlives a restart of the server. */
   readonly last: HostStanding | null
@@ -35,10 +37,14 @@ export interface HostSigns {
 /** Heartbeat intervals without a heartbeat that make a host OFFLINE (seed). */
 export const silentIntervals = 3
 
+/** Reasons that `rsm hosts doctor` tells apart by their words. */
+export const revokedReason = 'its agent token was revoked'
+export const duplicateReason = 'two agents use the identity of this host'
+
 /** How many measures a reason names: the fullest. */
 const maxMeasures = 3
 
-interface Measure {
+export interface Measure {
   readonly name: string
   readonly percent: number
 }
@@ -52,18 +58,31 @@ function measuresOf(metrics: Metrics | null): Measure[] {
   ]
 }
 
+/**
+ * The measures that warn, the fullest first: at `warnPercent`, or above `clearPercent` where a warning stood and none is
+ * as high any more.
+ */
+export function highMeasures(
+  metrics: Metrics | null,
+  hasWarned: boolean,
+  { warnPercent = 90, clearPercent = 85 }: Pick<HostSigns, 'warnPercent' | 'clearPercent'> = {},
+): Measure[] {
+  const measures = measuresOf(metrics).sort((a, b) => b.percent - a.percent)
+  const high = measures.filter(({ percent }) => percent >= warnPercent)
+  if (high.length > 0 || !hasWarned) return high
+  return measures.filter(({ percent }) => percent >= clearPercent)
+}
+
 /** Rounded down: 89.6 % must not read as the 90 % at which it would warn. */
 const describe = ({ name, percent }: Measure): string => `${name} ${Math.floor(percent)} %`
 
 function warnings(signs: HostSigns): string[] {
-  const { agentStatus, warnPercent = 90, clearPercent = 85 } = signs
+  const { agentStatus, agentReason = null } = signs
   const reasons: string[] = []
-  if (signs.duplicateIdentity) reasons.push('two agents use the identity of this host')
-  if (agentStatus !== null && agentStatus !== 'HEALTHY') reasons.push(`the agent reports ${agentStatus}`)
-  const measures = measuresOf(signs.metrics).sort((a, b) => b.percent - a.percent)
-  let high = measures.filter((measure) => measure.percent >= warnPercent)
-  if (high.length === 0 && signs.last?.status === 'WARNING')
-    high = measures.filter((measure) => measure.percent >= clearPercent)
+  if (signs.duplicateIdentity) reasons.push(duplicateReason)
+  if (agentStatus !== null && agentStatus !== 'HEALTHY')
+    reasons.push(`the agent reports ${agentStatus}${agentReason === null ? '' : `: ${agentReason}`}`)
+  const high = highMeasures(signs.metrics, signs.last?.status === 'WARNING', signs)
   reasons.push(...high.slice(0, maxMeasures).map((measure) => describe(measure)))
   if (high.length > maxMeasures) reasons.push(`${high.length - maxMeasures} more`)
   return reasons
@@ -82,7 +101,7 @@ export function tellsTheSame(one: HostStanding, other: HostStanding): boolean {
 
 /** The status of a host from all that is known of it; a decision without a clock (contract §3). */
 export function hostStatus(signs: HostSigns): HostStanding {
-  if (signs.revoked) return { status: 'OFFLINE', reason: 'its agent token was revoked' }
+  if (signs.revoked) return { status: 'OFFLINE', reason: revokedReason }
   if (!signs.registered) return { status: 'OFFLINE', reason: 'never heard' }
   if (signs.secondsSilent >= silentIntervals * signs.heartbeatInterval) {
     // Nothing new since a restart: what was OFFLINE before has been silent for longer than we have run.

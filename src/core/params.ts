@@ -62,6 +62,14 @@ type Params = Readonly<Record<string, string>>
 const utf8 = new TextEncoder()
 const sizeOf = (name: string, value: string) => name.length + utf8.encode(value).length
 
+/** Why no parameter can have this name, as words that go after it; null where one can (contract §4). */
+export function paramNameFault(name: string): string | null {
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
+    return 'is no name of a variable: letters, digits and _, not a digit first, at most 128'
+  const effect = reserved.find(([names]) => names.test(name))?.[1]
+  return effect === undefined ? null : `${effect}: choose another name`
+}
+
 function faultOf(name: string, value: string): string | null {
   const effect = reserved.find(([names]) => names.test(name))?.[1]
   if (effect !== undefined) return `${name} ${effect}: choose another name, or set it inside the script`

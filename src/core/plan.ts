@@ -1,6 +1,9 @@
 import type { BatchSize, MaxFailures, ResultStatus, Strategy } from './protocol/http/tasks.ts'
 import { type FinalStatus, isFailure, isFinal } from './task-state.ts'
 
+/** Seconds of run time on a host where neither the call nor the script says any (contract §4). */
+export const defaultTimeout = 300
+
 /** How a task goes over its hosts (contract §4). A task's record has all of these fields. */
 export interface PlanOptions {
   readonly strategy: Strategy

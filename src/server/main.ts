@@ -162,6 +162,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       audit,
       events: fleetEvents,
       ready: () => accepting && store.readOnlyReason === null && audit.refusal === null,
+      info: () => ({
+        version: serverVersion(),
+        serverTime: context.time(),
+        heartbeatInterval,
+        metricsInterval: options.metricsInterval,
+      }),
       scrape,
       metricsOpen: options.metricsOpen === true,
     })

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { hostStatus, silentIntervals, tellsTheSame } from '../core/host-status.ts'
+import type { LimitName } from '../core/limits.ts'
 import type {
   AgentStatus,
   Containment,
@@ -11,6 +12,7 @@ import type {
 import { writeFileDurably } from '../disk/durable.ts'
 import type { Bus } from './bus.ts'
 import { type Clock, isoTime } from './clock.ts'
+import { ClockComparison } from './clock-comparison.ts'
 import type { Log } from './log.ts'
 
 /** What is known of a host just now; volatile, never in the store's journal. */
@@ -24,6 +26,11 @@ export interface PresenceView {
   metrics: Metrics | null
   /** How scripts run there, as the agent's last HELLO said it; null: not said. */
   running: RunningScripts | null
+  agentReason: string | null
+  onDemand: boolean | null
+  linkFault: string | null
+  /** About how far the agent's clock is ahead, in seconds; null: not said. */
+  clockOffsetSeconds: number | null
 }
 
 /** Who scripts run as on a host, and in what. */
@@ -34,6 +41,20 @@ export interface RunningScripts {
   readonly containment: Containment
   /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
   readonly agentVersion?: string
+  /** Absent where it was not said, and in what was written before it was kept. */
+  readonly terminal?: boolean
+  readonly enforces?: readonly LimitName[]
+}
+
+/** What a heartbeat says. */
+export interface Beat {
+  readonly status: AgentStatus
+  readonly uptime?: number | undefined
+  /** ISO 8601 by the agent's clock: never trusted, only compared with ours for people. */
+  readonly timestamp?: string | undefined
+  readonly reason?: string | undefined
+  readonly onDemand?: boolean | undefined
+  readonly linkFault?: string | undefined
 }
 
 /** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
@@ -41,7 +62,7 @@ export interface Presence {
   views(hostIds: readonly number[]): Promise<PresenceView[]>
   /** Rises whenever the status of a host changes: what follows from all of them holds as long as this stands. */
   readonly revision: number
-  heartbeat(hostId: number, beat: { status: AgentStatus; uptime: number | null }): void
+  heartbeat(hostId: number, beat: Beat): void
   metrics(hostId: number, metrics: Metrics): void
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
   registered(hostId: number): void
@@ -76,6 +97,8 @@ interface Entry {
   status: HostStatus
   reason: string | null
   running: RunningScripts | null
+  said: Pick<Beat, 'reason' | 'onDemand' | 'linkFault'> | null
+  clock: ClockComparison
 }
 
 export interface PresenceOptions {
@@ -107,6 +130,8 @@ function neverHeard(): Entry {
     status: 'OFFLINE',
     reason: 'never heard',
     running: null,
+    said: null,
+    clock: new ClockComparison(),
   }
 }
 
@@ -148,6 +173,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       secondsSilent: known.heardAt === null ? 0 : (clock.monotonic() - known.heardAt) / 1000,
       heartbeatInterval,
       agentStatus: known.heardSinceStart ? known.agentStatus : null,
+      agentReason: known.said?.reason ?? null,
       metrics: known.metrics,
       last: { status: known.status, reason: known.reason },
       duplicateIdentity: known.duplicate,
@@ -249,14 +275,22 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
           connected: known.connected,
           metrics: known.metrics,
           running: known.running,
+          agentReason: known.said?.reason ?? null,
+          onDemand: known.said?.onDemand ?? null,
+          linkFault: known.connected ? null : (known.said?.linkFault ?? null),
+          clockOffsetSeconds: known.clock.offsetSeconds(),
         }
       })
     },
-    heartbeat(hostId, { status, uptime }) {
+    heartbeat(hostId, beat) {
+      const { status } = beat
       const known = entry(hostId)
       const wasHealthy = isHealthy(known)
       heard(known, status)
-      known.uptime = uptime
+      known.uptime = beat.uptime ?? null
+      // Not the whole body: what is not known in it may be large.
+      known.said = { reason: beat.reason, onDemand: beat.onDemand, linkFault: beat.linkFault }
+      known.clock.note(beat.timestamp, clock.now())
       if (!wasHealthy || status !== 'HEALTHY') judge(hostId, known)
     },
     metrics(hostId, metrics) {
@@ -274,6 +308,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     registered(hostId) {
       const known = entry(hostId)
       known.revoked = false
+      known.said = null
       heard(known, 'HEALTHY')
       judge(hostId, known)
     },

@@ -168,7 +168,19 @@ test('--plan shows hosts, batches and the exact text, and runs nothing', async (
   const argv = ['exec', '--dry-run', '-w', 'web*', '--batch-size', '1,2', 'systemctl restart nginx']
   const ran = await runRsm(argv, envFor(t, server))
   t.is(ran.exit, 0, ran.stderr)
-  t.is(ran.stdout, 'batch 1 (1): web1\nbatch 2 (2): web[2-3]\nbatch 3 (1): web10\nsystemctl restart nginx\n')
+  t.is(
+    ran.stdout,
+    [
+      'batch 1 (1): web1',
+      'batch 2 (2): web[2-3]',
+      'batch 3 (1): web10',
+      'strategy: rolling, stops after a batch with a failure',
+      'timeout: 300 s on each host',
+      'script: ad hoc (BASH)',
+      '',
+      'systemctl restart nginx\n',
+    ].join('\n'),
+  )
   t.is(posted(server), undefined)
 })
 

@@ -77,6 +77,7 @@ const both = (call: Call): Call[] => [call, { ...call, body: { ...(call.body as 
 export const drives: Record<string, (world: World) => Call | Call[] | Promise<Call | Call[]>> = {
   getHealth: () => ({}),
   getReady: () => ({}),
+  getServer: () => ({}),
   getMetrics: () => ({}),
   getOpenapi: () => ({}),
   getDocs: () => ({}),

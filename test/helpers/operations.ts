@@ -13,8 +13,7 @@ export function operationsOfTheApp(): RegisteredOperation[] {
   const found: RegisteredOperation[] = []
   buildApp({} as never, (app) => {
     app.addHook('onRoute', ({ method, url, config }) => {
-      // The 405 answers of other methods, and HEAD beside GET, follow from these.
-      if (config?.allow?.anyCaller) return
+      // HEAD, which is beside every GET, follows from these.
       if (config?.operation === undefined) throw new Error(`${url} is no declared operation`)
       for (const one of [method].flat())
         if (one !== 'HEAD') found.push({ method: one, url, operation: config.operation })

@@ -18,6 +18,8 @@ interface RegisterOptions {
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
+  /** Hears why it is not done yet. */
+  readonly waits: (reason: string | null) => void
   readonly signal: AbortSignal
 }
 
@@ -27,6 +29,7 @@ interface RegisterOptions {
  */
 export async function register(options: RegisterOptions): Promise<Registration> {
   const backoff = new Backoff(options.random)
+  options.waits(null)
   const body = await hostFacts(options.agentId, options.hostname)
   for (;;) {
     try {
@@ -35,6 +38,7 @@ export async function register(options: RegisterOptions): Promise<Registration> 
     } catch (error) {
       if (!(error instanceof RsmError) || !passing.has(error.code)) throw error
       const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
+      options.waits(error.message)
       options.log('WARN', 'not registered yet', { error: error.message, retryInMs: delay })
       await pause(options.clock, delay, options.signal)
     }

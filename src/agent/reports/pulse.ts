@@ -1,17 +1,17 @@
-import { statfs } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { AgentAck, AgentConfig } from '../../core/protocol/http/agent.ts'
-import type { AgentStatus, Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Metrics } from '../../core/protocol/http/hosts.ts'
+import { longestReason } from '../../core/protocol/messages.ts'
+import { shortened } from '../../core/shortened.ts'
 import type { Clock } from '../clock.ts'
 import { Backoff, revokedDelay } from '../link/backoff.ts'
 import type { ServerApi } from '../link/server-api.ts'
 import type { Log } from '../log.ts'
+import { health } from './health.ts'
 import type { MetricsBuffer } from './metrics-buffer.ts'
 
 /** Heartbeats between two polls of the configuration that nothing else called for. */
 const pollEvery = 10
-/** Below this share of free space in the data directory the agent is DEGRADED: spools may fail. */
-const leastFree = 0.03
 
 interface PulseOptions {
   readonly api: ServerApi
@@ -22,11 +22,15 @@ interface PulseOptions {
   readonly buffer: MetricsBuffer
   readonly measure: () => Promise<Metrics>
   readonly intervals: { heartbeatInterval: number; metricsInterval: number }
-  /** Whether every pending task calls for a poll: on demand it does, a standing link brings them by itself. */
-  readonly pollsForTasks: boolean
+  /** Whether there is a link only while there is work: then every pending task calls for a poll. */
+  readonly onDemand: boolean
+  /** Why there is no link although one is wanted. */
+  readonly linkFault: () => string | null
   readonly log: Log
   /** The server answered; `wasAway` when it had not before. */
   readonly reached: (wasAway: boolean) => void
+  /** A heartbeat was not answered, or was refused. */
+  readonly missed: (reason: string) => void
   readonly configured: (config: AgentConfig) => void
   /** The token is no longer good. Settles with true when a new one was got. */
   readonly revoked: () => Promise<boolean>
@@ -86,12 +90,17 @@ export class Pulse {
   }
 
   async #say(): Promise<AgentAck> {
-    const { api, agentId, clock, dataDir } = this.#options
+    const { api, agentId, clock, dataDir, onDemand, linkFault } = this.#options
+    const { status, reason } = await health(dataDir)
+    const fault = linkFault()
     return api.heartbeat({
       agentId,
       timestamp: new Date(clock.now()).toISOString(),
-      status: await health(dataDir),
+      status,
       uptime: Math.floor((clock.monotonic() - this.#bootedAt) / 1000),
+      onDemand,
+      ...(reason === null ? {} : { reason: sentence(reason) }),
+      ...(fault === null ? {} : { linkFault: sentence(fault) }),
     })
   }
 
@@ -110,9 +119,11 @@ export class Pulse {
       await this.#follow(ack)
       delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)
     } catch (error) {
+      const reason = reasonOf(error)
+      this.#options.missed(reason)
       delay = await this.#failed(error)
       log('WARN', 'no heartbeat', {
-        error: error instanceof Error ? error.message : String(error),
+        error: reason,
         retryInMs: delay,
       })
     }
@@ -138,7 +149,7 @@ export class Pulse {
   async #follow(ack: AgentAck): Promise<void> {
     const isNew = ack.configVersion !== this.#configVersion
     const isDue = this.#beats % pollEvery === 1
-    if (!isNew && !isDue && !(this.#options.pollsForTasks && ack.pendingTasks > 0)) return
+    if (!isNew && !isDue && !(this.#options.onDemand && ack.pendingTasks > 0)) return
     const config = await this.#options.api.config(this.#options.agentId)
     this.#configVersion = config.configVersion
     if (this.#isStopped) return
@@ -187,7 +198,13 @@ export class Pulse {
   }
 }
 
-async function health(dataDir: string): Promise<AgentStatus> {
-  const figures = await statfs(dataDir).catch(() => null)
-  return figures && figures.bavail / figures.blocks >= leastFree ? 'HEALTHY' : 'DEGRADED'
+function reasonOf(error: unknown): string {
+  if (error instanceof RsmError && error.code === 'unauthenticated')
+    return 'the server answered 401: the token of this agent is not valid'
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** As the server takes it: on one line, and not longer than it may be. */
+function sentence(text: string): string {
+  return shortened(text.replace(/\p{Cc}+/gu, ' '), longestReason - 1)
 }

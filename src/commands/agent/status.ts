@@ -1,14 +1,15 @@
 import { string } from '@oclif/core/flags'
-import { limitWords, showLimits } from '../../core/limits.ts'
+import { examineAgent, isReachable } from '../../core/findings/examine-agent.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
-import { showRunAs } from '../../ui/hosts/view.ts'
-import { renderFields } from '../../ui/text/table.ts'
-import { showTime } from '../../ui/text/time.ts'
+import { findingData } from '../../ui/hosts/findings-view.ts'
 
 export default class AgentStatus extends BaseCommand {
   static override summary =
-    'Show how the agent of this host is; exit code 0 when it is linked, 1 when it is not'
+    'Show how the agent of this host is; exit code 0 when scripts reach it, 1 when they do not'
+  static override description =
+    'What is wrong stands at the end, each with what to do. Scripts reach an agent that is linked, or that links on ' +
+    'demand and is heard. Exit code 5: no agent runs on that data directory.'
   static override examples = ['$ rsm agent status', '$ rsm agent status --data-dir /tmp/web1 --json']
   static override flags = {
     'data-dir': string({
@@ -21,30 +22,16 @@ export default class AgentStatus extends BaseCommand {
   async run() {
     const { flags } = await this.parse(AgentStatus)
     this.globals = flags
-    const { readAgentState } = await import('../../agent/status.ts')
-    const state = readAgentState(flags['data-dir'] ?? defaultDataDirectory('agent'))
-    const { executions, enforces, limits, linked, reason, since } = state
-    const link = `${linked ? 'yes' : 'no'}, since ${showTime(since, flags.utc)}`
-    const isUnbounded = state.runsAsRoot && state.sandbox === 'none'
-    const canLimit = enforces.map((name) => limitWords[name]).join(', ')
-    this.print(
-      renderFields(
-        {
-          agent: `${state.agentId} (pid ${state.pid})`,
-          host: state.hostId === null ? state.hostname : `${state.hostname} (@id:${state.hostId})`,
-          server: state.url,
-          linked: reason === null ? link : `${link}: ${reason}`,
-          heartbeat: showTime(state.lastHeartbeatAt, flags.utc),
-          'scripts run as': showRunAs(state),
-          'held by': state.containment,
-          limits: showLimits(limits) || `none (it can limit ${canLimit || 'nothing'})`,
-          executions: `${executions.running} running, ${executions.queued} queued, ${executions.unacknowledged} unacknowledged`,
-          terminals: state.terminals === null ? 'none can be opened here' : `${state.terminals} open`,
-        },
-        isUnbounded ? ['scripts run as'] : [],
-      ),
-    )
-    process.exitCode = linked ? 0 : 1
-    return state
+    const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
+    const { showAgent } = await import('../../ui/hosts/agent-view.ts')
+    const { state, facts } = await readAgentFacts(flags['data-dir'] ?? defaultDataDirectory('agent'))
+    const { findings } = examineAgent(facts)
+    this.print(showAgent(state, findings, flags.utc))
+    process.exitCode = isReachable(facts) ? 0 : 1
+    return {
+      ...state,
+      freePercent: facts.freePercent,
+      findings: findings.map((each) => findingData(each, state.hostname)),
+    }
   }
 }

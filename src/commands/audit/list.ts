@@ -55,9 +55,9 @@ export default class AuditList extends BaseCommand {
     const page = await allEntries((paging) => client.audit.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'ID', value: (entry) => entry.id },
+          { heading: 'ID', value: (entry) => entry.id, keep: true },
           { heading: 'TIME', value: (entry) => showTime(entry.at, flags.utc) },
           { heading: 'ACTOR', value: ({ actor }) => actor.name ?? actor.type },
           { heading: 'IP', value: (entry) => entry.ip },

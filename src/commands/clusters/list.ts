@@ -20,10 +20,10 @@ export default class ClustersList extends BaseCommand {
     const page = await allPages((paging) => client.clusters.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'ID', value: (cluster) => cluster.id },
-          { heading: 'NAME', value: (cluster) => cluster.name },
+          { heading: 'ID', value: (cluster) => cluster.id, keep: true },
+          { heading: 'NAME', value: (cluster) => cluster.name, keep: true },
           { heading: 'HOSTS', value: (cluster) => cluster.hostCount },
           { heading: 'SELECTOR', value: (cluster) => cluster.selector ?? '' },
           { heading: 'DESCRIPTION', value: (cluster) => cluster.description },

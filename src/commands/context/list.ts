@@ -17,10 +17,10 @@ export default class ContextList extends BaseCommand {
     if (rows.length === 0) this.notice('no server is known yet: rsm login URL, or rsm quickstart')
     else if (!flags.json) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(rows, [
           { heading: ' ', value: (row) => (row.current ? '*' : ' ') },
-          { heading: 'NAME', value: (row) => row.name },
+          { heading: 'NAME', value: (row) => row.name, keep: true },
           { heading: 'URL', value: (row) => row.url },
           { heading: 'USER', value: (row) => row.username ?? null },
         ]),

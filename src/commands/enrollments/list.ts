@@ -16,12 +16,12 @@ export default class EnrollmentsList extends BaseCommand {
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
       const { showTags } = await import('../../ui/hosts/view.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'ID', value: (enrollment) => enrollment.id },
-          { heading: 'NAME', value: (enrollment) => enrollment.name },
+          { heading: 'ID', value: (enrollment) => enrollment.id, keep: true },
+          { heading: 'NAME', value: (enrollment) => enrollment.name, keep: true },
           { heading: 'USES', value: ({ uses, maxUses }) => `${uses} of ${maxUses}` },
-          { heading: 'HOST', value: ({ hostId }) => (hostId === null ? null : `@id:${hostId}`) },
+          { heading: 'HOST', value: ({ hostId }) => (hostId === null ? null : `@id:${hostId}`), keep: true },
           { heading: 'CLUSTER', value: (enrollment) => enrollment.clusterId },
           { heading: 'TAGS', value: (enrollment) => showTags(enrollment.tags) },
           { heading: 'BY', value: (enrollment) => enrollment.createdBy },

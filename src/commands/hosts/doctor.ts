@@ -1,41 +1,42 @@
 import { string } from '@oclif/core/args'
-import { findHost } from '../../client/names.ts'
-import type { Host } from '../../core/protocol/http/hosts.ts'
+import { complains } from '../../core/findings/finding.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 
-/** What to do about the state of a host, in one sentence. */
-function advice(host: Host, url: string): string {
-  if (host.agent === null) return `no agent has joined it: rsm hosts join --replace ${host.hostname}`
-  switch (host.status) {
-    case 'ONLINE':
-      return host.agent.connected
-        ? 'nothing to do'
-        : 'its agent heartbeats and links when there is work; a task waits for it up to 2 minutes'
-    case 'WARNING':
-      return 'it runs tasks; look after what the reason names'
-    case 'OFFLINE':
-      if (host.statusReason?.includes('revoked') === true)
-        return `stop the former agent there, then join anew: rsm hosts join --replace ${host.hostname}`
-      return `on the host: does the agent run, and does it reach ${url}?`
-  }
-}
-
 export default class HostsDoctor extends BaseCommand {
-  static override summary = 'Say why a host is not ONLINE and what to do'
-  static override examples = ['$ rsm hosts doctor web1']
+  static override summary =
+    'Say what is wrong with hosts and what to do; exit code 0 when nothing is, 1 when something is'
+  static override description =
+    'Of several hosts equal findings are folded, worst first, and the way to the server is looked at too: versions, ' +
+    'clocks, certificate. Errors (no script can run there) and warnings make the exit code 1; notes, such as that ' +
+    'scripts run as root, do not.\n\n' +
+    '--json: {server, hosts: [{host, id, status, statusReason, findings, well}]}; a finding is {code, severity, ' +
+    'message, advice}, its severity error, warning or note; server is {url, version, findings, well}, and null for ' +
+    'one HOST.'
+  static override examples = [
+    '$ rsm hosts doctor web1',
+    '$ rsm hosts doctor',
+    "$ rsm hosts doctor 'web[1-20]' --json",
+  ]
   static override args = {
-    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
+    host: string({ ignoreStdin: true, description: 'hostname, @id:17 or a selector; all if left out' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(HostsDoctor)
     this.globals = flags
     const client = await this.client()
-    const host = await findHost(client, args.host)
-    const { id, hostname, status, statusReason } = host
-    const next = advice(host, client.api.url)
-    this.print(`${hostname} is ${status}${statusReason === null ? '' : `: ${statusReason}`}`)
-    this.print(next)
-    return { id, hostname, status, statusReason, advice: next }
+    const { examineFleet } = await import('../../client/doctor.ts')
+    const { examinationData, showHost, showFleet } = await import('../../ui/hosts/findings-view.ts')
+    const { server, hosts } = await examineFleet(
+      client,
+      { ...this.server(), version: this.config.version },
+      args.host,
+    )
+    const [only] = hosts
+    if (server !== null) await this.printLong(showFleet(server, hosts))
+    else if (only !== undefined) this.print(showHost(only))
+    const found = [...(server?.findings ?? []), ...hosts.flatMap(({ findings }) => findings)]
+    process.exitCode = complains(found) ? 1 : 0
+    return examinationData(server, hosts)
   }
 }

@@ -45,13 +45,15 @@ export default class HostsList extends BaseCommand {
       query.tag = Object.entries(parsePairs('-t', flags.tag)).map(([key, value]) => `${key}:${value}`)
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
     const page = await allPages((paging) => client.hosts.list(paging), query, flags.limit)
-    if (flags.output === 'names') for (const host of page.content) this.print(host.hostname)
-    else if (flags.output === 'nodeset') {
-      if (page.content.length > 0) this.print(foldNodeset(page.content.map((host) => host.hostname)))
+    const names = page.content.map((host) => host.hostname)
+    if (flags.output === 'names') {
+      if (names.length > 0) await this.printLong(names.join('\n'))
+    } else if (flags.output === 'nodeset') {
+      if (names.length > 0) this.print(foldNodeset(names))
     } else if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
       const { hostColumns, wideHostColumns } = await import('../../ui/hosts/view.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, flags.output === 'wide' ? wideHostColumns(flags.utc) : hostColumns),
       )
     }

@@ -1,6 +1,6 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
-import { findHost } from '../../client/names.ts'
+import { findHost, refuseUnknownUser } from '../../client/names.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
@@ -43,20 +43,24 @@ export default class RecordingsList extends BaseCommand {
     const page = await allPages((paging) => client.terminals.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'SESSION', value: (session) => session.sessionId },
-          { heading: 'HOST', value: (session) => session.hostname },
+          { heading: 'SESSION', value: (session) => session.sessionId, keep: true },
+          { heading: 'HOST', value: (session) => session.hostname, keep: true },
           { heading: 'USER', value: (session) => session.user },
           { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
           { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
-          { heading: 'EXIT', value: endOf },
+          { heading: 'EXIT', value: endOf, keep: true },
           { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
         ]),
       )
     }
-    if (page.totalElements === 0)
-      this.notice(flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one')
+    if (page.totalElements === 0) {
+      await refuseUnknownUser(client, flags.user)
+      const filtered = flags.user !== undefined || flags.host !== undefined
+      const none = flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one'
+      this.notice(filtered ? `no ${flags.open ? 'session' : 'recording'} is like that` : none)
+    }
     this.saidCut(page, flags.open ? 'sessions' : 'recordings')
     return page
   }

@@ -1,21 +1,54 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import type { FrontMatter } from '../../core/front-matter.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readScriptFile, scriptType, scriptTypeNames } from '../../ui/input/script-file.ts'
-import { stdinReader } from '../../ui/input/stdin.ts'
+import { readFrontMatter } from '../../ui/input/front-matter.ts'
+import {
+  meansFile,
+  nameOfFile,
+  readScriptText,
+  scriptType,
+  scriptTypeNames,
+} from '../../ui/input/script-file.ts'
 import { parseDuration } from '../../ui/input/values.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
+import { usageLine } from '../../ui/text/declared-params.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
+
+/** Of one word it is the file, of two the name and the file. */
+function fileOf({ name, file }: { name: string; file?: string | undefined }): string {
+  if (file !== undefined) return file
+  if (name === '-' || meansFile(name)) return name
+  throw new RsmError('usage', `there is no file ${name}`, {
+    hint: 'rsm scripts add FILE, or rsm scripts add NAME FILE',
+  })
+}
+
+/** The name that a text says of itself, else the file's. */
+function nameFor(file: string, matter: FrontMatter): string {
+  if (matter.name !== undefined) return matter.name
+  if (file !== '-') return nameOfFile(file)
+  throw new RsmError('usage', 'the script on stdin says no name', {
+    hint: 'rsm scripts add NAME -, or a line in the script: # rsm: name=NAME',
+  })
+}
 
 export default class ScriptsAdd extends BaseCommand {
   static override summary = 'Store a script from a file, or from stdin with -'
+  static override description =
+    `Lines like "# rsm: name=deploy, timeout=5m" at the head of the file say its settings and declare its params
+(docs/scripts.md); what is said here wins. Without NAME, and without a name in the file, the file's own is taken.`
+  static override usage = ['scripts add FILE [OPTIONS]', 'scripts add NAME FILE [OPTIONS]']
   static override examples = [
+    '$ rsm scripts add ./deploy.sh',
     '$ rsm scripts add deploy ./deploy.sh --timeout 5m',
     '$ rsm scripts add disk - < disk.sh',
   ]
   static override args = {
-    name: word({ required: true, ignoreStdin: true, description: 'name of the script' }),
-    file: word({ required: true, ignoreStdin: true, description: 'file, or - for stdin' }),
+    name: word({ required: true, ignoreStdin: true, description: 'name of the script; may be left out' }),
+    file: word({ ignoreStdin: true, description: 'file, or - for stdin' }),
   }
   static override flags = {
     type: string({ options: scriptTypeNames, description: 'type, if the file does not tell' }),
@@ -28,20 +61,31 @@ export default class ScriptsAdd extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(ScriptsAdd)
     this.globals = flags
-    const content = args.file === '-' ? await stdinReader()('the script') : readScriptFile(args.file).text
-    const input: ScriptCreate = { name: args.name, content, type: scriptType(flags.type, content, args.file) }
+    const file = fileOf(args)
+    const content = await readScriptText(file)
+    const what = file === '-' ? 'the script' : file
+    const matter = readFrontMatter(content, what, (text) => this.notice(text))
+    const name = args.file === undefined ? nameFor(file, matter) : args.name
+    const { params, name: _, tags, ...said } = matter
+    const input: ScriptCreate = {
+      ...said,
+      ...(tags === undefined ? {} : { tags: [...tags] }),
+      name,
+      content,
+      type: scriptType(flags.type ?? matter.type, content, file),
+    }
     if (flags.description !== undefined) input.description = flags.description
     if (flags.timeout !== undefined) input.timeout = parseDuration(flags.timeout)
     if (flags.tag !== undefined) input.tags = flags.tag
     if (flags.category !== undefined) input.category = flags.category
     const client = await this.client()
     const script = await refusingTaken(
-      `script ${args.name}`,
-      `rsm scripts show ${args.name}`,
+      `script ${name}`,
+      `rsm scripts edit ${shellWord(name)} --file ${shellWord(file)}`,
       client.scripts.create(input),
     )
     this.print(`stored ${script.name} (id ${script.id}, ${script.type})`)
-    this.hint(`next: rsm scripts run ${script.name} -w HOST`)
+    this.hint(`next: ${usageLine(script.name, params)}`)
     return script
   }
 }

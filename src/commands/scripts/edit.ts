@@ -2,24 +2,40 @@ import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
 import { findScript } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
+import { parseFrontMatter } from '../../core/front-matter.ts'
+import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'
+import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'
 import { editText } from '../../ui/input/editor.ts'
+import { readFrontMatter } from '../../ui/input/front-matter.ts'
 import { fileNameOf } from '../../ui/input/script-file.ts'
 
+/** The new text, with the settings in which it says something else of itself than the former one did. */
+function textPatch(
+  former: Script,
+  content: string,
+  what: string,
+  notice: (text: string) => void,
+): ScriptPatch {
+  const matter = readFrontMatter(content, what, notice)
+  if (matter.name !== undefined && matter.name !== former.name)
+    notice(`${what} says name=${matter.name}; it is kept as ${former.name} (--name renames)`)
+  return { ...frontMatterPatch(parseFrontMatter(former.content).matter, matter), content }
+}
+
 /** Stores what came out of the editor, unless somebody else has changed the script since it was opened. */
-async function storeText(client: Client, { id, name, version }: Script, content: string): Promise<Script> {
+async function storeText(client: Client, { id, name, version }: Script, patch: ScriptPatch): Promise<Script> {
   const present = await client.scripts.get(id)
   if (present.version !== version)
     throw new RsmError('conflict', `${name} was changed meanwhile: it has version ${present.version} now`)
-  return client.scripts.update(id, { content })
+  return client.scripts.update(id, patch)
 }
 
 export default class ScriptsEdit extends BaseCommand {
   static override summary = 'Change a stored script; without options, its text in $VISUAL or $EDITOR'
   static override description =
-    'Every change makes a new version. Tasks keep the version that they ran; `rsm scripts versions` lists them.'
+    'Every change makes a new version. Tasks keep the version that they ran; `rsm scripts versions` lists them. \
+What a new text says of itself in its comments (docs/scripts.md) is taken over; options win.'
   static override examples = [
     '$ rsm scripts edit deploy',
     '$ rsm scripts edit deploy --file ./deploy.sh --timeout 10m',
@@ -37,10 +53,21 @@ export default class ScriptsEdit extends BaseCommand {
     const client = await this.client()
     const former = await findScript(client, args.script)
     const inEditor = Object.keys(patch).length === 0
-    const script = inEditor ? await this.#edit(client, former) : await client.scripts.update(former.id, patch)
+    const script = inEditor
+      ? await this.#edit(client, former)
+      : await client.scripts.update(former.id, {
+          ...this.#ofText(former, patch.content, flags.file),
+          ...patch,
+        })
     if (script.version === former.version) this.print(`${script.name} is unchanged: no new version`)
     else this.print(`changed ${script.name} (version ${script.version})`)
     return script
+  }
+
+  #ofText(former: Script, content: string | undefined, file = 'the text'): ScriptPatch {
+    if (content === undefined) return {}
+    const what = file === '-' ? 'the script on stdin' : file
+    return textPatch(former, content, what, (text) => this.notice(text))
   }
 
   async #edit(client: Client, script: Script): Promise<Script> {
@@ -50,7 +77,8 @@ export default class ScriptsEdit extends BaseCommand {
       `rsm scripts edit ${script.name} --file FILE`,
     )
     try {
-      const stored = text === script.content ? script : await storeText(client, script, text)
+      const stored =
+        text === script.content ? script : await storeText(client, script, this.#ofText(script, text))
       remove()
       return stored
     } catch (error) {

@@ -28,12 +28,12 @@ export default class ScriptsList extends BaseCommand {
     const page = await allPages((paging) => client.scripts.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'ID', value: (script) => script.id },
-          { heading: 'NAME', value: (script) => script.name },
+          { heading: 'ID', value: (script) => script.id, keep: true },
+          { heading: 'NAME', value: (script) => script.name, keep: true },
           { heading: 'TYPE', value: (script) => script.type },
-          { heading: 'VERSION', value: (script) => script.version },
+          { heading: 'VERSION', value: (script) => script.version, keep: true },
           { heading: 'CHANGED', value: (script) => showTime(script.updatedAt, flags.utc) },
           { heading: 'DESCRIPTION', value: (script) => script.description },
         ]),

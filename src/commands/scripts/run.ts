@@ -3,10 +3,12 @@ import { findScript } from '../../client/names.ts'
 import { runFlags } from '../../ui/flags/run.ts'
 import { targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/input/stdin.ts'
-import { RunCommand } from '../../ui/task/run-command.ts'
+import { RunCommand, storedRunnable } from '../../ui/task/run-command.ts'
 
 export default class ScriptsRun extends RunCommand {
   static override summary = 'Run a stored script on hosts'
+  static override description =
+    'Params that the script declares and that are missing are asked on a terminal; `rsm scripts show` lists them.'
   static override examples = ["$ rsm scripts run deploy -w 'web[1-3]' -p VERSION=1.2.3"]
   static override args = {
     script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
@@ -18,7 +20,7 @@ export default class ScriptsRun extends RunCommand {
     this.globals = flags
     const order = await this.readOrder(flags, stdinReader())
     const client = await this.client()
-    const { id, name, content } = await findScript(client, args.script)
-    return this.execute(client, flags, order, { scriptId: id, name, text: content })
+    const script = await findScript(client, args.script)
+    return this.execute(client, flags, order, await storedRunnable(script))
   }
 }

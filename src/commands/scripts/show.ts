@@ -1,11 +1,14 @@
 import { string } from '@oclif/core/args'
 import { findScript } from '../../client/names.ts'
+import { parseFrontMatter } from '../../core/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { tellFaults } from '../../ui/input/front-matter.ts'
+import { renderParams, usageLine } from '../../ui/text/declared-params.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class ScriptsShow extends BaseCommand {
-  static override summary = 'Show a stored script and its text'
+  static override summary = 'Show a stored script, its params and its text'
   static override examples = ['$ rsm scripts show deploy']
   static override args = {
     script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
@@ -30,6 +33,10 @@ export default class ScriptsShow extends BaseCommand {
         sha256: script.sha256,
       }),
     )
+    const { matter, faults } = parseFrontMatter(script.content)
+    if (matter.params.length > 0) this.print(`\n${await renderParams(matter.params)}`)
+    if (faults.length > 0) this.notice(tellFaults(script.name, faults))
+    else this.print(`\nusage: ${usageLine(script.name, matter.params)}`)
     this.print(`\n${sanitize(script.content).trimEnd()}`)
     return script
   }

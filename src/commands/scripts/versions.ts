@@ -43,12 +43,12 @@ export default class ScriptsVersions extends BaseCommand {
     const page = await allPages((paging) => client.scripts.versions(script.id, paging), {}, flags.limit)
     if (!this.globals.json) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'VERSION', value: (version) => version.version },
+          { heading: 'VERSION', value: (version) => version.version, keep: true },
           { heading: 'CHANGED', value: (version) => showTime(version.changedAt, flags.utc) },
           { heading: 'BY', value: (version) => version.changedBy },
-          { heading: 'NAME', value: (version) => version.name },
+          { heading: 'NAME', value: (version) => version.name, keep: true },
           { heading: 'TYPE', value: (version) => version.type },
           { heading: 'BYTES', value: (version) => version.bytes },
           { heading: 'SHA256', value: (version) => version.sha256.slice(0, shortDigest) },

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { string } from '@oclif/core/args'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
-import { startFlags } from '../../ui/flags/run.ts'
+import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
-import { parseDuration } from '../../ui/input/values.ts'
-import { TaskCommand } from '../../ui/task/task-command.ts'
+import { isSomeoneThere } from '../../ui/input/prompt.ts'
+import { parseTimer } from '../../ui/input/values.ts'
+import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
 
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
@@ -22,9 +23,16 @@ Values of secret params are not kept: they are asked, or come from the environme
   async run() {
     const { args, flags } = await this.parse(TasksRetry)
     this.globals = flags
-    const deadline = flags.deadline === undefined ? undefined : parseDuration(flags.deadline)
+    const deadline = flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline)
+    checkKey(flags['idempotency-key'])
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     const client = await this.client()
     const former = await client.tasks.script(args.task)
+    if (!flags.yes && isSomeoneThere()) {
+      const { confirmRetry } = await import('../../ui/task/consent.ts')
+      await confirmRetry(client, former.taskId)
+    }
     const named = flags['secret-param'] ?? []
     const unnamed = former.secretParams.filter((name) => !named.includes(name))
     const secretParams = {
@@ -39,7 +47,7 @@ Values of secret params are not kept: they are asked, or come from the environme
       this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
       return started
     }
-    if (!flags.detach) return this.follow(client, start, readShowOptions(flags), deadline)
+    if (!flags.detach) return this.follow(client, start, show, deadline)
     const started = await start()
     this.print(started.taskId)
     return started

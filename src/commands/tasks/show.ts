@@ -42,32 +42,30 @@ export default class TasksShow extends BaseCommand {
     if (this.globals.json) return task
     const script = await client.tasks.script(task.taskId)
     const { renderFields, renderTable } = await import('../../ui/text/table.ts')
-    this.print(
-      renderFields({
-        task: task.taskId,
-        status: task.status,
-        script: nameOf(script),
-        params: paramsOf(script),
-        ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
-        strategy: task.strategy,
-        timeout: task.timeout === 0 ? 'none' : `${task.timeout} s`,
-        ...(task.runAs === null ? {} : { 'run as': task.runAs }),
-        ...(task.limits === null ? {} : { limits: showLimits(task.limits) }),
-        by: task.createdBy,
-        created: showTime(task.createdAt, flags.utc),
-        ended: showTime(task.completedAt, flags.utc),
-        took: showDuration(task.duration),
-      }),
-    )
-    this.print(`\n${headOf(script.content)}`)
+    const fields = renderFields({
+      task: task.taskId,
+      status: task.status,
+      script: nameOf(script),
+      params: paramsOf(script),
+      ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
+      strategy: task.strategy,
+      timeout: task.timeout === 0 ? 'none' : `${task.timeout} s`,
+      ...(task.runAs === null ? {} : { 'run as': task.runAs }),
+      ...(task.limits === null ? {} : { limits: showLimits(task.limits) }),
+      by: task.createdBy,
+      created: showTime(task.createdAt, flags.utc),
+      ended: showTime(task.completedAt, flags.utc),
+      took: showDuration(task.duration),
+    })
+
     const table = renderTable(task.results, [
-      { heading: 'HOST', value: (result) => result.hostname },
-      { heading: 'STATUS', value: (result) => result.status },
-      { heading: 'EXIT', value: (result) => result.exitCode },
+      { heading: 'HOST', value: (result) => result.hostname, keep: true },
+      { heading: 'STATUS', value: (result) => result.status, keep: true },
+      { heading: 'EXIT', value: (result) => result.exitCode, keep: true },
       { heading: 'TOOK', value: (result) => showDuration(result.duration) },
       { heading: 'ERROR', value: (result) => result.error ?? '' },
     ])
-    this.print(`\n${table}`)
+    await this.printLong(`${fields}\n\n${headOf(script.content)}\n\n${table}`)
     return task
   }
 }

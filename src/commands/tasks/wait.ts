@@ -1,37 +1,70 @@
 import { string } from '@oclif/core/args'
-import { watchTask } from '../../client/watch.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { exitOfTask, failureLines, summaryLine } from '../../ui/task/outcome.ts'
-import { withSpinner } from '../../ui/text/spinner.ts'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
+import { exitOfTask } from '../../ui/task/outcome.ts'
+import { TaskCommand } from '../../ui/task/task-command.ts'
+import { watchToEnd } from '../../ui/task/watch-to-end.ts'
 
-export default class TasksWait extends BaseCommand {
-  static override summary = 'Wait until a task has ended; exits as exec does'
-  static override examples = ['$ rsm tasks wait TASK']
+/** A report is one task's. */
+function refuseSeveral(tasks: readonly string[], { format, files, outdir }: ShowOptions): void {
+  if (tasks.length > 1 && (format !== undefined || files.length > 0 || outdir !== undefined))
+    throw new RsmError('usage', `output is shown of one task, not of ${tasks.length}`, {
+      hint: `name one: rsm tasks wait ${tasks[0] ?? 'TASK'} -o FORMAT`,
+    })
+}
+
+export default class TasksWait extends TaskCommand {
+  static override summary = 'Wait until tasks have ended; exits as exec does'
+  static override description =
+    `Of several tasks the exit code is that of the first named that did not succeed. --json prints the task; of several {"tasks": [...]}.
+Output of one task is shown, or kept in a file, in the formats that -o names, from the task's beginning.`
+  static override examples = [
+    '$ rsm tasks wait TASK',
+    '$ rsm tasks wait TASK1 TASK2',
+    '$ rsm tasks wait TASK -o junit=report.xml',
+  ]
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+    task: string({ required: true, multiple: true, ignoreStdin: true, description: 'ids of the tasks' }),
   }
+  static override flags = { ...outputFlags }
 
   async run() {
     const { args, flags } = await this.parse(TasksWait)
     this.globals = flags
+    const show = readShowOptions(flags, flags.json)
+    const named = [...new Set(args.task)]
+    refuseSeveral(named, show)
     const client = await this.client()
-    let task = await client.tasks.get(args.task)
-    if (task.status === 'RUNNING') {
-      // Nothing of the past output is wanted; the end is what is waited for.
-      const events = watchTask(client.api, task.taskId, {
-        query: { tail: 0 },
-        onCut: (error) => this.notice(`${error.message}; trying again for 5 minutes`),
-      })
-      const ended = async () => {
-        for await (const event of events) if (event.type === 'end') return
-      }
-      if (flags.quiet) await ended()
-      else await withSpinner(`waiting for ${task.taskId}`, ended)
-      task = await client.tasks.get(args.task)
+    // All are looked up first: a mistyped id is told at once, not after the others have ended.
+    const known = await Promise.all(named.map((id) => client.tasks.get(id)))
+    const tasks: Task[] = []
+    let exit = 0
+    for (const former of known) {
+      const { task, interrupted } = await this.#ended(client, former, show)
+      tasks.push(task)
+      exit ||= interrupted ?? Number(process.exitCode ?? 0)
+      if (interrupted !== undefined) break
     }
-    for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
-    this.notice(summaryLine(task))
-    process.exitCode = exitOfTask(task)
-    return task
+    process.exitCode = exit
+    const [only] = tasks
+    return named.length === 1 ? only : { tasks }
+  }
+
+  async #ended(client: Client, { taskId, hostCount }: Task, show: ShowOptions) {
+    const outputs = this.outputs(show)
+    try {
+      // Nothing of the past output is wanted where none is shown.
+      const query = outputs.isEmpty ? { tail: 0 } : {}
+      await outputs.begin({ hostCount, alone: hostCount === 1 })
+      const watched = await watchToEnd(client, taskId, { query, outputs })
+      if (watched.interrupted === undefined)
+        await this.conclude(client, watched.task, exitOfTask(watched.task), outputs)
+      else this.notice(`task ${taskId} goes on: rsm tasks wait ${taskId}`)
+      return watched
+    } finally {
+      outputs.close()
+    }
   }
 }

@@ -15,10 +15,10 @@ export default class TokensList extends BaseCommand {
     const page = await allPages((paging) => client.tokens.list(paging), {}, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'ID', value: (token) => token.id },
-          { heading: 'NAME', value: (token) => token.name },
+          { heading: 'ID', value: (token) => token.id, keep: true },
+          { heading: 'NAME', value: (token) => token.name, keep: true },
           { heading: 'ROLE', value: (token) => token.role },
           { heading: 'CREATED', value: (token) => showTime(token.createdAt, flags.utc) },
           {

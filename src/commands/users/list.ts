@@ -21,10 +21,10 @@ export default class UsersList extends BaseCommand {
     const page = await allPages((paging) => client.users.list(paging), query, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
-      this.print(
+      await this.printLong(
         renderTable(page.content, [
-          { heading: 'ID', value: (user) => user.id },
-          { heading: 'USERNAME', value: (user) => user.username },
+          { heading: 'ID', value: (user) => user.id, keep: true },
+          { heading: 'USERNAME', value: (user) => user.username, keep: true },
           { heading: 'ROLE', value: (user) => user.role },
           { heading: 'ENABLED', value: (user) => (user.enabled ? 'yes' : 'no') },
           { heading: 'EMAIL', value: (user) => user.email },

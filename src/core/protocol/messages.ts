@@ -12,6 +12,9 @@ export const maxFrameBytes = 1024 * 1024
 /** Characters of a sentence for people; a message with a longer one is malformed. */
 export const longestSentence = 4096
 
+/** Characters of a heartbeat's sentence about the agent or its link. */
+export const longestReason = 256
+
 interface Signed {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
   expiry: string

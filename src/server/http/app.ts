@@ -17,13 +17,15 @@ import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../store/store.ts'
 import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { jsonParser } from './json-body.ts'
+import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
 import { bodyAjv, queryAjv, validationError, validator } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
 const bodyLimit = 2 * 1024 * 1024
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+/** Methods that a path answers with 405 where it has them not; any other is no method of ours: 404. */
+const methods = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const requestId = /^[A-Za-z0-9._-]{1,64}$/
 
 /** An answer that already is an envelope. */
@@ -63,24 +65,6 @@ function sendError(reply: FastifyReply, error: RsmError): FastifyReply {
     .send(new Envelope(status, message, error.fields.length > 0 ? error.fields : undefined))
 }
 
-/** Every path answers a method that it has not with 405 and `Allow`. */
-function answerOtherMethods(app: AppInstance, routes: Map<string, Set<string>>): void {
-  for (const [url, known] of routes) {
-    const allow = [...known].filter((method) => method !== 'HEAD').join(', ')
-    const others = methods.filter((method) => !known.has(method))
-    app.route({
-      method: others,
-      url,
-      config: { allow: { anyCaller: true } },
-      onRequest: async (request, reply) => {
-        reply.header('allow', allow)
-        throw new RsmError('method_not_allowed', `${request.method} is not allowed here; allowed: ${allow}`)
-      },
-      handler: () => undefined,
-    })
-  }
-}
-
 export interface AppDependencies {
   store: Store
   credentials: Credentials
@@ -101,7 +85,7 @@ export interface AppDependencies {
 export function buildApp(deps: AppDependencies, register: (app: AppInstance) => void) {
   const headersOf = securityHeaders(deps.hsts === true)
   const app = newApp(deps.listener ?? createListener(null), headersOf)
-  const routes = new Map<string, Set<string>>()
+  const paths = createKnownPaths()
   app.setValidatorCompiler(({ schema, httpPart }) =>
     validator(httpPart === 'querystring' ? queryAjv : bodyAjv, schema as AnySchema),
   )
@@ -128,9 +112,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   app.addHook('onRoute', (route) => {
     const { config } = route
     if (config?.allow === undefined) throw new Error(`route ${route.url} does not say who may call it`)
-    const known = routes.get(route.url) ?? new Set<string>()
-    routes.set(route.url, known)
-    for (const method of [route.method].flat()) known.add(method)
+    paths.add(route.url, route.method)
     if (config.operation?.created) route.preHandler = answerCreated
     const enter = entrance(route.url, config)
     route.onRequest = [enter, ...[route.onRequest ?? []].flat()]
@@ -179,11 +161,22 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   app.decorateRequest('route', 'unknown')
   app.decorateRequest('startedAt', 0)
   const enterNowhere = entrance('unknown', {})
+  /** A path that there is, by a method that it has not: 405 and `Allow`, to any caller. */
+  const enterOtherwise = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    const path = methods.has(request.method) ? paths.find(request.url) : undefined
+    if (path === undefined) return enterNowhere.call(app, request, reply, done)
+    entrance(path.url, {}).call(app, request, reply, (error?: Error) => {
+      if (error) return done(error)
+      const allow = [...path.methods].filter((method) => method !== 'HEAD').join(', ')
+      reply.header('allow', allow)
+      done(new RsmError('method_not_allowed', `${request.method} is not allowed here; allowed: ${allow}`))
+    })
+  }
   app.addHook('onRequest', (request, reply, done) => {
     // Routes have entrances of their own; this one is for paths that do not exist.
     if (!request.is404) return done()
     reply.raw.once('finish', () => note(request, reply))
-    enterNowhere.call(app, request, reply, done)
+    enterOtherwise(request, reply, done)
   })
   // What is text by now, as an agent's acknowledgement is, comes in its envelope already.
   app.addHook('preSerialization', (_request, reply, payload, done) => {
@@ -201,7 +194,6 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     throw new RsmError('not_found', `No such path: ${request.url.split('?')[0] ?? ''}`)
   })
   register(app)
-  answerOtherMethods(app, new Map(routes))
   return app
 }
 

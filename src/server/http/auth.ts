@@ -20,8 +20,6 @@ export interface Allow {
   session?: true
   agent?: true
   enrollment?: true
-  /** Any valid credential: only answers that tell nothing. */
-  anyCaller?: true
 }
 
 /** Nouns that a path can name, and how a message calls one of them. */
@@ -64,7 +62,6 @@ export function bearer(header: string | undefined): string | undefined {
 }
 
 function permits(allow: Allow, caller: Caller): boolean {
-  if (allow.anyCaller) return true
   switch (caller.type) {
     case 'user':
       if (allow.session) return caller.tokenKind === 'session'
@@ -102,8 +99,8 @@ type Admission = Pick<FastifyContextConfig, 'allow' | 'exists'>
  * Admits callers to one route: 401, then 403, then 404 of the path's id, all before the body is read (and the first two
  * again after it, where the route changes what lasts). One guard a route,
  * so that nothing of the route is looked up again at each request; and without a promise where the caller is known and
- * the path names nothing, so that a heartbeat costs little. A path that does not exist has no `allow`: whoever is known
- * may hear that it is a 404.
+ * the path names nothing, so that a heartbeat costs little. A path that does not exist, or has not that method, has
+ * no `allow`: whoever is known may hear that it is a 404 or 405.
  */
 export function guard(
   store: Store,

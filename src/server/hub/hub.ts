@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { RsmError } from '../../core/errors.ts'
+import { limitNames } from '../../core/limits.ts'
 import { LineBudget } from '../../core/line-budget.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import {
@@ -102,8 +103,16 @@ export function createHub(deps: HubDependencies): Hub {
 
   const events: SocketEvents = {
     hello(link, { agentVersion, capabilities }) {
-      const { runAs = null, runsAsRoot = null, sandbox = null, containment } = capabilities
-      presence.greeted(link.hostId, { runAs, runsAsRoot, sandbox, containment, agentVersion })
+      const { runAs = null, runsAsRoot = null, sandbox = null, containment, terminal, limits } = capabilities
+      presence.greeted(link.hostId, {
+        runAs,
+        runsAsRoot,
+        sandbox,
+        containment,
+        agentVersion,
+        terminal,
+        ...(limits ? { enforces: limitNames.filter((name) => limits.includes(name)) } : {}),
+      })
       presence.connected(link.hostId, true)
       return takeUp(link)
     },

@@ -5,6 +5,7 @@ import * as common from '../../core/protocol/http/common.ts'
 import * as events from '../../core/protocol/http/events.ts'
 import * as hosts from '../../core/protocol/http/hosts.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
+import * as server from '../../core/protocol/http/server.ts'
 import * as tasks from '../../core/protocol/http/tasks.ts'
 import * as terminals from '../../core/protocol/http/terminals.ts'
 import * as tokens from '../../core/protocol/http/tokens.ts'
@@ -20,6 +21,7 @@ const modules: readonly object[] = [
   events,
   hosts,
   scripts,
+  server,
   tasks,
   terminals,
   tokens,

@@ -11,7 +11,7 @@ import { operation } from './operation.ts'
 export function openapiRoutes(app: AppInstance): void {
   const operations: RoutedOperation[] = []
   app.addHook('onRoute', ({ method, url, config }) => {
-    // HEAD is beside every GET, and the 405 answers of other methods are no operations.
+    // HEAD is beside every GET.
     if (config?.operation && typeof method === 'string' && method !== 'HEAD')
       operations.push({ method, url, operation: config.operation })
   })

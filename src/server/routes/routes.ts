@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { ServerInfo } from '../../core/protocol/http/server.ts'
 import type { Services, TerminalService } from '../../core/services.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { UserCaller } from '../caller.ts'
@@ -21,6 +22,7 @@ import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics.ts'
 import { openapiRoutes } from './openapi.ts'
 import { scriptRoutes } from './scripts.ts'
+import { serverRoutes } from './server.ts'
 import { taskRoutes } from './tasks.ts'
 import { terminalRoutes } from './terminals.ts'
 import { tokenRoutes } from './tokens.ts'
@@ -39,6 +41,8 @@ export interface RouteDependencies {
   events: Events
   /** Whether work is taken: 503 of /api/ready while starting, draining, or when the store refuses writes. */
   ready(): boolean
+  /** What `GET /api/server` says. */
+  info(): ServerInfo
   /** The text of `/metrics`. */
   scrape(): Promise<string>
   /** Whether it takes no token. */
@@ -51,6 +55,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   docsRoutes(app)
   consoleRoutes(app)
   healthRoutes(app, deps)
+  serverRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)
   userRoutes(app, deps)

@@ -76,9 +76,9 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
         serverTime: serverTime(),
       }
     },
-    heartbeat(caller, { agentId, status, uptime }) {
-      const hostId = hostOf(caller, agentId)
-      presence.heartbeat(hostId, { status, uptime: uptime ?? null })
+    heartbeat(caller, beat) {
+      const hostId = hostOf(caller, beat.agentId)
+      presence.heartbeat(hostId, beat)
       return ack(hostId)
     },
     metrics(caller, { agentId, ...metrics }) {

@@ -2,6 +2,7 @@ import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import { hasId } from '../../core/id-set.ts'
 import { unknownName } from '../../core/nearest.ts'
 import { jointFaults, paramFaults } from '../../core/params.ts'
+import { defaultTimeout } from '../../core/plan.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
@@ -15,8 +16,6 @@ import { pageOf, slicePage, storePage } from './paging.ts'
 import { retryOf } from './retry.ts'
 import { contentFaults } from './scripts.ts'
 import { createStart, type Idempotency, type NewTask } from './start-task.ts'
-
-const defaultTimeout = 300
 
 interface ScriptToRun {
   /** Of the request: where a fault of its text is shown. */

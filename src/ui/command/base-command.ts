@@ -19,6 +19,7 @@ export interface GlobalFlags {
   readonly 'tls-fingerprint'?: string | undefined
   readonly quiet: boolean
   readonly utc: boolean
+  readonly 'no-pager'?: boolean
 }
 
 type Values = Record<string, unknown>
@@ -46,6 +47,7 @@ export abstract class BaseCommand extends Command {
     }),
     quiet: boolean({ helpGroup, char: 'q', description: 'say nothing but errors' }),
     utc: boolean({ helpGroup, description: 'show times in UTC' }),
+    'no-pager': boolean({ helpGroup, description: 'show long lists without $PAGER' }),
   }
 
   protected globals: GlobalFlags = { json: false, quiet: false, utc: false }
@@ -63,6 +65,18 @@ export abstract class BaseCommand extends Command {
   /** What is printed for people; with `--json` nothing but the data is. */
   protected print(text: string): void {
     if (!this.globals.json) process.stdout.write(`${text}\n`)
+  }
+
+  /** As `print`; what is longer than the screen goes through the pager (contract §9: only on a terminal). */
+  protected async printLong(text: string): Promise<void> {
+    const { isTTY, rows, columns } = process.stdout
+    const mayPage = isTTY && !this.globals.json && this.globals['no-pager'] !== true
+    // A terminal that does not tell its size has none.
+    if (!mayPage || !rows || !columns) return this.print(text)
+    const { isLongerThan, pagerCommand, showInPager } = await import('../text/pager.ts')
+    const pager = pagerCommand(process.env)
+    if (pager === undefined || !isLongerThan(text, { rows, columns })) return this.print(text)
+    if (!(await showInPager(`${text}\n`, pager))) this.print(text)
   }
 
   /** A next step, for people who watch. */

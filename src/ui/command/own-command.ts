@@ -1,7 +1,9 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
+import { shellWord } from '../text/shell-word.ts'
 
-function isOnPath(program: string, path: string): boolean {
+/** Whether a new shell would find this program. */
+export function isOnPath(program: string, path: string): boolean {
   return path.split(delimiter).some((directory) => {
     // npm and npx put these on the PATH of what they start; another terminal does not have them.
     if (directory === '' || directory.endsWith('node_modules/.bin')) return false
@@ -14,8 +16,6 @@ function isOnPath(program: string, path: string): boolean {
   })
 }
 
-const quoted = (word: string) => (/^[\w./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
-
 /** What to type to start this program again: `rsm`, or `node bin/run.js` where no `rsm` is on the PATH. */
 export function ownCommand(
   script: string = process.argv[1] ?? 'rsm',
@@ -24,5 +24,5 @@ export function ownCommand(
 ): string {
   if (isOnPath('rsm', path)) return 'rsm'
   const near = relative(cwd, script)
-  return `node ${quoted(near.startsWith('..') || isAbsolute(near) ? script : near)}`
+  return `node ${shellWord(near.startsWith('..') || isAbsolute(near) ? script : near)}`
 }

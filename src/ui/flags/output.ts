@@ -1,37 +1,94 @@
 import { boolean, string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { nearest } from '../../core/nearest.ts'
+import { type FormatName, formatNames } from '../output/formats.ts'
 
 const helpGroup = 'OUTPUT'
 
-/** The options that say what is shown of a running task (contract §9). */
+/** The options that say what is shown of a task (contract §9). */
 export const outputFlags = {
   output: string({
     helpGroup,
     char: 'o',
-    helpValue: 'FORMAT',
-    options: ['live', 'grouped'],
-    description: 'live (default) or grouped',
+    helpValue: 'FORMAT[=FILE]',
+    multiple: true,
+    multipleNonGreedy: true,
+    description: `${formatNames.join(', ')}; with =FILE into a file, beside what is shown`,
   }),
   grouped: boolean({ helpGroup, char: 'b', description: 'equal output once, under its hosts: -o grouped' }),
+  diff: boolean({ helpGroup, description: 'grouped; all but the largest group as what they change in it' }),
+  outdir: string({
+    helpGroup,
+    helpValue: 'DIR',
+    description: 'a file a host and stream beside it, like DIR/web1.out',
+  }),
   'no-prefix': boolean({ helpGroup, char: 'N', description: 'no host name before the lines' }),
   raw: boolean({ helpGroup, description: 'let control sequences of the hosts through' }),
 }
 
 export interface OutputFlags {
-  readonly output?: string | undefined
+  readonly output?: readonly string[] | undefined
   readonly grouped: boolean
+  readonly diff: boolean
+  readonly outdir?: string | undefined
   readonly 'no-prefix': boolean
   readonly raw: boolean
 }
 
 export interface ShowOptions {
-  readonly grouped: boolean
+  /** On stdout; undefined: nothing there. */
+  readonly format: FormatName | undefined
+  readonly files: readonly { readonly format: FormatName; readonly path: string }[]
+  readonly outdir?: string | undefined
+  readonly diff: boolean
   readonly prefix: boolean
   readonly raw: boolean
 }
 
-export function readShowOptions(flags: OutputFlags): ShowOptions {
+function formatNamed(word: string): FormatName {
+  const found = formatNames.find((name) => name === word.toLowerCase())
+  if (found !== undefined) return found
+  const near = nearest(word, formatNames)
+  throw new RsmError(
+    'usage',
+    `unknown format: ${word}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
+    {
+      hint: `-o takes one of ${formatNames.join(', ')}`,
+    },
+  )
+}
+
+/** What is to be shown where. `standard` is what stands on stdout where nothing is said of it. Errors: `usage`. */
+export function readShowOptions(flags: OutputFlags, json: boolean, standard?: FormatName): ShowOptions {
+  const onStdout = new Set<FormatName>()
+  const files: { format: FormatName; path: string }[] = []
+  for (const word of flags.output ?? []) {
+    const at = word.indexOf('=')
+    const format = formatNamed(at === -1 ? word : word.slice(0, at))
+    const path = word.slice(at + 1)
+    if (at === -1 || path === '-') onStdout.add(format)
+    else if (path === '')
+      throw new RsmError('usage', `-o ${word} names no file`, { hint: `-o ${format}=FILE` })
+    else if (files.some((file) => file.path === path))
+      throw new RsmError('usage', `two formats can't go into one file: ${path}`)
+    else files.push({ format, path })
+  }
+  if (flags.grouped) onStdout.add('grouped')
+  if (flags.diff && !files.some(({ format }) => format === 'grouped')) onStdout.add('grouped')
+  const [first, second] = onStdout
+  if (second !== undefined)
+    throw new RsmError('usage', `only one format can be on stdout, not both ${first} and ${second}`, {
+      hint: `give the other a file: -o ${second}=FILE`,
+    })
+  if (json && first !== undefined)
+    throw new RsmError('usage', `--json and ${first} can't both be on stdout`, {
+      hint: `give the format a file: -o ${first}=FILE`,
+    })
   return {
-    grouped: flags.grouped || flags.output === 'grouped',
+    format: json ? undefined : (first ?? standard),
+    files,
+    outdir: flags.outdir,
+    diff: flags.diff,
     prefix: !flags['no-prefix'],
     raw: flags.raw,
   }

@@ -34,6 +34,11 @@ export const startFlags = {
     description: 'the same key starts once within 24 hours',
   }),
   detach: boolean({ ...run, description: 'start it, print its task id, do not wait' }),
+  yes: boolean({
+    ...run,
+    char: 'y',
+    description: 'do not ask, however many hosts it is',
+  }),
 }
 
 /** The options that say how a task runs and what of it is shown (contract §9). */
@@ -77,7 +82,6 @@ export const runFlags = {
     aliases: ['dry-run'],
     description: 'show hosts, batches and the exact text; run nothing',
   }),
-  yes: boolean({ ...run, char: 'y', description: 'do not ask' }),
   ...outputFlags,
 }
 
@@ -106,6 +110,12 @@ function count(option: string, text: string): number {
   throw new RsmError('usage', `${option} takes a number from 1, not ${text}`)
 }
 
+/** As the server has it; what no header can hold would fail in the depth of the request. */
+export function checkKey(key: string | undefined): void {
+  if (key === undefined || /^[!-~]{1,255}$/.test(key)) return
+  throw new RsmError('usage', '--idempotency-key takes 1 to 255 visible ASCII characters')
+}
+
 /** What would be without effect: somebody relies on it. */
 function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
   if (flags['batch-size'] !== undefined && strategy !== 'ROLLING')
@@ -118,9 +128,15 @@ function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
 
 /** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
 export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions> {
+  checkKey(flags['idempotency-key'])
   const options: ExecutionOptions = {}
   if (flags.param !== undefined) options.params = parsePairs('-p', flags.param)
-  if (flags['secret-param'] !== undefined) options.secretParams = await readSecrets(flags['secret-param'])
+  // A plan shows their names only: nobody is asked for values that go nowhere.
+  const secrets = flags['secret-param'] ?? []
+  if (secrets.length > 0)
+    options.secretParams = flags.plan
+      ? Object.fromEntries(secrets.map((name) => [name, '(not asked for a plan)']))
+      : await readSecrets(secrets)
   if (flags.strategy !== undefined) options.strategy = parseStrategy(flags.strategy)
   else if (flags['batch-size'] !== undefined) options.strategy = 'ROLLING'
   if (flags['batch-size'] !== undefined) options.batchSize = parseBatchSize(flags['batch-size'])

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
+import type { FrontMatter } from '../../core/front-matter.ts'
 import type { ScriptPatch } from '../../core/protocol/http/scripts.ts'
-import { readScriptFile, scriptType, scriptTypeNames } from '../input/script-file.ts'
-import { stdinReader } from '../input/stdin.ts'
+import { readScriptText, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseWholeSeconds } from '../input/values.ts'
 
 /** What of a stored script can be changed from the command line. */
@@ -28,6 +28,21 @@ type ScriptPatchFlags = {
   readonly [name in Exclude<keyof typeof scriptPatchFlags, 'tag'>]?: string | undefined
 } & { readonly tag?: readonly string[] | undefined }
 
+const kept = ['type', 'timeout', 'description', 'tags', 'category'] as const
+
+/**
+ * What a new text says of itself otherwise than the former one, so that a stored script keeps in step with its text. What
+ * both say alike is left as it is: somebody may have set it apart. A name is never changed by a text.
+ */
+export function frontMatterPatch(former: FrontMatter, matter: FrontMatter): ScriptPatch {
+  const changed = kept.filter((key) => JSON.stringify(former[key]) !== JSON.stringify(matter[key]))
+  const patch = changed.flatMap((key) => {
+    const value = matter[key] ?? null
+    return value === null && key === 'type' ? [] : [[key, value] as const]
+  })
+  return Object.fromEntries(patch)
+}
+
 /** The merge patch that the options say; empty where none was given. */
 export async function readScriptPatch(flags: ScriptPatchFlags): Promise<ScriptPatch> {
   const patch: ScriptPatch = {}
@@ -38,7 +53,6 @@ export async function readScriptPatch(flags: ScriptPatchFlags): Promise<ScriptPa
     patch.timeout = flags.timeout === 'default' ? null : parseWholeSeconds('--timeout', flags.timeout)
   if (flags.category !== undefined) patch.category = flags.category === '' ? null : flags.category
   if (flags.tag !== undefined) patch.tags = flags.tag.filter((tag) => tag !== '')
-  if (flags.file !== undefined)
-    patch.content = flags.file === '-' ? await stdinReader()('the script') : readScriptFile(flags.file).text
+  if (flags.file !== undefined) patch.content = await readScriptText(flags.file)
   return patch
 }

@@ -24,9 +24,9 @@ export function runsUnbounded(agent: Host['agent']): boolean {
 }
 
 export const hostColumns: readonly Column<Host>[] = [
-  { heading: 'ID', value: (host) => host.id },
-  { heading: 'HOSTNAME', value: (host) => host.hostname },
-  { heading: 'STATUS', value: (host) => host.status },
+  { heading: 'ID', value: (host) => host.id, keep: true },
+  { heading: 'HOSTNAME', value: (host) => host.hostname, keep: true },
+  { heading: 'STATUS', value: (host) => host.status, keep: true },
   { heading: 'IP', value: (host) => host.ip },
   { heading: 'TAGS', value: (host) => showTags(host.tags) },
   { heading: 'REASON', value: (host) => host.statusReason ?? '' },

@@ -1,19 +1,18 @@
+import { durationSeconds } from '../../core/duration.ts'
 import { RsmError } from '../../core/errors.ts'
+import { nearest } from '../../core/nearest.ts'
 import type { BatchSize, Limits, MaxFailures, Strategy } from '../../core/protocol/http/tasks.ts'
 
 /** Named here once more: the schemas that name them first cost a fifth of a start. */
 const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']
 
 const secondsOfDay = 86_400
-const units: Record<string, number> = { '': 1, s: 1, m: 60, h: 3600, d: secondsOfDay }
 
 /** Seconds of `90`, `90s`, `5m`, `1h30m` (contract §9). */
 export function parseDuration(text: string): number {
-  if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd])/g)]
-  if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text)
-    throw new RsmError('usage', `not a duration: ${text}`, { hint: 'write 90, 90s, 5m or 2h' })
-  return parts.reduce((sum, part) => sum + Number(part[1]) * (units[part[2] ?? ''] ?? 1), 0)
+  const seconds = durationSeconds(text)
+  if (seconds !== null) return seconds
+  throw new RsmError('usage', `not a duration: ${text}`, { hint: 'write 90, 90s, 5m or 2h' })
 }
 
 const moment = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(Z|[+-]\d\d:\d\d)?$/
@@ -34,6 +33,16 @@ export function parseWholeSeconds(option: string, text: string): number {
   const seconds = parseDuration(text)
   if (!Number.isInteger(seconds)) throw new RsmError('usage', `${option} takes whole seconds, not ${text}`)
   return seconds
+}
+
+/** What a timer of this process can wait for; a longer one would ring at once. */
+const longestTimer = 24 * secondsOfDay
+
+/** Seconds for `option`, which this process itself measures. */
+export function parseTimer(option: string, text: string): number {
+  const seconds = parseDuration(text)
+  if (seconds <= longestTimer) return seconds
+  throw new RsmError('usage', `${option} takes at most 24d, not ${text}`)
 }
 
 /** Days of `90`, `90d`, `12h`: where lives are counted in days, a bare number is days and not seconds. */
@@ -109,7 +118,8 @@ export function parseMaxFailures(text: string): MaxFailures {
 export function parseStrategy(text: string): Strategy {
   const found = strategies.find((strategy) => strategy === text.toUpperCase())
   if (found !== undefined) return found
-  throw new RsmError('usage', `unknown strategy: ${text}`, {
-    hint: `one of ${strategies.map((strategy) => strategy.toLowerCase()).join(', ')}`,
-  })
+  const names = strategies.map((strategy) => strategy.toLowerCase())
+  const near = nearest(text, names)
+  const meant = near === undefined ? '' : ` (did you mean ${near}?)`
+  throw new RsmError('usage', `unknown strategy: ${text}${meant}`, { hint: `one of ${names.join(', ')}` })
 }

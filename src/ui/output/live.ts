@@ -2,31 +2,24 @@ import type { TaskEvent } from '../../client/watch.ts'
 import type { LogEntry } from '../../core/protocol/http/tasks.ts'
 import { sanitize, wholeSequences } from '../text/sanitize.ts'
 import { showTime } from '../text/time.ts'
-import type { OutputFormat } from './format.ts'
+import type { FormatOptions, OutputFormat } from './format.ts'
+import { hostPrefix } from './host-color.ts'
 import { LineAssembler } from './lines.ts'
 import type { Sink } from './sink.ts'
-
-interface LiveOptions {
-  readonly stdout: Sink
-  readonly stderr: Sink
-  /** `HOST: ` before each line. */
-  readonly prefix: boolean
-  /** Control sequences of the hosts are let through. */
-  readonly raw: boolean
-  /** One host only: what has come of its unfinished lines is written as it is, for no other host breaks into them. */
-  readonly alone: boolean
-  readonly timestamps?: { readonly utc: boolean } | undefined
-}
 
 /** How long an unfinished line may wait for its end before its first part is shown, in milliseconds. */
 const patience = 100
 /** An unfinished line of a lone host that is longer waits no more. */
 const longestWait = 64 * 1024
+/** As much of an unfinished line of one of many hosts as a screen may be wide. */
+const widestPart = 1000
 
 interface Source {
   readonly host: string
   readonly sink: Sink
   readonly lines: LineAssembler
+  /** `HOST: `, as the sink shows it. */
+  readonly prefix: string
   /** What stands before the line under way. */
   head: string
   /** The first part of the line under way has been written for good. */
@@ -34,15 +27,22 @@ interface Source {
   timer: NodeJS.Timeout | undefined
 }
 
+type LiveOptions = Pick<
+  FormatOptions,
+  'stdout' | 'stderr' | 'alone' | 'prefix' | 'raw' | 'timestamps' | 'unfinished'
+>
+
 /**
- * Output as it comes, `HOST: line`. Lines are never torn: of many hosts a line is written whole; its unfinished first part
- * shows on a terminal only, and is taken back before anything else is written.
+ * Output as it comes, `HOST: line`. Lines are never torn: of many hosts a line is written whole, and its unfinished first
+ * part shows beside the output only; of a lone host it is written when it has waited a little.
  */
 export class LiveOutput implements OutputFormat {
   readonly #options: LiveOptions
   readonly #sources = new Map<string, Source>()
-  /** The source whose unfinished line the cursor stands in. */
+  /** The lone host's source whose unfinished line the cursor stands in. */
   #open: Source | undefined
+  /** The source whose unfinished line shows beside the output. */
+  #aside: Source | undefined
   /** Writes go one after the other: a timer's must not come into the middle of an event's. */
   #turn: Promise<void> = Promise.resolve()
 
@@ -77,57 +77,61 @@ export class LiveOutput implements OutputFormat {
     clearTimeout(source.timer)
     source.timer = undefined
     const fresh = source.lines.rest === '' && !source.begun
-    if (fresh) source.head = this.#head(entry)
+    if (fresh) source.head = this.#head(source, entry)
     const lines = source.lines.pushText(entry.data)
     if (lines !== undefined) {
+      this.#putAside(source, '')
       await this.#makeRoom(source)
       const head = source.begun ? '' : source.head
       source.begun = false
-      source.head = this.#head(entry)
+      source.head = this.#head(source, entry)
       this.#open = undefined
       const text = this.#clean(lines)
-      const others = source.head
-      await source.sink.write(`${head}${others === '' ? text : text.replaceAll('\n', () => `\n${others}`)}\n`)
+      await source.sink.write(`${head}${text.split('\n').join(`\n${source.head}`)}\n`)
     }
     if (source.lines.rest === '') return
     if (source.begun || (alone && source.lines.rest.length > longestWait)) await this.#showPart(source)
-    else if (alone || (source.sink.isTTY === true && process.env['TERM'] !== 'dumb'))
+    else if (alone || this.#options.unfinished !== undefined)
       source.timer = setTimeout(() => void this.#queue(() => this.#showPart(source)), patience)
   }
 
-  /** Shows what has come of an unfinished line: of a lone host for good, else until the next write. */
+  /** Shows what has come of an unfinished line: of a lone host for good, of others beside the output. */
   async #showPart(source: Source): Promise<void> {
     const { alone, raw } = this.#options
     const { rest } = source.lines
+    if (!alone) {
+      this.#putAside(source, `${source.host}: ${rest.slice(0, widestPart)}`)
+      return
+    }
     const part = raw ? rest : wholeSequences(rest)
     if (part === '') return
     await this.#makeRoom(source)
     const head = source.begun ? '' : source.head
     this.#open = source
-    if (alone) {
-      source.begun = true
-      await source.sink.write(head + this.#clean(source.lines.take(part.length)))
-    } else {
-      const width = Math.max(1, (source.sink.columns ?? 80) - 1)
-      await source.sink.write((head + this.#clean(part)).slice(0, width))
-    }
+    source.begun = true
+    await source.sink.write(head + this.#clean(source.lines.take(part.length)))
+  }
+
+  #putAside(source: Source, text: string): void {
+    if (text === '' && this.#aside !== source) return
+    this.#aside = text === '' ? undefined : source
+    this.#options.unfinished?.(sanitize(text))
   }
 
   /** Leaves the cursor where `next` may write: on an empty line, or in its own unfinished one. */
   async #makeRoom(next: Source): Promise<void> {
     const open = this.#open
-    if (open === undefined || (open === next && open.begun)) return
+    if (open === undefined || open === next) return
     this.#open = undefined
-    if (open.begun) {
-      open.begun = false
-      await open.sink.write('\n')
-    } else await open.sink.write('\r\u001b[K')
+    open.begun = false
+    await open.sink.write('\n')
   }
 
   async #finish(which: (source: Source) => boolean): Promise<void> {
     for (const source of this.#sources.values()) {
       if (!which(source)) continue
       clearTimeout(source.timer)
+      this.#putAside(source, '')
       if (source.lines.rest === '' && !source.begun) continue
       await this.#makeRoom(source)
       // Without a prefix a lone host's output is passed on as it is: without a line end that it did not write.
@@ -144,10 +148,12 @@ export class LiveOutput implements OutputFormat {
     let source = this.#sources.get(key)
     if (source === undefined) {
       const sink = entry.stream === 'stdout' ? this.#options.stdout : this.#options.stderr
+      const host = sanitize(entry.hostname)
       source = {
         host: entry.hostname,
         sink,
         lines: new LineAssembler(),
+        prefix: this.#options.prefix ? hostPrefix(host, entry.stream, sink.colors ?? 'none') : '',
         head: '',
         begun: false,
         timer: undefined,
@@ -157,10 +163,11 @@ export class LiveOutput implements OutputFormat {
     return source
   }
 
-  #head(entry: LogEntry): string {
-    const { prefix, timestamps } = this.#options
-    const time = timestamps === undefined ? '' : `${showTime(entry.timestamp, timestamps.utc)} `
-    return time + (prefix ? `${sanitize(entry.hostname)}: ` : '')
+  #head(source: Source, entry: LogEntry): string {
+    const { timestamps } = this.#options
+    return timestamps === undefined
+      ? source.prefix
+      : `${showTime(entry.timestamp, timestamps.utc)} ${source.prefix}`
   }
 
   #clean(text: string): string {

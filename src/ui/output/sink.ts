@@ -1,15 +1,31 @@
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 
+/** What a stream can show: nothing but text, the sixteen colours, or 256 and more. */
+export type Colors = 'none' | 'basic' | 'many'
+
 /** A stream that is written as fast as its reader takes it. */
 export interface Sink {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
+  readonly colors?: Colors | undefined
   write(text: string): Promise<void> | void
 }
 
+type Stream = Writable & { isTTY?: boolean; columns?: number; getColorDepth?: () => number }
+
+const isSet = (name: string) => (process.env[name] ?? '') !== ''
+
+function colorsOf(stream: Stream): Colors {
+  if (stream.isTTY !== true || isSet('NO_COLOR') || isSet('CI') || process.env['TERM'] === 'dumb')
+    return 'none'
+  const depth = stream.getColorDepth?.() ?? 1
+  if (depth >= 8) return 'many'
+  return depth >= 4 ? 'basic' : 'none'
+}
+
 /** Waits for a slow reader, so that memory stays bounded however much the hosts write. */
-export function sinkOf(stream: Writable & { isTTY?: boolean; columns?: number }): Sink {
+export function sinkOf(stream: Stream): Sink {
   return {
     get isTTY() {
       return stream.isTTY
@@ -17,6 +33,7 @@ export function sinkOf(stream: Writable & { isTTY?: boolean; columns?: number })
     get columns() {
       return stream.columns
     },
+    colors: colorsOf(stream),
     write(text) {
       if (text === '' || stream.write(text)) return
       return once(stream, 'drain').then(() => {})

@@ -3,20 +3,18 @@ import { type TaskEvent, watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogQuery, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { Halted } from '../command/failure.ts'
-import type { OutputFormat } from '../output/format.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask, timedOutExit } from './outcome.ts'
+import type { Outputs } from './outputs.ts'
 
 interface FollowOptions {
   readonly client: Client
   /** Starts the task; a Ctrl-C that comes meanwhile is remembered, and `signal` aborts when it is not waited for any more. */
   readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount: number }>
-  readonly formats: (hostCount: number) => readonly OutputFormat[]
+  readonly outputs: Outputs
   readonly query?: LogQuery
   /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
   readonly deadline?: number | undefined
-  /** Said to people, whatever the format. */
-  readonly notice: (text: string) => void
   /** Whether somebody can be asked about a Ctrl-C. */
   readonly terminal: boolean
 }
@@ -62,7 +60,8 @@ function haltedBy(why: Halt | undefined, what: string, hint: string, cause?: unk
 
 /** Starts a task, shows it to its end, and answers with its exit code; signals and the deadline as in contract §9. */
 export async function runAndFollow(options: FollowOptions): Promise<Followed> {
-  const { client } = options
+  const { client, outputs } = options
+  const notice = (text: string) => outputs.notice(text)
   const halt = new AbortController()
   let taskId: string | undefined
   const halted: { by?: Halt } = {}
@@ -71,6 +70,7 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   const stop = (exit: number, cancelling: boolean) => {
     if (halted.by !== undefined) return
     halted.by = { exit, cancel: cancelling }
+    interruption.settled()
     if (!cancelling) {
       halt.abort()
       return
@@ -80,12 +80,17 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   }
   const carryOut = (id: string) =>
     cancel(client, id).catch((error: unknown) => {
-      options.notice(`could not cancel task ${id}: ${(error as Error).message}`)
+      notice(`could not cancel task ${id}: ${(error as Error).message}`)
       halt.abort()
     })
   const decided = (verdict: Verdict) =>
     verdict.kind === 'leave' ? stop(130, false) : stop(verdict.exit, true)
-  const interruption = onInterruption({ terminal: options.terminal, taskId: () => taskId, decided })
+  const interruption = onInterruption({
+    terminal: options.terminal,
+    taskId: () => taskId,
+    decided,
+    asking: (isAsking) => (isAsking ? outputs.ask() : outputs.answered()),
+  })
   const deadline =
     options.deadline === undefined
       ? undefined
@@ -100,33 +105,36 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
       )
     const started = await Promise.race([options.start(halt.signal), aborted(halt.signal, unanswered)])
     taskId = started.taskId
-    const formats = options.formats(started.hostCount)
+    await outputs.begin({ hostCount: started.hostCount, alone: started.hostCount === 1 })
     // By a signal that came while the task was being started.
     if (halted.by?.cancel === true) void carryOut(taskId)
     let end: Partial<Task> | undefined
     const said = new Map<number, string>()
     try {
       for await (const event of follow(client, taskId, options, halt.signal)) {
-        for (const format of formats) await format.event(event)
+        await outputs.event(event)
         // A host that has not ended and says why it is silent: nobody should wait without knowing for what.
         if (event.type === 'host' && isSilent(event.result) && isNews(said, event.result))
-          options.notice(`${event.result.hostname}: ${event.result.error}`)
+          notice(`${event.result.hostname}: ${event.result.error}`)
         if (event.type === 'end') end = event.task
       }
     } catch (error) {
-      if (!halt.signal.aborted) throw error
+      if (!halt.signal.aborted) {
+        await endAsKnown(outputs)
+        throw error
+      }
     }
     const why = halted.by
-    const task = await finalTask(client, taskId, end ?? {}).catch((error: unknown) => {
+    const task = await finalTask(client, taskId, end ?? {}).catch(async (error: unknown) => {
+      await endAsKnown(outputs)
       if (why === undefined) throw error
       const { taskId: id } = started
       throw haltedBy(why, `; how task ${id} stands is not known`, `rsm tasks show ${id}`, error)
     })
-    for (const format of formats) await format.end(task)
+    await outputs.end(task)
     if (why === undefined) return { task, exit: exitOfTask(task) }
-    if (!why.cancel) options.notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
-    else if (task.status === 'RUNNING')
-      options.notice(`task ${taskId} is being cancelled: rsm tasks wait ${taskId}`)
+    if (!why.cancel) notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
+    else if (task.status === 'RUNNING') notice(`task ${taskId} is being cancelled: rsm tasks wait ${taskId}`)
     // A task that ended by itself before the cancel reached it has its own result.
     const own = why.cancel && task.status !== 'RUNNING' && task.status !== 'CANCELLED'
     return { task, exit: own && why.exit === timedOutExit ? exitOfTask(task) : why.exit }
@@ -134,7 +142,14 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     clearTimeout(waiting)
     clearTimeout(deadline)
     interruption.stop()
+    outputs.close()
   }
+}
+
+/** What has come is kept, though nobody can say how the task ends. */
+async function endAsKnown(outputs: Outputs): Promise<void> {
+  const { task } = outputs.known
+  if (task !== undefined) await outputs.end(task)
 }
 
 /** Not what was the last thing said of this host: an event comes again after a lost connection. */
@@ -158,6 +173,7 @@ function follow(
   return watchTask(client.api, taskId, {
     signal,
     ...(options.query === undefined ? {} : { query: options.query }),
-    onCut: (error) => options.notice(`${error.message}; trying again for 5 minutes (task ${taskId} goes on)`),
+    onCut: (error) =>
+      options.outputs.notice(`${error.message}; trying again for 5 minutes (task ${taskId} goes on)`),
   })
 }

@@ -13,13 +13,19 @@ interface InterruptionOptions {
   /** Known once the task stands. */
   readonly taskId: () => string | undefined
   readonly decided: (verdict: Verdict) => void
+  /** Whether a question stands on the terminal. */
+  readonly asking: (isAsking: boolean) => void
 }
 
 /**
  * Listens for SIGINT and SIGTERM. On a terminal the first Ctrl-C names the task and asks whether to cancel or to leave it,
  * a second one cancels; without a terminal both cancel at once. SIGHUP is left alone: it cancels nothing.
  */
-export function onInterruption(options: InterruptionOptions): { stop(): void } {
+export function onInterruption(options: InterruptionOptions): {
+  /** Nothing is to be decided any more. */
+  settled(): void
+  stop(): void
+} {
   const asking = new AbortController()
   let asked = false
   const cancel = (exit: 130 | 143) => {
@@ -28,6 +34,7 @@ export function onInterruption(options: InterruptionOptions): { stop(): void } {
   }
   const question = async () => {
     const taskId = options.taskId()
+    options.asking(true)
     process.stderr.write(`\nrsm: task ${taskId ?? 'not yet started'}\n`)
     const answer = await ask('cancel it, or leave it running? [c/l] ', {
       instead: 'interrupt again to cancel',
@@ -36,6 +43,7 @@ export function onInterruption(options: InterruptionOptions): { stop(): void } {
       if (error instanceof RsmError) return undefined
       throw error
     })
+    options.asking(false)
     if (asking.signal.aborted) return
     if (answer === undefined || /^c/i.test(answer.trim())) cancel(130)
     else if (/^l/i.test(answer.trim())) options.decided({ kind: 'leave' })
@@ -53,6 +61,7 @@ export function onInterruption(options: InterruptionOptions): { stop(): void } {
   process.on('SIGINT', onInt)
   process.on('SIGTERM', onTerm)
   return {
+    settled: () => asking.abort(),
     stop() {
       asking.abort()
       process.off('SIGINT', onInt)

@@ -43,7 +43,7 @@ export function tellsHostState({ error, hostname }: TaskResult): boolean {
 }
 
 /** Why a host did not succeed; `timeout` in seconds. */
-function reasonOf(result: TaskResult, timeout: number): string {
+export function reasonOf(result: TaskResult, timeout: number): string {
   const error = result.error === null ? '' : `: ${sanitizeLine(result.error)}`
   const partial = result.outputComplete ? '' : ' (output incomplete)'
   if (result.status === 'TIMEOUT' && timeout > 0) return `TIMEOUT after ${timeout} s${error}${partial}`
@@ -58,8 +58,14 @@ function withoutOwnName(result: TaskResult): TaskResult {
   return { ...result, error: result.error.slice(`${result.hostname} is `.length) }
 }
 
-/** Who failed and why, folded by reason, most hosts first; a line each. */
-export function failureLines(task: Task): string[] {
+/** Those whom the same befell. */
+export interface Failure {
+  readonly reason: string
+  readonly results: readonly TaskResult[]
+}
+
+/** Who failed and why, folded by reason, most hosts first. */
+export function foldFailures(task: Task): Failure[] {
   const reasons = new Map<string, TaskResult[]>()
   for (const result of task.results) {
     if (result.status === 'SUCCESS') continue
@@ -70,11 +76,19 @@ export function failureLines(task: Task): string[] {
   }
   return [...reasons]
     .sort(([, a], [, b]) => b.length - a.length)
-    .map(([shared, alike]) => {
-      const [only] = alike
-      const reason = only !== undefined && alike.length === 1 ? reasonOf(only, task.timeout) : shared
-      return `${sanitizeLine(foldNodeset(alike.map((result) => result.hostname)))}: ${reason}`
+    .map(([shared, results]) => {
+      const [only] = results
+      const reason = only !== undefined && results.length === 1 ? reasonOf(only, task.timeout) : shared
+      return { reason, results }
     })
+}
+
+/** The same, a line each. */
+export function failureLines(task: Task): string[] {
+  return foldFailures(task).map(
+    ({ reason, results }) =>
+      `${sanitizeLine(foldNodeset(results.map(({ hostname }) => hostname)))}: ${reason}`,
+  )
 }
 
 /** `3 hosts: 2 SUCCESS, 1 FAILED in 1.2 s (task 01J…)`. */

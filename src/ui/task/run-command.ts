@@ -2,25 +2,40 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { Host } from '../../core/protocol/http/hosts.ts'
-import type { ExecutionOptions, Started, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
-import { readShowOptions } from '../flags/output.ts'
+import type { DeclaredParam } from '../../core/front-matter.ts'
+import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
+import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { readShowOptions, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
-import { confirm } from '../input/prompt.ts'
-import { parseDuration } from '../input/values.ts'
-import { TaskCommand } from './task-command.ts'
+import { isSomeoneThere } from '../input/prompt.ts'
+import { parseTimer } from '../input/values.ts'
+import { sanitize } from '../text/sanitize.ts'
+import type { PlannedScript, PlanView } from './plan-view.ts'
+import { refuseDetached, TaskCommand } from './task-command.ts'
 
-/** What is to run: a stored script, or a text of one's own. */
-export type Runnable =
-  | { readonly scriptId: number; readonly name: string; readonly text: string }
-  | { readonly script: NonNullable<TaskCreate['script']>; readonly text: string }
+/** What is to run: a stored script, or a text of one's own; `params` are those that it declares. */
+export type Runnable = { readonly text: string; readonly params: readonly DeclaredParam[] } & (
+  | {
+      readonly scriptId: number
+      readonly name: string
+      readonly type: ScriptType
+      readonly timeout: number | null
+    }
+  | { readonly script: NonNullable<TaskCreate['script']> }
+)
 
-/** What a plan shows (contract §9); nothing of it runs. */
-interface PlanView {
-  readonly hosts: { id: number; hostname: string; status: Host['status'] }[]
-  readonly batches: string[][]
-  readonly script: string
+/** Errors: `usage` where what it says of itself can't be read. */
+export async function storedRunnable({ id, name, content, type, timeout }: Script): Promise<Runnable> {
+  const { readFrontMatter } = await import('../input/front-matter.ts')
+  const { params } = readFrontMatter(content, name)
+  return { scriptId: id, name, text: content, params, type, timeout }
+}
+
+function planned(runnable: Runnable): PlannedScript {
+  if ('scriptId' in runnable) return runnable
+  const { type = 'BASH', name = null, timeout = null } = runnable.script
+  return { name, type, timeout, text: runnable.text }
 }
 
 /** Where and how it runs, as the words typed say it. */
@@ -29,35 +44,37 @@ interface Order {
   readonly options: ExecutionOptions
   /** Seconds. */
   readonly deadline: number | undefined
+  readonly show: ShowOptions
 }
 
 /** A command that runs something on hosts: `exec` and `scripts run` differ in what, not in how. */
 export abstract class RunCommand extends TaskCommand {
   /** Reads all that was typed, so that a mistake is told before anything is asked of a server. */
   protected async readOrder(
-    flags: RunFlags & TargetFlags,
+    flags: RunFlags & TargetFlags & { readonly json: boolean },
     stdin: (what: string) => Promise<string>,
   ): Promise<Order> {
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
     return {
+      show,
       targets: await readTargets(flags, () => stdin('the names of -w -')),
       options: await readRunOptions(flags),
-      deadline: flags.deadline === undefined ? undefined : parseDuration(flags.deadline),
+      deadline: flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline),
     }
   }
 
   protected async execute(
     client: Client,
     flags: RunFlags,
-    { targets, options, deadline }: Order,
+    { targets, options: said, deadline, show }: Order,
     runnable: Runnable,
   ): Promise<Task | Started | PlanView> {
-    if (flags.plan) return this.#plan(client, targets, options, runnable)
-    const target = await resolveTarget(client, targets)
-    if (targets.all && !flags.yes && process.stdin.isTTY) {
-      const { totalElements } = await client.hosts.list({ size: 1 })
-      if (!(await confirm(`Run it on all ${totalElements} hosts?`, 'say --yes')))
-        throw new RsmError('interrupted', 'nothing was started')
-    }
+    const options = await this.#complete(runnable, said, flags.plan)
+    if (flags.plan) return this.#plan(client, { targets, options, deadline, show }, runnable)
+    const target = await this.#target(client, targets, flags.yes).catch((error: unknown) =>
+      this.#explain(client, error),
+    )
     const what = 'scriptId' in runnable ? { scriptId: runnable.scriptId } : { script: runnable.script }
     const key = flags['idempotency-key'] ?? randomUUID()
     const start = (signal?: AbortSignal) =>
@@ -71,7 +88,26 @@ export abstract class RunCommand extends TaskCommand {
       this.print(started.taskId)
       return started
     }
-    return this.follow(client, start, readShowOptions(flags), deadline)
+    return this.follow(client, start, show, deadline)
+  }
+
+  /** A person is asked before much is started, or all; without one nothing is asked (contract §9). */
+  async #target(client: Client, targets: TargetOptions, yes: boolean): Promise<Target> {
+    if (yes || !isSomeoneThere()) return resolveTarget(client, targets)
+    const { confirmTarget } = await import('./consent.ts')
+    return confirmTarget(client, targets)
+  }
+
+  /** With the params that the script declares: filled in, or asked where somebody is there. */
+  async #complete(runnable: Runnable, options: ExecutionOptions, plan: boolean): Promise<ExecutionOptions> {
+    if (runnable.params.length === 0) return options
+    const { completeParams } = await import('../input/script-params.ts')
+    const script = ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script'
+    return completeParams(runnable.params, options, {
+      script,
+      attended: isSomeoneThere(),
+      plan,
+    })
   }
 
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
@@ -87,35 +123,19 @@ export abstract class RunCommand extends TaskCommand {
     throw error
   }
 
-  async #plan(
-    client: Client,
-    targets: TargetOptions,
-    options: ExecutionOptions,
-    runnable: Runnable,
-  ): Promise<PlanView> {
-    const { planBatches } = await import('../../core/plan.ts')
+  async #plan(client: Client, { targets, options, deadline }: Order, runnable: Runnable): Promise<PlanView> {
     const found = await resolveHosts(client, targets)
     if (found.length === 0) throw new RsmError('invalid', 'the target has no hosts')
-    const sizes = planBatches(found.length, {
-      strategy: options.strategy ?? 'PARALLEL',
-      batchSize: options.batchSize ?? null,
-      concurrency: options.concurrency ?? null,
-      maxFailures: options.maxFailures ?? null,
-      pauseSeconds: options.pauseSeconds ?? 0,
-    })
-    const names = found.map((host) => host.hostname)
-    const batches = sizes.map((size) => names.splice(0, size))
-    const { foldNodeset } = await import('../../core/selector/nodeset.ts')
-    batches.forEach((batch, index) => {
-      const title = batches.length === 1 ? 'hosts' : `batch ${index + 1}`
-      this.print(`${title} (${batch.length}): ${foldNodeset(batch)}`)
-    })
-    for (const host of found)
-      if (host.status === 'OFFLINE')
-        this.print(`${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`)
-    this.print(runnable.text.trimEnd())
+    const { batchLines, orderLines, planView } = await import('./plan-view.ts')
+    const plan = planView(found, options, planned(runnable), deadline)
+    for (const line of batchLines(plan.batches)) this.print(line)
+    const { foldStanding } = await import('../hosts/standing.ts')
+    for (const { names, state } of foldStanding(found.filter(({ status }) => status === 'OFFLINE')))
+      this.print(`${names} is ${state}`)
+    for (const line of orderLines(plan)) this.print(line)
+    // Exact for programs; a terminal is not handed what would move its cursor.
+    this.print(`\n${process.stdout.isTTY ? sanitize(plan.script) : plan.script}`.trimEnd())
     this.notice('a plan: nothing was run')
-    const hosts = found.map(({ id, hostname, status }) => ({ id, hostname, status }))
-    return { hosts, batches, script: runnable.text }
+    return plan
   }
 }

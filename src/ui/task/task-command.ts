@@ -1,33 +1,27 @@
 import type { Client } from '../../client/client.ts'
-import { RsmError } from '../../core/errors.ts'
+import { exitCode, RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../command/base-command.ts'
 import type { ShowOptions } from '../flags/output.ts'
-import type { OutputFormat } from '../output/format.ts'
-import { GroupedOutput } from '../output/grouped.ts'
-import { LiveOutput } from '../output/live.ts'
-import { sinkOf } from '../output/sink.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 import { runAndFollow } from './follow.ts'
 import { failureLines, summaryLine, tellsHostState } from './outcome.ts'
+import { Outputs } from './outputs.ts'
 
 /** Hosts that get a line of their own on why they are not reachable. */
 const explainedHosts = 3
 
+/** What would be without effect: somebody relies on it. */
+export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions): void {
+  const path = outdir ?? files[0]?.path
+  if (detach && path !== undefined)
+    throw new RsmError('usage', `--detach does not wait, so nothing would come into ${path}`, {
+      hint: 'later: rsm tasks wait TASK -o FORMAT=FILE',
+    })
+}
+
 /** A command that shows a task to its end and exits as the task ended (contract §9). */
 export abstract class TaskCommand extends BaseCommand {
-  /** What of the task is shown while it runs; with `--json` only its end is. */
-  protected formats(options: ShowOptions, hostCount: number): OutputFormat[] {
-    if (this.globals.json) return []
-    const stdout = sinkOf(process.stdout)
-    const live = new LiveOutput({
-      ...options,
-      alone: hostCount === 1,
-      stdout,
-      stderr: sinkOf(process.stderr),
-    })
-    return [options.grouped ? new GroupedOutput({ stdout, raw: options.raw, live }) : live]
-  }
-
   /** Follows what `start` starts; sets the exit code; answers the task. */
   protected async follow(
     client: Client,
@@ -35,21 +29,38 @@ export abstract class TaskCommand extends BaseCommand {
     show: ShowOptions,
     deadline?: number,
   ): Promise<Task> {
+    const outputs = this.outputs(show)
     const { task, exit } = await runAndFollow({
       client,
       start,
-      formats: (hostCount) => this.formats(show, hostCount),
+      outputs,
       deadline,
       terminal: process.stdin.isTTY && process.stderr.isTTY,
-      notice: (text) => this.notice(text),
     })
-    process.exitCode = exit
-    if (!this.globals.json) await this.#summarise(client, task)
+    await this.conclude(client, task, exit, outputs)
     return task
   }
 
-  async #summarise(client: Client, task: Task): Promise<void> {
-    for (const line of failureLines(task)) process.stderr.write(`rsm: ${line}\n`)
+  protected outputs(show: ShowOptions): Outputs {
+    return new Outputs({ show, quiet: this.globals.quiet, progress: true })
+  }
+
+  /** Sets the exit code and says who failed and what to type next. A file that could not be written is a failure of ours. */
+  protected async conclude(client: Client, task: Task, exit: number, outputs: Outputs): Promise<void> {
+    const { failure } = outputs
+    process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
+    if (this.globals.json) return
+    await this.#summarise(client, task, outputs)
+    if (task.status === 'RUNNING') return
+    const failed = task.results.find(({ status }) => status === 'FAILED' || status === 'TIMEOUT')
+    const isWorthIt = failed !== undefined || task.counts.UNREACHABLE + task.counts.LOST > 0
+    if (isWorthIt) this.hint(`retry the failed: rsm tasks retry ${task.taskId}`)
+    if (failed !== undefined && task.results.length > 1)
+      this.hint(`output of one: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
+  }
+
+  async #summarise(client: Client, task: Task, outputs: Outputs): Promise<void> {
+    for (const line of failureLines(task)) outputs.warn(line)
     const unreachable = task.results.filter((result) => result.status === 'UNREACHABLE')
     for (const result of unreachable.slice(0, explainedHosts)) {
       const { hostId, hostname } = result
@@ -66,6 +77,6 @@ export abstract class TaskCommand extends BaseCommand {
           `rsm: ${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}\n     rsm hosts doctor ${hostname}\n`,
         )
     }
-    this.notice(summaryLine(task))
+    outputs.notice(summaryLine(task))
   }
 }

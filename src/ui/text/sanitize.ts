@@ -14,13 +14,19 @@ const sequences = new RegExp(
 )
 const unfinished = new RegExp(`${escape}(?:\\[[0-?]*[ -/]*|[\\]PX^_][^\\u0007\\u001b]*|[ -/]*)$`)
 /** All of Cc but tab and line feed; as plain ranges, for `\p{Cc}` is slower by far and every byte of output is looked at. */
-const controls = new RegExp(`[${range(0, 0x08)}${range(0x0b, 0x1f)}${range(0x7f, 0x9f)}]`, 'g')
+const cc = `${range(0, 0x08)}${range(0x0b, 0x1f)}${range(0x7f, 0x9f)}`
+/** Marks that turn the direction of what follows, other hosts' names and our own words included (U+202A…, U+2066…). */
+const bidi = `${range(0x202a, 0x202e)}${range(0x2066, 0x2069)}`
+const controls = new RegExp(`[${cc}${bidi}]`, 'g')
 
 function range(from: number, to: number): string {
   return `${String.fromCharCode(from)}-${String.fromCharCode(to)}`
 }
 
-/** Text of a host without control sequences (contract §9): it can neither move the cursor nor forge another host's line. */
+/**
+ * Text of a host without control sequences (contract §9): it can neither move the cursor, nor forge another host's line, nor
+ * turn a line around.
+ */
 export function sanitize(text: string): string {
   // Almost every line is clean: one scan instead of a rewrite.
   return text.search(controls) === -1 ? text : text.replace(sequences, '').replace(controls, '')

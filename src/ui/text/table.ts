@@ -1,33 +1,42 @@
 import Table from 'cli-table3'
 import { sanitizeLine } from './sanitize.ts'
 import { isUtf8, paint } from './screen.ts'
+import { beginningOf, widthOf, withoutBidi } from './width.ts'
 
 /** One column: its heading and what it shows of a row. */
 export interface Column<Row> {
   readonly heading: string
   readonly value: (row: Row) => string | number | null
+  /** By this a row is known again: on a narrow terminal the other columns give way first. */
+  readonly keep?: boolean
 }
 
-/** No column is cut below this many characters. */
+/** No column is cut below this many columns of the terminal. */
 const narrowest = 6
 const gap = 2
+/** Of one column everywhere, in cli-table3 too, and in no text that is handed to it as it is. */
+const standIn = '\ue000'
+const standIns = /\ue000+/g
+const isPlain = (text: string) => /^[ -~]*$/.test(text)
 
-/** Cuts the widest columns, one character at a time, until the row fits. */
-function fit(widths: number[], width: number): number[] {
+/** Cuts the widest of the columns that may be cut, one character at a time, until the row fits. */
+function fit(widths: readonly number[], width: number, mayCut: (at: number) => boolean): number[] {
   const fitted = [...widths]
-  const total = () => fitted.reduce((sum, each) => sum + each + gap, -gap)
-  while (total() > width) {
-    const widest = Math.max(...fitted)
-    if (widest <= narrowest) break
-    fitted[fitted.indexOf(widest)] = widest - 1
+  let over = fitted.reduce((sum, each) => sum + each + gap, -gap) - width
+  for (; over > 0; over--) {
+    let widest = -1
+    for (const [at, each] of fitted.entries())
+      if (mayCut(at) && each > narrowest && each > (fitted[widest] ?? 0)) widest = at
+    if (widest === -1) break
+    fitted[widest] = (fitted[widest] ?? 0) - 1
   }
   return fitted
 }
 
-function cut(text: string, width: number): string {
-  if (text.length <= width) return text
-  const mark = isUtf8() ? '…' : '~'
-  return text.slice(0, Math.max(0, width - 1)) + mark
+/** The text in at most `width` columns, with a mark where something is missing. */
+export function cutTo(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  return beginningOf(text, width - 1) + (isUtf8() ? '\u2026' : '~')
 }
 
 /**
@@ -37,22 +46,42 @@ function cut(text: string, width: number): string {
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  width: number | undefined = process.stdout.isTTY ? process.stdout.columns : undefined,
+  width: number | undefined = process.stdout.isTTY ? process.stdout.columns || undefined : undefined,
 ): string {
-  const cells = rows.map((row) => columns.map((column) => sanitizeLine(String(column.value(row) ?? '-'))))
-  const natural = columns.map((column, at) =>
-    Math.max(column.heading.length, ...cells.map((row) => row[at]?.length ?? 0)),
+  const cells = rows.map((row) =>
+    columns.map((column) => withoutBidi(sanitizeLine(String(column.value(row) ?? '-')))),
   )
-  const widths = width === undefined ? natural : fit(natural, width)
+  const natural = columns.map((column, at) =>
+    cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), column.heading.length),
+  )
+  const kept = (at: number) => columns[at]?.keep === true
+  const widths =
+    width === undefined
+      ? natural
+      : fit(
+          fit(natural, width, (at) => !kept(at)),
+          width,
+          kept,
+        )
   const none = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' }
   const noneElse = { 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '' }
   const table = new Table({
     chars: { ...none, ...noneElse, right: '', 'right-mid': '', middle: ' '.repeat(gap) },
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
   })
-  table.push(columns.map((column, at) => cut(column.heading, widths[at] ?? 0)))
-  for (const row of cells) table.push(row.map((cell, at) => cut(cell, widths[at] ?? 0)))
-  const [head = '', ...body] = table.toString().split('\n')
+  // cli-table3 takes joined and combining characters for wider than they are: it lays out stand-ins of the right width.
+  const foreign: string[] = []
+  const laidOut = (text: string, at: number) => {
+    const shown = cutTo(text, widths[at] ?? 0)
+    if (isPlain(shown)) return shown
+    const columnsOf = widthOf(shown)
+    if (columnsOf > 0) foreign.push(shown)
+    return standIn.repeat(columnsOf)
+  }
+  table.push(columns.map((column, at) => laidOut(column.heading, at)))
+  for (const row of cells) table.push(row.map(laidOut))
+  const text = table.toString().replace(standIns, () => foreign.shift() ?? '')
+  const [head = '', ...body] = text.split('\n')
   return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')
 }
 
@@ -64,7 +93,7 @@ export function renderFields(
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
     .map(([name, value]) => {
-      const text = sanitizeLine(String(value ?? '-'))
+      const text = withoutBidi(sanitizeLine(String(value ?? '-')))
       return `${paint('bold', name.padEnd(width))}  ${warned.includes(name) ? paint('yellow', text) : text}`
     })
     .join('\n')

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import test from 'ava'
 import fc from 'fast-check'
 import { RsmError } from '../../../src/core/errors.ts'
 import { expandNodeset, foldNodeset } from '../../../src/core/selector/nodeset.ts'
+import { name } from '../../helpers/nodesets.ts'
 
 const folds: readonly (readonly [names: string, folded: string])[] = [
   ['', ''],
@@ -43,42 +43,6 @@ test('10,000 names of two dimensions fold quickly, regular or not', (t) => {
   t.true(performance.now() - begun < 3000)
 })
 
-const index = fc.oneof(
-  fc.integer({ min: 0, max: 30 }).map(String),
-  fc.integer({ min: 0, max: 120 }).map((n) => String(n).padStart(3, '0')),
-)
-const part = fc.constantFrom('a', 'b', 'web', 'n-', 'x.y')
-const name = fc.oneof(
-  fc.tuple(part, index).map(([prefix, n]) => prefix + n),
-  fc.tuple(part, index, part, index).map(([a, m, b, n]) => a + m + b + n),
-  part,
-)
-const range = fc
-  .record({
-    first: fc.integer({ min: 0, max: 40 }),
-    length: fc.integer({ min: 0, max: 12 }),
-    step: fc.integer({ min: 1, max: 4 }),
-    width: fc.constantFrom(1, 1, 3),
-  })
-  .map(({ first, length, step, width }) => {
-    const from = String(first).padStart(width, '0')
-    if (length === 0) return from
-    return `${from}-${String(first + length).padStart(width, '0')}${step === 1 ? '' : `/${step}`}`
-  })
-const bracket = fc.array(range, { minLength: 1, maxLength: 3 }).map((ranges) => `[${ranges.join(',')}]`)
-const operand = fc.oneof(
-  name,
-  fc.tuple(part, bracket).map(([a, x]) => a + x),
-  fc.tuple(part, bracket, part).map(([a, x, b]) => a + x + b),
-  fc.tuple(part, bracket, part, bracket).map(([a, x, b, y]) => a + x + b + y),
-)
-const nodeset = fc
-  .tuple(
-    operand,
-    fc.array(fc.tuple(fc.constantFrom(',', '!', '&', '^', ' , ', ' ! '), operand), { maxLength: 4 }),
-  )
-  .map(([first, rest]) => first + rest.map(([operator, text]) => operator + text).join(''))
-
 test('folding and expanding are each other’s inverse', (t) => {
   fc.assert(
     fc.property(fc.array(name, { minLength: 1, maxLength: 60 }), (names) => {
@@ -96,77 +60,4 @@ test('a folded node set does not depend on the order of the names', (t) => {
     }),
     { numRuns: 500 },
   )
-})
-
-/** One process for all cases: each line in is a node set, each line out its names sorted, then its folded form. */
-const program = `
-import sys, json
-from ClusterShell.NodeSet import NodeSet, RESOLVER_NOGROUP
-for line in sys.stdin:
-    try:
-        ns = NodeSet(json.loads(line), resolver=RESOLVER_NOGROUP)
-        print(json.dumps([sorted(ns), str(ns)]))
-    except Exception as error:
-        print(json.dumps(str(error)))
-`
-
-function askReference(cases: readonly string[]): ([string[], string] | string)[] {
-  const input = cases.map((text) => JSON.stringify(text)).join('\n')
-  const output = execFileSync('/usr/bin/python3', ['-c', program], {
-    input,
-    encoding: 'utf8',
-    maxBuffer: 256 * 1024 * 1024,
-  })
-  return output
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as [string[], string] | string)
-}
-
-function hasReference(): boolean {
-  try {
-    return askReference(['web[1-2]'])[0]?.[1] === 'web[1-2]'
-  } catch {
-    return false
-  }
-}
-
-// Runs wherever Debian's python3-clustershell is installed; elsewhere there is nothing to compare with (2026-11-21).
-const withReference = hasReference() ? test : test.skip
-const seed = Number(process.env.RSM_TEST_SEED ?? Date.now() % 1_000_000)
-
-withReference('node sets expand as ClusterShell expands them', (t) => {
-  const cases = fc.sample(nodeset, { seed, numRuns: 3000 })
-  const answers = askReference(cases)
-  for (const [at, text] of cases.entries()) {
-    const answer = answers[at]
-    if (typeof answer === 'string')
-      t.throws(() => expandNodeset(text), undefined, `seed ${seed}: ${text}: ${answer}`)
-    else if (!t.deepEqual(expandNodeset(text).sort(), answer?.[0], `seed ${seed}: ${text}`)) return
-  }
-  t.log(`${cases.length} node sets, seed ${seed}`)
-})
-
-withReference('names with one number fold to the very text of ClusterShell', (t) => {
-  const single = fc.tuple(part, index).map(([prefix, n]) => prefix + n)
-  const cases = fc.sample(fc.array(single, { minLength: 1, maxLength: 60 }), { seed, numRuns: 2000 })
-  const answers = askReference(cases.map((names) => names.join(',')))
-  for (const [at, names] of cases.entries())
-    if (!t.is(foldNodeset(names), answers[at]?.[1] ?? '', `seed ${seed}: ${names.join(',')}`)) return
-  t.log(`${cases.length} lists, seed ${seed}`)
-})
-
-withReference('names with two numbers fold to what ClusterShell reads as the same names', (t) => {
-  const cases = fc.sample(fc.array(name, { minLength: 1, maxLength: 40 }), { seed, numRuns: 1000 })
-  const folded = cases.map((names) => foldNodeset(names))
-  const answers = askReference([...folded, ...cases.map((names) => names.join(','))])
-  let same = 0
-  for (const [at, names] of cases.entries()) {
-    if (
-      !t.deepEqual(answers[at]?.[0], [...new Set(names)].sort() as never, `seed ${seed}: ${names.join(',')}`)
-    )
-      return
-    if (answers[cases.length + at]?.[1] === folded[at]) same++
-  }
-  t.log(`${cases.length} lists, ${same} of them with the very same text, seed ${seed}`)
 })

@@ -1,3 +1,4 @@
+import { Ajv } from 'ajv'
 import test from 'ava'
 import { bodyAjv } from '../../../src/server/http/validation.ts'
 import { apiDocument } from '../../../src/server/openapi/document.ts'
@@ -42,6 +43,14 @@ test('each body and each answer has an example that its own validator takes', (t
       t.true(validate(example), `${id} ${what}: ${bodyAjv.errorsText(validate.errors)}`)
     }
   }
+})
+
+test('each schema of a body or a query is one by the schema of schemas', (t) => {
+  const ajv = new Ajv()
+  for (const { operation } of routed)
+    for (const schema of [operation.body, operation.query])
+      if (schema !== undefined) t.true(ajv.validateSchema(schema), `${operation.id}: ${ajv.errorsText()}`)
+  t.false(ajv.validateSchema({ type: 'text' }))
 })
 
 test('each operation shows a success and all that can go wrong by examples that fit the document', async (t) => {

@@ -10,6 +10,7 @@ type Right = 'open' | 'anyUser' | 'session' | 'read' | 'change' | 'administer' |
 const table: Record<string, Right> = {
   'GET /api/health': 'open',
   'GET /api/ready': 'open',
+  'GET /api/server': 'read',
   'GET /metrics': 'anyUser',
   'GET /api/openapi.json': 'open',
   'GET /docs': 'open',

@@ -1,9 +1,10 @@
 import test from 'ava'
-import { renderTable } from '../../../src/ui/text/table.ts'
+import { type Column, renderTable } from '../../../src/ui/text/table.ts'
+import { widthOf } from '../../../src/ui/text/width.ts'
 
-const columns = [
-  { heading: 'NAME', value: (row: { name: string; note: string }) => row.name },
-  { heading: 'NOTE', value: (row: { name: string; note: string }) => row.note },
+const columns: Column<{ name: string; note: string }>[] = [
+  { heading: 'NAME', value: (row) => row.name },
+  { heading: 'NOTE', value: (row) => row.note },
 ]
 const rows = [
   { name: 'web1', note: 'a rather long note about this host' },
@@ -26,4 +27,44 @@ for (const width of [1, 10, 30, 60, 200])
 test('data of hosts has no control sequences and stays in its row', (t) => {
   const text = renderTable([{ name: 'a\u001b[2Jb\nc', note: '' }], columns)
   t.is(text, 'NAME  NOTE\nab c')
+})
+
+test('wide, joined and combining characters keep the columns straight, and are never cut in two', (t) => {
+  const names = [
+    'web1',
+    '数据库服务器',
+    '👩‍👩‍👧‍👦 team',
+    'cafe\u0301',
+    'नमस्ते',
+    '한국어',
+    '🇩🇪',
+    '\u200b',
+    'a\u202eb',
+  ]
+  for (const width of [undefined, 12]) {
+    const lines = renderTable(
+      names.map((name) => ({ name, note: 'note' })),
+      columns,
+      width,
+    ).split('\n')
+    const before = lines.map((line) => widthOf(line.slice(0, line.search(/note|NOTE/i))))
+    t.is(new Set(before).size, 1, lines.join('\n'))
+    t.false(lines.join('').includes('\u202e'))
+  }
+  const cut = renderTable(
+    [{ name: '数据库服务器', note: '👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦👩‍👩‍👧‍👦' }],
+    columns,
+    15,
+  ).split('\n')
+  t.true(cut.every((line) => widthOf(line) <= 15 && !/\ufffd|\u200d.?$/u.test(line)))
+})
+
+test('on a narrow terminal the columns that tell the rows apart give way last', (t) => {
+  const kept: Column<(typeof rows)[number]>[] = [
+    { heading: 'NAME', value: (row) => row.name, keep: true },
+    ...columns.slice(1),
+  ]
+  const line = renderTable(rows, kept, 24).split('\n')
+  t.regex(line[2] ?? '', /^a-longer-name {2}x$/)
+  t.is(widthOf(line[1] ?? ''), 24)
 })

@@ -1,4 +1,5 @@
-import { Hostname, Id, Time } from './common.ts'
+import { longestReason } from '../messages.ts'
+import { Hostname, Id, Line, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { AgentStatus, Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
@@ -46,13 +47,19 @@ export const RegisterResult = Type.Object(
 )
 export type RegisterResult = Static<typeof RegisterResult>
 
-/** `uptime` in seconds. */
+/**
+ * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: whether it links only while there is work;
+ * `linkFault`: why it has no link although it wants one. Agents that know only the seed leave the last three out.
+ */
 export const HeartbeatRequest = Type.Object(
   {
     agentId: AgentId,
     timestamp: Type.Optional(Type.String({ maxLength: 64 })),
     status: AgentStatus,
     uptime: Type.Optional(Type.Number({ minimum: 0 })),
+    reason: Type.Optional(Line(longestReason)),
+    onDemand: Type.Optional(Type.Boolean()),
+    linkFault: Type.Optional(Line(longestReason)),
   },
   { examples: [examples.heartbeatRequest] },
 )

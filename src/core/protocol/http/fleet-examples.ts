@@ -46,6 +46,12 @@ export const hostAgent = {
   runsAsRoot: false,
   sandbox: 'none',
   containment: 'cgroup',
+  terminal: true,
+  enforces: ['memoryMB', 'processes', 'cpuPercent'],
+  onDemand: false,
+  linkFault: null,
+  statusReason: null,
+  clockOffsetSeconds: 0.2,
 }
 
 export const host = {
@@ -114,6 +120,7 @@ export const heartbeatRequest = {
   timestamp: '2026-03-02T09:30:12.480Z',
   status: 'HEALTHY',
   uptime: 86_400,
+  onDemand: false,
 }
 
 export const metricsRequest = { agentId: 'agent-web1', ...metrics }

@@ -1,3 +1,4 @@
+import { limitNames } from '../../limits.ts'
 import { Closed, Hostname, Id, Line, Nullable, paging, TagKey, Tags, TagValue, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
@@ -167,6 +168,21 @@ export const HostAgent = Type.Object(
     runsAsRoot: Nullable(Type.Boolean()),
     sandbox: Nullable(SandboxMode),
     containment: Nullable(Containment),
+    /** Whether terminals can be opened there. */
+    terminal: Nullable(Type.Boolean()),
+    /** The limits of a task that can be enforced there. */
+    enforces: Nullable(Type.Array(Type.Enum([...limitNames]))),
+    /** Whether it links only while there is work; null while it has not said it, as older agents never do. */
+    onDemand: Nullable(Type.Boolean()),
+    /** Why it has no link although it wants one, as it said with its last heartbeat; null while it is connected. */
+    linkFault: Nullable(Type.String()),
+    /** Why it is not HEALTHY, in its own words. */
+    statusReason: Nullable(Type.String()),
+    /**
+     * About how many seconds its host's clock is ahead of the server's (behind: negative), by its last heartbeats. For
+     * people: nothing is decided by an agent's clock (contract §3).
+     */
+    clockOffsetSeconds: Nullable(Type.Number()),
   },
   { examples: [examples.hostAgent] },
 )

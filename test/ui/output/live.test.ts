@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { LiveOutput } from '../../src/ui/output/live.ts'
-import { entryOf, resultOf, taskOf } from '../fixtures/fake-server.ts'
+import { LiveOutput } from '../../../src/ui/output/live.ts'
+import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
+import { formatOptions } from '../../fixtures/format-options.ts'
 
 class Screen {
   text = ''
@@ -98,14 +99,26 @@ test('of a lone host no half control sequence gets through', async (t) => {
   t.is(stdout.text, 'web1: ab\n')
 })
 
-test('on a terminal the first part shows within the width and is taken back before another line', async (t) => {
-  const { say, stdout, end } = screens({ tty: true })
-  await say('web1', 'a very long unfinished line')
-  await stdout.shows('web1: a very long u')
+test('an unfinished line of one of many hosts shows beside the output until it is finished', async (t) => {
+  const asides: string[] = []
+  const stdout = new Screen()
+  const heard = new Screen()
+  const output = new LiveOutput(
+    formatOptions({
+      stdout,
+      unfinished: (text) => {
+        asides.push(text)
+        heard.write(text)
+      },
+    }),
+  )
+  const say = (host: string, data: string) => output.event({ type: 'output', entry: entryOf(host, data) })
+  await say('web1', 'downloading \u001b[1m..')
+  await heard.shows('web1: downloading ..')
   await say('web2', 'x\n')
   await say('web1', '!\n')
-  await end()
-  t.is(stdout.text, 'web1: a very long u\r\u001b[Kweb2: x\nweb1: a very long unfinished line!\n')
+  t.deepEqual(asides, ['web1: downloading ..', ''])
+  t.is(stdout.text, 'web2: x\nweb1: downloading ..!\n')
 })
 
 test('control sequences are stripped, also those cut in two; --raw lets them through', async (t) => {

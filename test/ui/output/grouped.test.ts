@@ -1,13 +1,12 @@
 import test from 'ava'
-import { GroupedOutput } from '../../src/ui/output/grouped.ts'
-import { LiveOutput } from '../../src/ui/output/live.ts'
-import { entryOf, resultOf, taskOf } from '../fixtures/fake-server.ts'
+import { GroupedOutput } from '../../../src/ui/output/grouped.ts'
+import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
+import { formatOptions } from '../../fixtures/format-options.ts'
 
 test('equal output is folded under its node set, the largest group first, stderr passes live', async (t) => {
   const out = { text: '', write: (text: string) => void (out.text += text) }
   const err = { text: '', write: (text: string) => void (err.text += text) }
-  const live = new LiveOutput({ stdout: out, stderr: err, prefix: true, raw: false, alone: false })
-  const grouped = new GroupedOutput({ stdout: out, raw: false, live })
+  const grouped = new GroupedOutput(formatOptions({ stdout: out, stderr: err }))
   const say = (host: string, data: string) => grouped.event({ type: 'output', entry: entryOf(host, data) })
   await say('web3', 'other')
   await say('web1', 'sa')

@@ -1,0 +1,81 @@
+// Bundles the command line into dist/cli: a file a command, and what they share in chunks. Half of a start went into
+// finding and reading 200 modules. What loads server or agent runs from dist/src; bin/run.js knows which is which.
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const into = 'dist/cli'
+const unbundled = /^(server|agent|quickstart)\b/
+const filesIn = (directory) => readdirSync(join(root, directory), { encoding: 'utf8', recursive: true })
+const commands = filesIn('src/commands')
+  .filter((name) => name.endsWith('.ts') && !unbundled.test(name))
+  .map((name) => `src/commands/${name}`)
+
+/** What runs a command and draws its table. Other packages are loaded from where they are, when they are needed. */
+const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3)$/
+/** Which modules these load at once though hardly a command touches them; of ours and of CommonJS alike. */
+const transpiled = /^\.\.?\/(config|help|help\/index)$/
+const plain = /^(clean-stack|indent-string|wrap-ansi|@colors\/colors\/safe\.js)$/
+
+/** A module in the place of another: `contents` gets the name by which the other is required. */
+function instead(bundle, filter, contents) {
+  const namespace = filter.source
+  bundle.onResolve({ filter }, ({ path, importer, namespace: from, resolveDir }) =>
+    importer.includes('/node_modules/') && from === 'file'
+      ? { path, namespace, pluginData: resolveDir }
+      : undefined,
+  )
+  bundle.onLoad({ filter, namespace }, ({ path, pluginData: resolveDir }) => ({
+    contents: contents(`require(${JSON.stringify(path)})`),
+    resolveDir,
+  }))
+}
+
+/** Loads the other when something of it is first read or called. */
+const late = (isTranspiled) => (other) =>
+  `module.exports = new Proxy(function () {}, {
+    get: (_, name) => name === '__esModule' ? ${isTranspiled} : ${other}[name],
+    apply: (_, self, words) => Reflect.apply(${other}, self, words),
+    construct: (_, words) => Reflect.construct(${other}, words),
+  })`
+
+const lean = {
+  name: 'lean',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^[^./]/ }, ({ path, importer, namespace, kind }) => {
+      const isOurs = kind !== 'entry-point' && namespace === 'file' && !importer.includes('/node_modules/')
+      return isOurs && !bundled.test(path) ? { path, external: true } : undefined
+    })
+    instead(bundle, transpiled, late(true))
+    instead(bundle, plain, late(false))
+    // oclif speaks to who sets DEBUG; nobody else pays for that.
+    instead(bundle, /^debug$/, (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`)
+  },
+}
+
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['src/cli.ts', ...commands],
+  inject: ['.ci/cli-shared.js'],
+  outbase: 'src',
+  outdir: into,
+  bundle: true,
+  splitting: true,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  platform: 'node',
+  target: 'node20.18',
+  format: 'esm',
+  // The packages are CommonJS; esbuild's own `require` finds no built-in module.
+  banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
+  plugins: [lean],
+  legalComments: 'eof',
+  logLevel: 'warning',
+  metafile: true,
+})
+// Of a former bundle; removed last, for who may be running it.
+for (const name of filesIn(into))
+  if (name.endsWith('.js') && !Object.hasOwn(metafile.outputs, `${into}/${name}`))
+    rmSync(join(root, into, name))

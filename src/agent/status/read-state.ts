@@ -1,0 +1,78 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { isAlive } from '../processes/machine.ts'
+import { type AgentState, type KeptState, stateFileName } from './agent-state.ts'
+import { agentsHere, userName } from './agents-here.ts'
+
+const unit = 'rsm-agent'
+const unitFiles = [`/etc/systemd/system/${unit}.service`, `/usr/lib/systemd/system/${unit}.service`]
+
+/** How the agent is started on this host. */
+function startCommand(url: string): string {
+  return unitFiles.some((path) => existsSync(path)) ? `systemctl start ${unit}` : `rsm agent run --url ${url}`
+}
+
+/** Other agents that are named. */
+const mostNamed = 3
+
+/** Where agents run, for who asked at the wrong place; empty where none does. */
+function elsewhere(): string {
+  const found = agentsHere()
+  const named = found.slice(0, mostNamed).map(({ pid, user, dataDir }) => {
+    const where = dataDir === null ? '' : `, --data-dir ${dataDir}`
+    return `pid ${pid} of ${user}${where}`
+  })
+  if (found.length > mostNamed) named.push(`${found.length - mostNamed} more`)
+  return named.length === 0 ? '' : `; or ask one that runs here: ${named.join('; ')}`
+}
+
+/** The user whose directory it is, as far as the way to it can be seen. */
+function ownerOf(path: string): string {
+  try {
+    return userName(statSync(path).uid)
+  } catch {
+    return ownerOf(dirname(path))
+  }
+}
+
+export interface RunningState extends AgentState {
+  readonly pid: number
+  /** By SIGSTOP or a debugger: its state is that of then. */
+  readonly isStopped: boolean
+}
+
+function isStopped(pid: number): boolean {
+  try {
+    return /^State:\t[Tt]/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The state of the agent that runs on this data directory. @throws RsmError `not_found` when none runs there,
+ * `forbidden` when it belongs to another user.
+ */
+export function readAgentState(directory: string): RunningState {
+  const none = (message: string, url: string) =>
+    new RsmError('not_found', message, {
+      hint: `start it: ${startCommand(url)}${elsewhere()}`,
+    })
+  let text: string
+  try {
+    text = readFileSync(join(directory, stateFileName), 'utf8')
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
+    if (code !== 'EACCES') throw none(`no agent runs on ${directory}`, 'URL')
+    const owner = ownerOf(directory)
+    throw new RsmError('forbidden', `${directory} belongs to ${owner}`, {
+      hint: `ask as that user: sudo ${owner === 'root' ? '' : `-u ${owner} `}rsm agent status --data-dir ${directory}`,
+      cause,
+    })
+  }
+  const { startTime, ...state } = JSON.parse(text) as KeptState
+  if (!isAlive({ pid: state.pid, startTime }))
+    throw none(`the agent on ${directory} is gone: pid ${state.pid} has ended without stopping it`, state.url)
+  return { ...state, isStopped: isStopped(state.pid) }
+}

@@ -1,0 +1,51 @@
+import type { Host } from '../core/protocol/http/hosts.ts'
+import type { Api } from './http/api.ts'
+import type { StreamOptions } from './http/event-stream.ts'
+import { watchEvents } from './services/events.ts'
+
+interface Awaited extends StreamOptions {
+  /** All that are waited for, as they stand; `missing` are names that no host has yet. */
+  readonly read: () => Promise<{ hosts: readonly Host[]; missing: readonly string[] }>
+  readonly isThere: (host: Host) => boolean
+  /** Told who is not there yet, whenever that changes. */
+  readonly waiting?: (count: number) => void
+}
+
+/**
+ * Resolves once every host is there. The state is read when the stream of events begins, so that no change falls between;
+ * then the stream alone is followed. A host that was removed rejects as `read` does for a name that does not exist.
+ */
+export async function awaitHosts(api: Api, options: Awaited): Promise<readonly Host[]> {
+  const { read, isThere, waiting } = options
+  const known = new Map<number, Host>()
+  let missing = new Set<string>()
+  const open = () => {
+    const count = missing.size + [...known.values()].filter((host) => !isThere(host)).length
+    waiting?.(count)
+    return count > 0
+  }
+  const readAll = async () => {
+    const state = await read()
+    known.clear()
+    for (const host of state.hosts) known.set(host.id, host)
+    missing = new Set(state.missing.map((name) => name.toLowerCase()))
+    return open()
+  }
+  // Mostly they are there already, and a typo is told at once.
+  if (!(await readAll())) return [...known.values()]
+  for await (const event of watchEvents(api, { ...options, types: ['host'] })) {
+    if (event.type === 'ready' || event.type === 'reset') {
+      if (!(await readAll())) break
+    } else if (event.type === 'host') {
+      if (event.change === 'removed') {
+        if (known.has(event.host.id) && !(await readAll())) break
+        continue
+      }
+      const { host } = event
+      if (!known.has(host.id) && !missing.delete(host.hostname.toLowerCase())) continue
+      known.set(host.id, host)
+      if (!open()) break
+    }
+  }
+  return [...known.values()]
+}

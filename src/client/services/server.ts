@@ -1,0 +1,29 @@
+import { RsmError } from '../../core/errors.ts'
+import type { ServerInfo } from '../../core/protocol/http/server.ts'
+import type { Api } from '../http/api.ts'
+
+/** The server itself (contract §3). */
+export interface ServerService {
+  /** Null from a server that is too old to say. */
+  info(): Promise<ServerInfo | null>
+  /** Why it takes no work; null when it does. */
+  notReady(): Promise<string | null>
+}
+
+export function serverOver(api: Api): ServerService {
+  return {
+    info: () =>
+      api.call<ServerInfo>('GET', '/api/server').catch((error: unknown) => {
+        if (error instanceof RsmError && error.code === 'not_found') return null
+        throw error
+      }),
+    notReady: () =>
+      api.call('GET', '/api/ready').then(
+        () => null,
+        (error: unknown) => {
+          if (error instanceof RsmError && error.code === 'unavailable') return error.message
+          throw error
+        },
+      ),
+  }
+}

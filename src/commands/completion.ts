@@ -1,0 +1,51 @@
+import { string as word } from '@oclif/core/args'
+import { RsmError } from '../core/errors.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
+
+const shells = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof shells)[number]
+
+async function scriptOf(shell: Shell): Promise<string> {
+  switch (shell) {
+    case 'bash':
+      return (await import('../ui/completion/bash.ts')).bashScript
+    case 'zsh':
+      return (await import('../ui/completion/zsh.ts')).zshScript
+    case 'fish':
+      return (await import('../ui/completion/fish.ts')).fishScript
+  }
+}
+
+export default class Completion extends BaseCommand {
+  static override summary =
+    'Print what makes a shell complete rsm with Tab: commands, options, names of hosts and more'
+  static override description = `For this shell only:
+  bash, zsh   source <(rsm completion bash)
+  fish        rsm completion fish | source
+For every new one:
+  bash        rsm completion bash > ~/.local/share/bash-completion/completions/rsm, or the line above in ~/.bashrc
+  zsh         rsm completion zsh > "\${fpath[1]}/_rsm", or the line above in ~/.zshrc
+  fish        rsm completion fish > ~/.config/fish/completions/rsm.fish
+Names come from the server of the command line, and are kept for some seconds in ~/.cache/rsm.`
+  static override examples = [
+    '$ source <(rsm completion bash)',
+    '$ rsm completion zsh > ~/.zfunc/_rsm',
+    '$ rsm completion fish > ~/.config/fish/completions/rsm.fish',
+  ]
+  static override args = {
+    shell: word({
+      required: true,
+      ignoreStdin: true,
+      options: [...shells],
+      description: 'bash, zsh or fish',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Completion)
+    this.globals = flags
+    if (flags.json)
+      throw new RsmError('usage', 'a script for a shell is no JSON', { hint: 'leave out --json' })
+    process.stdout.write(await scriptOf(args.shell as Shell))
+  }
+}

@@ -1,0 +1,101 @@
+import { string as word } from '@oclif/core/args'
+import { boolean, string } from '@oclif/core/flags'
+import { awaitHosts } from '../../client/await-hosts.ts'
+import type { Client } from '../../client/client.ts'
+import { selectHosts } from '../../client/targets.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { Halted } from '../../ui/command/failure.ts'
+import { foldStanding } from '../../ui/hosts/standing.ts'
+import { parseTimer } from '../../ui/input/values.ts'
+import { timedOutExit } from '../../ui/task/outcome.ts'
+import { withSpinner } from '../../ui/text/spinner.ts'
+import { showDuration } from '../../ui/text/time.ts'
+
+interface Awaited {
+  readonly hosts: readonly Host[]
+  /** Names that no host has yet. */
+  readonly missing: readonly string[]
+}
+
+/** Names that may not exist yet: a selector would refuse them. */
+async function standingOfNew(client: Client, selector: string): Promise<Awaited> {
+  const names = expandNodeset(selector)
+  const wanted = new Set(names.map((name) => name.toLowerCase()))
+  const hosts = (await selectHosts(client, '@*')).filter((host) => wanted.has(host.hostname.toLowerCase()))
+  const there = new Set(hosts.map((host) => host.hostname.toLowerCase()))
+  return { hosts, missing: names.filter((name) => !there.has(name.toLowerCase())) }
+}
+
+export default class HostsWait extends BaseCommand {
+  static override summary = 'Wait until hosts can be reached'
+  static override description = `Exit code: 0 once all of them can, 124 when the time is over.
+By default WARNING is as good as ONLINE, for such a host runs tasks.`
+  static override examples = [
+    "$ rsm hosts wait 'web[1-3]' --timeout 2m",
+    '$ rsm hosts wait --new web4 && rsm exec -w web4 ./setup.sh',
+    '$ rsm hosts wait web1 --status OFFLINE',
+  ]
+  static override args = {
+    selector: word({
+      required: true,
+      multiple: true,
+      ignoreStdin: true,
+      description: "hosts, like 'web[1-3]'; those that it names now",
+    }),
+  }
+  static override flags = {
+    status: string({
+      options: ['ONLINE', 'WARNING', 'OFFLINE'],
+      description: 'until they have this status; if not said, ONLINE or WARNING',
+    }),
+    new: boolean({ description: 'names that do not exist yet are waited for, too' }),
+    timeout: string({
+      char: 'u',
+      helpValue: 'TIME',
+      default: '5m',
+      description: 'give up after this, like 90s or 5m',
+    }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsWait)
+    this.globals = flags
+    const selector = args.selector.join(',')
+    const seconds = parseTimer('--timeout', flags.timeout)
+    const wanted = flags.status === undefined ? ['ONLINE', 'WARNING'] : [flags.status]
+    const isThere = (host: Host) => wanted.includes(host.status)
+    const client = await this.client()
+    const read = async (): Promise<Awaited> => {
+      if (flags.new) return standingOfNew(client, selector)
+      const hosts = await selectHosts(client, selector)
+      if (hosts.length === 0) throw new RsmError('not_found', `${selector} names no host`)
+      return { hosts, missing: [] }
+    }
+    const over = AbortSignal.timeout(seconds * 1000)
+    const onCut = (error: RsmError) => this.notice(`${error.message}; trying again`)
+    const waited = () =>
+      awaitHosts(client.api, { read, isThere, onCut, signal: over, retryFor: seconds * 1000 })
+    const state = wanted.join(' or ')
+    try {
+      const hosts = await (flags.quiet ? waited() : withSpinner(`waiting for ${selector}: ${state}`, waited))
+      this.print(`${foldNodeset(hosts.map((host) => host.hostname))}: ${flags.status ?? 'reachable'}`)
+      return { hosts }
+    } catch (error) {
+      if (!over.aborted) throw error
+      // Events tell of changes only: the reasons are of now.
+      const { hosts, missing } = await read()
+      const late = foldStanding(hosts.filter((host) => !isThere(host)))
+      if (missing.length > 0) late.push({ names: foldNodeset(missing), state: 'there is no such host yet' })
+      const told = late.map(({ names, state: standing }) => `${names} (${standing})`).join(', ')
+      const first = hosts.find((host) => !isThere(host))
+      throw new Halted(timedOutExit, `not ${state} after ${showDuration(seconds * 1000)}: ${told}`, {
+        fields: late.map(({ names, state: standing }) => ({ field: names, message: standing })),
+        hint: first === undefined ? 'rsm hosts join' : `rsm hosts doctor ${first.hostname}`,
+        cause: error,
+      })
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import type { ServerInfo } from '../protocol/http/server.ts'
+import { type Examination, gather } from './examine-host.ts'
+import { finding, type Look } from './finding.ts'
+import { clockTolerance } from './setting-looks.ts'
+import { compareVersions } from './versions.ts'
+import { clockWords, span } from './words.ts'
+
+/** Days of life below which a certificate is worth a word, and an alarm. */
+const soon = 30
+const verySoon = 7
+const day = 86_400
+
+/** The way from here to the server, and what it says of itself. */
+export interface ServerFacts {
+  readonly url: string
+  /** Null where it is too old to say. */
+  readonly info: ServerInfo | null
+  /** Of the program that asks. */
+  readonly version: string
+  /** Seconds by which the clock here is ahead of the server's; null where that can't be told. */
+  readonly clockOffsetSeconds: number | null
+  /** Why it takes no work; null when it does. */
+  readonly notReady: string | null
+  /** When its certificate ends, milliseconds since 1970; null without TLS, or where it was not seen. */
+  readonly certificateEnds: number | null
+  /** Milliseconds since 1970 by the clock here. */
+  readonly now: number
+}
+
+const isLoopback = (url: string) => /^http:\/\/(localhost|127\.|\[::1\])/.test(url)
+
+function lookAtReadiness({ notReady }: ServerFacts): Look {
+  if (notReady === null) return 'takes work'
+  return [
+    finding(
+      'not-ready',
+      'error',
+      `it takes no work: ${notReady}`,
+      "look at the server's log and its disk (df -h)",
+    ),
+  ]
+}
+
+function lookAtVersion({ info, version }: ServerFacts): Look {
+  const found = info && compareVersions(version, info.version)
+  if (!info || !found) return null
+  if (!found.isOlder && !found.isNewer) return `is ${info.version}, as this rsm`
+  const mismatch = found.isCompatible ? '' : ': they may not understand each other'
+  return [
+    finding(
+      'version',
+      found.isCompatible ? 'note' : 'warning',
+      `it is ${info.version}, this rsm ${version}${mismatch}`,
+      found.isOlder ? 'upgrade rsm here' : 'upgrade the server',
+    ),
+  ]
+}
+
+function lookAtClock({ clockOffsetSeconds: offset }: ServerFacts): Look {
+  if (offset === null) return null
+  if (Math.abs(offset) < clockTolerance) return 'its clock agrees with the one here'
+  return [
+    finding(
+      'clock',
+      'warning',
+      `the clock here is ${clockWords(offset)}${offset > 0 ? ' of' : ''} the server's: one of both is wrong`,
+      'timedatectl, here and there',
+    ),
+  ]
+}
+
+function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
+  if (url.startsWith('http:')) {
+    if (isLoopback(url)) return null
+    return [
+      finding(
+        'plain-http',
+        'warning',
+        'tokens and output travel in the clear',
+        'give the server --tls-cert and --tls-key',
+      ),
+    ]
+  }
+  if (certificateEnds === null) return null
+  const left = (certificateEnds - now) / 1000
+  if (left >= soon * day) return `its certificate is good for ${span(left)}`
+  return [
+    finding(
+      'certificate',
+      left < verySoon * day ? 'error' : 'warning',
+      left <= 0 ? 'its certificate has expired' : `its certificate expires in ${span(left)}`,
+      'renew it, and send the server SIGHUP: it reads its files anew',
+    ),
+  ]
+}
+
+/** What is the matter between here and the server. */
+export function examineServer(facts: ServerFacts): Examination {
+  return gather([lookAtReadiness(facts), lookAtVersion(facts), lookAtClock(facts), lookAtSecrecy(facts)])
+}

@@ -1,0 +1,100 @@
+import { type LimitName, limitNames, limitWords } from '../limits.ts'
+import type { Containment, SandboxMode } from '../protocol/http/hosts.ts'
+import { finding, type Look } from './finding.ts'
+import type { HostFacts } from './host-facts.ts'
+import { compareVersions } from './versions.ts'
+import { clockWords } from './words.ts'
+
+/** Clocks that differ by less are told nothing of: heartbeats take their time. */
+export const clockTolerance = 10
+
+const asService =
+  'run its agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (examples/rsm-agent.service)'
+
+/** How far the clock of the host is ahead of the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
+export function lookAtClock(offset: number | null): Look {
+  if (offset === null) return null
+  if (Math.abs(offset) < clockTolerance) return 'its clock is right'
+  return [
+    finding(
+      'clock',
+      'warning',
+      `its clock is ${clockWords(offset)}: times in its logs are wrong, certificates may seem expired`,
+      'on HOST: timedatectl set-ntp true, or start chrony',
+      'its clock is wrong',
+    ),
+  ]
+}
+
+/** The release of the agent beside the server's. */
+export function lookAtVersion({ host, server }: HostFacts): Look {
+  if (host.agent === null || server === null) return null
+  const { agentVersion } = host.agent
+  const found = compareVersions(agentVersion, server.version)
+  if (found === null) return null
+  const both = `its agent is ${agentVersion}, the server ${server.version}`
+  if (!found.isOlder && !found.isNewer) return `its agent is ${agentVersion}, as the server`
+  const title = found.isOlder ? 'its agent is older than the server' : 'its agent is newer than the server'
+  const severity = found.isCompatible ? 'note' : 'warning'
+  const mismatch = found.isCompatible ? '' : ': they may not understand each other'
+  const advice = found.isOlder ? 'install the release of the server on HOST' : 'upgrade the server'
+  return [finding('version', severity, `${both}${mismatch}`, advice, `${title}${mismatch}`)]
+}
+
+/** How scripts run on a host, as its agent says it; null where it has not. */
+export interface Setting {
+  readonly runAs: string | null
+  readonly runsAsRoot: boolean | null
+  readonly sandbox: SandboxMode | null
+  readonly containment: Containment | null
+  readonly enforces: readonly LimitName[] | null
+}
+
+/** Whether the end of a script reaches all that it started. */
+export function lookAtContainment({ containment }: Setting): Look {
+  if (containment === null) return null
+  if (containment !== 'process-group') return `scripts are held by a ${containment}`
+  return [
+    finding(
+      'containment',
+      'note',
+      'no cgroup: what a script daemonises survives its timeout and its cancel',
+      asService,
+    ),
+  ]
+}
+
+/** Whether a script can do whatever it likes there. */
+export function lookAtUser({ runAs, runsAsRoot, sandbox }: Setting): Look {
+  if (runAs === null || runsAsRoot === null || sandbox === null) return null
+  if (!runsAsRoot || sandbox !== 'none')
+    return `scripts run as ${runAs}${sandbox === 'none' ? '' : ` (sandbox ${sandbox})`}`
+  return [
+    finding(
+      'root',
+      'note',
+      'scripts run as root without a sandbox: each can do anything there',
+      'restart its agent with --run-as USER, or --sandbox strict',
+    ),
+  ]
+}
+
+/** Which limits of a task can be kept there. */
+export function lookAtLimits({ enforces }: Setting): Look {
+  if (enforces === null) return null
+  const missing = limitNames.filter((name) => !enforces.includes(name)).map((name) => limitWords[name])
+  if (missing.length === 0) return 'scripts can be limited'
+  return [
+    finding('limits', 'note', `scripts with --limit ${missing.join(', ')} are refused there`, asService),
+  ]
+}
+
+/** Whether `rsm terminal` works there. */
+export function lookAtTerminals({ host }: HostFacts): Look {
+  const terminal = host.agent?.terminal ?? null
+  if (terminal === null) return null
+  if (terminal) return 'terminals can be opened'
+  return [
+    finding('terminal', 'note', 'no terminal can be opened there', 'on HOST: rsm agent status says why'),
+  ]
+}

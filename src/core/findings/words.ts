@@ -1,0 +1,16 @@
+const units = [
+  { seconds: 86_400, word: 'days' },
+  { seconds: 3600, word: 'h' },
+  { seconds: 60, word: 'min' },
+] as const
+
+/** A span of time in its largest unit of which there are two: `94 s`, `5 min`, `3 h`, `2 days`. */
+export function span(seconds: number): string {
+  const unit = units.find((each) => seconds >= 2 * each.seconds)
+  return unit ? `${Math.floor(seconds / unit.seconds)} ${unit.word}` : `${Math.floor(seconds)} s`
+}
+
+/** `about 5 min ahead`, of a clock whose offset is in seconds. */
+export function clockWords(offset: number): string {
+  return `about ${span(Math.abs(offset))} ${offset > 0 ? 'ahead' : 'behind'}`
+}

@@ -1,0 +1,118 @@
+import { readFileSync, writeSync } from 'node:fs'
+import type { ServerChoice } from '../../client/contexts.ts'
+import { type Answer, candidatesFor } from './candidates.ts'
+import type { Lookup } from './listed.ts'
+import type { Manifest } from './manifest.ts'
+import { narrow } from './narrow.ts'
+import { readShellLine } from './shell-words.ts'
+import { whatIsWanted } from './wanted.ts'
+
+/** How long a server may take, in milliseconds, before the answer is given without it. */
+const patience = 1_000
+const mostCandidates = 1_000
+const mostAbout = 100
+
+/** What a shell has sent: the words before the cursor, and the one under it as far as it is typed. */
+interface Question {
+  readonly words: readonly string[]
+  readonly current: string
+  readonly render: (answer: Answer) => string
+}
+
+/** What comes on stdin, each part ended by NUL: arguments would be seen by all users of the machine. */
+async function readQuestion(shell: string, parts: readonly string[]): Promise<Question | undefined> {
+  if (shell === 'bash') {
+    const [text = '', replaced = '', compType = ''] = parts
+    const line = readShellLine(text)
+    if (line.isExpanded) return undefined
+    const { renderBash } = await import('./bash.ts')
+    const render = (answer: Answer) => renderBash(answer, line.raw, replaced, compType)
+    if (line.isRedirection) return { words: ['help', '--'], current: '', render: () => 'files\n' }
+    return { words: line.words.slice(1), current: line.current, render }
+  }
+  const words = parts.slice(0, -1)
+  const current = parts.at(-1) ?? ''
+  if (shell === 'zsh') return { words, current, render: (await import('./zsh.ts')).renderZsh }
+  const { renderFish } = await import('./fish.ts')
+  const line = readShellLine(current)
+  return line.isExpanded ? undefined : { words: words.slice(1), current: line.current, render: renderFish }
+}
+
+const choosing = {
+  '--url': 'url',
+  '--context': 'context',
+  '--token-file': 'tokenFile',
+  '--ca-file': 'caFile',
+  '--tls-fingerprint': 'tlsFingerprint',
+} as const satisfies Record<string, keyof ServerChoice>
+
+const isChoosing = (word: string): word is keyof typeof choosing => Object.hasOwn(choosing, word)
+
+/** What the line says about the server that its command will speak to. */
+function readChoice(words: readonly string[]): ServerChoice {
+  const choice: Partial<Record<keyof ServerChoice, string>> = {}
+  for (const [at, word] of words.entries()) {
+    if (word === '--') break
+    const [, option = word, attached] = /^(--[^=]+)=(.*)$/s.exec(word) ?? []
+    const value = attached ?? words[at + 1]
+    if (isChoosing(option) && value !== undefined) choice[choosing[option]] = value
+  }
+  return choice
+}
+
+const shortened = (text: string) => {
+  const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+  return line.length > mostAbout ? `${line.slice(0, mostAbout - 1)}…` : line
+}
+
+function presentable(answer: Answer): Answer {
+  const candidates = narrow(answer.candidates, mostCandidates)
+  return { ...answer, candidates: candidates.map((each) => ({ ...each, about: shortened(each.about) })) }
+}
+
+/** A file of the program, which lies at `root`. */
+const read = (root: URL, name: string): unknown => JSON.parse(readFileSync(new URL(name, root), 'utf8'))
+
+/** What the topics are about, which package.json says. */
+function topics(root: URL): (id: string) => string {
+  const { oclif } = read(root, 'package.json') as {
+    oclif: { topics: Record<string, { description: string } | undefined> }
+  }
+  return (id) => oclif.topics[id]?.description ?? ''
+}
+
+/** Names of the server that the command of these words would speak to. */
+function namesFor(words: readonly string[]): Lookup {
+  let names: Promise<Lookup> | undefined
+  return async (listed) => {
+    // Most completions are of commands and options.
+    names ??= import('./live-names.ts').then(({ liveNames }) => liveNames(readChoice(words), patience))
+    return (await names)(listed)
+  }
+}
+
+async function answerOf(root: URL, { words, current }: Question): Promise<Answer> {
+  const manifest = read(root, 'oclif.manifest.json') as Manifest
+  const wanted = whatIsWanted(manifest, words, current)
+  const topic = wanted.is === 'command' ? topics(root) : () => ''
+  return presentable(await candidatesFor(wanted, current, manifest, namesFor(words), topic))
+}
+
+/**
+ * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process; the program's own files lie at `root`. Whatever goes wrong, it says nothing and ends with 0: it
+ * runs between two keys of a person who is typing.
+ */
+export async function answer(shell: string, root: URL): Promise<never> {
+  process.on('uncaughtException', () => process.exit(0))
+  try {
+    const question = await readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
+    if (question !== undefined) {
+      const text = question.render(await answerOf(root, question))
+      for (let bytes = Buffer.from(text); bytes.length > 0; ) bytes = bytes.subarray(writeSync(1, bytes))
+    }
+  } catch {
+    // Silence is an answer too.
+  }
+  // An answer of the server that is still on its way keeps nobody waiting.
+  process.exit(0)
+}

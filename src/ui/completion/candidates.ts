@@ -1,0 +1,243 @@
+import { formatNames } from '../output/formats.ts'
+import type { Kind } from './kinds.ts'
+import type { Listed, Lookup, Named } from './listed.ts'
+import type { Manifest } from './manifest.ts'
+import { selectorEnd } from './selector.ts'
+import type { Wanted } from './wanted.ts'
+
+/** One way in which the word under the cursor can go on: the whole word, quotes taken off. */
+export interface Candidate {
+  readonly word: string
+  /** What of it people are shown, where the beginning only repeats what they typed. */
+  readonly shown: string
+  readonly about: string
+  /** Something has to follow in the same word: `@status:`. */
+  readonly isOpen: boolean
+}
+
+/** What a shell is answered. */
+export interface Answer {
+  readonly candidates: readonly Candidate[]
+  /** The shell offers its own names of files; `lead` is what of the word is no part of them. */
+  readonly files?: { readonly only: 'files' | 'directories'; readonly lead: string }
+  /** An id says nothing by itself: people need what it is about, in every shell. */
+  readonly isOfIds?: boolean
+  /** In the order in which they are to be shown, not that of the alphabet. */
+  readonly isOrdered?: boolean
+}
+
+interface Offer {
+  readonly name: string
+  readonly about?: string
+  readonly isOpen?: boolean
+}
+
+const none: Answer = { candidates: [] }
+
+/** What would leave its line, or forge another. */
+const isPrintable = (text: string) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
+
+/** Those that begin with what is typed, whatever the case. */
+function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
+  const typed = current.slice(lead.length).toLowerCase()
+  const candidates: Candidate[] = []
+  for (const { name, about = '', isOpen = false } of offers)
+    if (name.toLowerCase().startsWith(typed) && isPrintable(name))
+      candidates.push({ word: lead + name, shown: name, about, isOpen })
+  return candidates
+}
+
+const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
+  host: 'hosts',
+  cluster: 'clusters',
+  script: 'scripts',
+  'script or file': 'scripts',
+  task: 'tasks',
+  user: 'users',
+  token: 'tokens',
+  enrollment: 'enrollments',
+  recording: 'recordings',
+  'recording or file': 'recordings',
+  session: 'sessions',
+  context: 'contexts',
+}
+const ofIds: ReadonlySet<Kind> = new Set<Kind>(['task', 'recording', 'recording or file', 'session'])
+
+const fixed: Partial<Record<Kind, readonly Offer[]>> = {
+  strategy: [
+    { name: 'parallel', about: 'all hosts at once' },
+    { name: 'sequential', about: 'one after the other, up to the first failure' },
+    { name: 'rolling', about: 'batch by batch' },
+  ],
+  limit: ['memory=', 'processes=', 'cpu='].map((name) => ({ name, isOpen: true })),
+  format: formatNames.map((name) => ({ name })),
+  method: ['GET', 'POST', 'PATCH', 'DELETE'].map((name) => ({ name })),
+}
+
+const statuses: readonly Offer[] = ['ONLINE', 'WARNING', 'OFFLINE'].map((name) => ({ name }))
+
+/** Tags among the groups, `KEY:VALUE`, without `os:` and `arch:`, which are no tags. */
+const tagsOf = (groups: readonly Named[]) =>
+  groups.flatMap(({ name, about }) => (name.startsWith('tag:') ? [{ name: name.slice(4), about }] : []))
+
+function keysOf(tags: readonly Named[], end: string): Offer[] {
+  const keys = new Set(tags.map(({ name }) => name.slice(0, name.indexOf(':'))))
+  return [...keys].map((key) => ({ name: key + end, about: end === '' ? '' : 'tag', isOpen: end !== '' }))
+}
+
+const under = (groups: readonly Named[], start: string): Named[] =>
+  groups.flatMap(({ name, about }) =>
+    name.toLowerCase().startsWith(start) ? [{ name: name.slice(start.length), about }] : [],
+  )
+
+const reserved = ['status:', 'os:', 'arch:', 'id:', 'tag:']
+
+async function selectorOffers(
+  current: string,
+  lookup: Lookup,
+): Promise<{ offers: readonly Offer[]; lead: string }> {
+  const end = selectorEnd(current)
+  switch (end.is) {
+    case 'nothing':
+      return { offers: [], lead: current }
+    case 'host':
+      return { offers: await lookup('hosts'), lead: end.lead }
+    case 'group': {
+      const [clusters, groups] = await Promise.all([lookup('clusters'), lookup('groups')])
+      const offers: Offer[] = [
+        ...clusters.map(({ name, about }) => ({
+          name: `@${name}`,
+          about: about === '' ? 'cluster' : `cluster, ${about}`,
+        })),
+        ...keysOf(tagsOf(groups), ':')
+          .filter(({ name }) => !reserved.includes(name.toLowerCase()))
+          .map((offer) => ({ ...offer, name: `@${offer.name}` })),
+        { name: '@*', about: 'every host' },
+        ...reserved.map((key) => ({ name: `@${key}`, about: 'group', isOpen: true })),
+      ]
+      return { offers, lead: end.lead }
+    }
+    case 'member': {
+      if (end.key === 'status') return { offers: statuses, lead: end.lead }
+      const groups = await lookup('groups')
+      if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
+      const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
+      return { offers: under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`), lead: end.lead }
+    }
+  }
+}
+
+async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: readonly Offer[]; lead: string }> {
+  const groups = await lookup('groups')
+  const at = typed.indexOf('=')
+  if (at === -1) return { offers: keysOf(tagsOf(groups), '='), lead: '' }
+  return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
+}
+
+async function values(kind: Kind, lead: string, current: string, lookup: Lookup): Promise<Answer> {
+  const typed = current.slice(lead.length)
+  if (kind === 'file' || kind === 'directory')
+    return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
+  if (kind === 'format' && typed.includes('='))
+    return values('file', lead + typed.slice(0, typed.indexOf('=') + 1), current, lookup)
+  if (kind === 'selector' || kind === 'tag') {
+    const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
+    const candidates = fitting(found.offers, lead + found.lead, current)
+    const [only] = candidates
+    // `@role:` alone would be half a word; bash closes its quotes even.
+    const next =
+      only?.isOpen === true && candidates.length === 1 && only.word !== current
+        ? await values(kind, lead, only.word, lookup)
+        : undefined
+    return next !== undefined && next.candidates.length > 0 ? next : { candidates, isOrdered: true }
+  }
+  if (kind === 'format') {
+    const { formatNames } = await import('../output/formats.ts')
+    const at = typed.indexOf('=')
+    if (at !== -1) return { candidates: [], files: { only: 'files', lead: lead + typed.slice(0, at + 1) } }
+    const offers = formatNames.map((name) => ({ name, about: `or ${name}=FILE` }))
+    return { candidates: fitting(offers, lead, current), isOrdered: true }
+  }
+  if (kind === 'tag key')
+    return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
+  const list = lists[kind]
+  const candidates = fitting(list === undefined ? (fixed[kind] ?? []) : await lookup(list), lead, current)
+  if (candidates.length === 0 && kind.endsWith(' or file'))
+    return { candidates, files: { only: 'files', lead } }
+  return { candidates, isOfIds: ofIds.has(kind), isOrdered: true }
+}
+
+function commandOffers(
+  manifest: Manifest,
+  words: readonly string[],
+  about: (topic: string) => string,
+): Offer[] {
+  const named = words[0] === 'help' ? words.slice(1) : words
+  const start = named.map((word) => `${word}:`).join('')
+  const offers = new Map<string, Offer>()
+  for (const [id, command] of Object.entries(manifest.commands)) {
+    if (!id.startsWith(start) || command.hidden === true) continue
+    const [name = '', ...more] = id.slice(start.length).split(':')
+    if (more.length === 0) offers.set(name, { name, about: command.summary ?? '' })
+    else if (!offers.has(name)) offers.set(name, { name, about: about(start + name) })
+  }
+  if (words.length === 0) offers.set('help', { name: 'help', about: 'Show what a command does' })
+  return [...offers.values()]
+}
+
+function optionOffers({ command, given }: Extract<Wanted, { is: 'option' }>): Offer[] {
+  const excluded = new Set(
+    Object.values(command.flags).flatMap((flag) => (given.has(flag.name) ? (flag.exclusive ?? []) : [])),
+  )
+  const offers = Object.values(command.flags)
+    .filter(
+      (flag) =>
+        flag.hidden !== true && (flag.multiple === true || !given.has(flag.name)) && !excluded.has(flag.name),
+    )
+    // Those of every command come last.
+    .sort((a, b) => Number(a.helpGroup === 'GLOBAL') - Number(b.helpGroup === 'GLOBAL'))
+    .map(({ name, char, description = '' }) => ({
+      name: `--${name}`,
+      about: char === undefined ? description : `-${char}, ${description}`,
+    }))
+  return [...offers, { name: '--help', about: 'Show what it does' }]
+}
+
+/** What the word under the cursor can become; `topic` says what a topic is about. */
+export async function candidatesFor(
+  wanted: Wanted,
+  current: string,
+  manifest: Manifest,
+  lookup: Lookup,
+  topic: (id: string) => string = () => '',
+): Promise<Answer> {
+  switch (wanted.is) {
+    case 'nothing':
+      return none
+    case 'command': {
+      const offers = commandOffers(manifest, wanted.words, topic)
+      const options = ['--help', '--version'].map((name) => ({ name }))
+      return {
+        candidates: fitting(
+          current.startsWith('-') && wanted.words.length === 0 ? options : offers,
+          '',
+          current,
+        ),
+      }
+    }
+    case 'option':
+      return { candidates: fitting(optionOffers(wanted), '', current) }
+    case 'value': {
+      const { of, lead } = wanted
+      if (typeof of === 'string') return values(of, lead, current, lookup)
+      return {
+        candidates: fitting(
+          of.map((name) => ({ name })),
+          lead,
+          current,
+        ),
+        isOrdered: true,
+      }
+    }
+  }
+}

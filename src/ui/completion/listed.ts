@@ -1,0 +1,21 @@
+/** A name that a server knows, and what helps to tell it from others. */
+export interface Named {
+  readonly name: string
+  readonly about: string
+}
+
+/** The lists of names that a server is asked for. Groups are what hosts have in common: `role:web`, `os:linux`. */
+export type Listed =
+  | 'hosts'
+  | 'groups'
+  | 'clusters'
+  | 'scripts'
+  | 'tasks'
+  | 'users'
+  | 'tokens'
+  | 'enrollments'
+  | 'recordings'
+  | 'sessions'
+
+/** Names as they are looked up; never rejects: what can't be known is an empty list. */
+export type Lookup = (listed: Listed | 'contexts') => Promise<readonly Named[]>

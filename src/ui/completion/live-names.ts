@@ -1,0 +1,78 @@
+import { statSync } from 'node:fs'
+import { type ChosenServer, Contexts, type ServerChoice } from '../../client/contexts.ts'
+import type { Listed, Lookup, Named } from './listed.ts'
+import { NamesCache } from './names-cache.ts'
+
+/** A pipe in the place of a file would be waited for, and what is in it would be missing later. */
+function isRegular(path: string | undefined): boolean {
+  return path === undefined || path === '' || statSync(path).isFile()
+}
+
+function chosen(choice: ServerChoice, env: NodeJS.ProcessEnv): ChosenServer | undefined {
+  try {
+    const files = [choice.tokenFile, choice.caFile, env['RSM_TOKEN_FILE'], env['RSM_CA_FILE']]
+    return files.every(isRegular) ? new Contexts(env).choose(choice, env) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Names of the server that a command of this choice would speak to: from the cache, else from the server if it answers within
+ * `patience` milliseconds, else what the cache had. No failure is told of.
+ */
+export function liveNames(
+  choice: ServerChoice,
+  patience: number,
+  env: NodeJS.ProcessEnv = process.env,
+): Lookup {
+  const server = chosen(choice, env)
+  const token = server?.token
+  const cache =
+    server !== undefined && token !== undefined ? new NamesCache(server.url, token, env) : undefined
+  const pending = new Map<Listed, Promise<readonly Named[]>>()
+
+  async function fetched(listed: Listed): Promise<readonly Named[] | undefined> {
+    if (server === undefined) return undefined
+    const began = performance.now()
+    const tooLate = new Promise<never>((_, reject) =>
+      setTimeout(() => reject(new Error('too late')), patience),
+    )
+    try {
+      const { askServer } = await import('./ask-server.ts')
+      const found = await Promise.race([askServer(listed, server), tooLate])
+      for (const [each, names] of Object.entries(found))
+        cache?.write(each as Listed, names, performance.now() - began)
+      return found[listed]
+    } catch {
+      cache?.failed(listed)
+      return undefined
+    }
+  }
+
+  async function lookUp(listed: Listed): Promise<readonly Named[]> {
+    if (cache === undefined) return []
+    const kept = cache.read(listed)
+    if (kept?.isFresh === true) return kept.names
+    return (await fetched(listed)) ?? kept?.names ?? []
+  }
+
+  return async (listed) => {
+    if (listed === 'contexts') return contextNames(env)
+    const known = pending.get(listed) ?? lookUp(listed)
+    pending.set(listed, known)
+    return known
+  }
+}
+
+function contextNames(env: NodeJS.ProcessEnv): readonly Named[] {
+  try {
+    const { current, contexts } = new Contexts(env).list()
+    return Object.entries(contexts).map(([name, { url }]) => ({
+      name,
+      about: name === current ? `${url} (current)` : url,
+    }))
+  } catch {
+    return []
+  }
+}

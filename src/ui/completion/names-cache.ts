@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import type { Listed, Named } from './listed.ts'
+
+/** How long names are as good as new, in milliseconds: at least so long, or so many times what asking for them took. */
+const leastLife = 5_000
+const lifeOfTook = 20
+const mostLife = 60_000
+/** How long former names stand in for a server that does not answer. */
+const mostAge = 600_000
+const mostBytes = 8 * 1024 * 1024
+
+interface Kept {
+  /** When the server was last asked, and when it last answered; milliseconds since 1970. */
+  readonly asked: number
+  readonly answered: number
+  readonly life: number
+  readonly owner: string
+  readonly names: readonly (readonly [name: string, about: string])[]
+}
+
+function isKept(value: unknown): value is Kept {
+  const kept = value as Partial<Kept> | null
+  return (
+    typeof kept === 'object' &&
+    kept !== null &&
+    [kept.asked, kept.answered, kept.life].every(Number.isFinite) &&
+    Array.isArray(kept.names) &&
+    kept.names.every((pair: unknown) => Array.isArray(pair) && pair.every((text) => typeof text === 'string'))
+  )
+}
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
+/** Where caches of a user are (XDG base directories); a relative path counts as none. */
+function cachesOf(env: NodeJS.ProcessEnv): string {
+  const base = env['XDG_CACHE_HOME'] ?? ''
+  return isAbsolute(base) ? base : join(homedir(), '.cache')
+}
+
+/**
+ * Names of one server as one user sees them, kept for a few seconds: a directory of mode 0700, a file of mode 0600 for each list. A file
+ * that can't be read or written is none. It holds no token, only a digest that tells whose names they are.
+ */
+export class NamesCache {
+  readonly #directory: string
+  readonly #server: string
+  readonly #owner: string
+  readonly #now: () => number
+
+  constructor(
+    url: string,
+    token: string,
+    env: NodeJS.ProcessEnv = process.env,
+    now: () => number = Date.now,
+  ) {
+    this.#directory = join(cachesOf(env), 'rsm', 'names')
+    this.#server = digest(url)
+    this.#owner = digest(`${url}\n${token}`)
+    this.#now = now
+  }
+
+  /** What is kept, and whether it is worth asking again; undefined where there is nothing of use. */
+  read(listed: Listed): { readonly names: readonly Named[]; readonly isFresh: boolean } | undefined {
+    const kept = this.#read(listed)
+    if (kept === undefined) return undefined
+    const { asked, answered, life } = kept
+    const now = this.#now()
+    // A clock that was set back makes nothing last for ever.
+    if (now < asked || now - answered > mostAge + life) return undefined
+    return { names: kept.names.map(([name, about]) => ({ name, about })), isFresh: now - asked < life }
+  }
+
+  /** `took`: how long asking for them took, in milliseconds. */
+  write(listed: Listed, names: readonly Named[], took: number): void {
+    const now = this.#now()
+    const life = Math.min(mostLife, Math.max(leastLife, took * lifeOfTook))
+    this.#write(listed, {
+      asked: now,
+      answered: now,
+      life,
+      owner: this.#owner,
+      names: names.map(({ name, about }) => [name, about]),
+    })
+  }
+
+  /** Notes that the server did not answer, so that not each key waits for it. */
+  failed(listed: Listed): void {
+    const kept = this.#read(listed)
+    const now = this.#now()
+    const { answered, names } = kept ?? { answered: now, names: [] }
+    this.#write(listed, { asked: now, answered, life: leastLife, owner: this.#owner, names })
+  }
+
+  #path(listed: Listed): string {
+    return join(this.#directory, `${this.#server}.${listed}.json`)
+  }
+
+  #read(listed: Listed): Kept | undefined {
+    try {
+      const path = this.#path(listed)
+      if (statSync(path).size > mostBytes) return undefined
+      const kept: unknown = JSON.parse(readFileSync(path, 'utf8'))
+      return isKept(kept) && kept.owner === this.#owner ? kept : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  #write(listed: Listed, kept: Kept): void {
+    const path = this.#path(listed)
+    const temporary = `${path}.${process.pid}`
+    try {
+      mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+      chmodSync(this.#directory, 0o700)
+      try {
+        writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })
+        renameSync(temporary, path)
+      } finally {
+        rmSync(temporary, { force: true })
+      }
+    } catch {
+      // Without a cache it is slower, and that is all.
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { Finding } from '../../core/findings/finding.ts'
+import { type LimitName, limitWords, showLimits } from '../../core/limits.ts'
+import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
+import type { Limits } from '../../core/protocol/http/tasks.ts'
+import { renderFields } from '../text/table.ts'
+import { showTime } from '../text/time.ts'
+import { findingLines } from './findings-view.ts'
+import { showRunAs } from './view.ts'
+
+/** What is shown of an agent on its own host. */
+interface ShownAgent {
+  readonly agentId: string
+  readonly pid: number
+  readonly hostId: number | null
+  readonly hostname: string
+  readonly url: string
+  readonly linked: boolean
+  readonly since: string
+  readonly onDemand: boolean
+  readonly lastHeartbeatAt: string | null
+  readonly runAs: string
+  readonly sandbox: SandboxMode
+  readonly containment: string | null
+  readonly limits: Limits
+  readonly enforces: readonly LimitName[] | null
+  readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
+  readonly terminals: number | null
+}
+
+/** How the agent of this host is, and at the end what is wrong and what to do. */
+export function showAgent(state: ShownAgent, findings: readonly Finding[], utc: boolean): string {
+  const { hostId, hostname, executions, onDemand } = state
+  const canLimit = (state.enforces ?? []).map((name) => limitWords[name]).join(', ')
+  const fields = renderFields({
+    agent: `${state.agentId} (pid ${state.pid})`,
+    host: hostId === null ? `${hostname} (not registered yet)` : `${hostname} (@id:${hostId})`,
+    server: state.url,
+    linked: `${state.linked ? 'yes' : 'no'}, since ${showTime(state.since, utc)}${onDemand ? ' (on demand)' : ''}`,
+    heartbeat: showTime(state.lastHeartbeatAt, utc),
+    'scripts run as': showRunAs(state),
+    'held by': state.containment,
+    limits: showLimits(state.limits) || (state.enforces && `none (it can limit ${canLimit || 'nothing'})`),
+    executions: `${executions.running} running, ${executions.queued} queued, ${executions.unacknowledged} unacknowledged`,
+    terminals: state.terminals === null ? 'none can be opened' : `${state.terminals} open`,
+  })
+  return [fields, ...findingLines({ findings, well: [] }, hostname)].join('\n')
+}

@@ -1,0 +1,31 @@
+import { RsmError } from '../../core/errors.ts'
+import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../../core/front-matter.ts'
+
+/** Faults that are told at once; more are counted. */
+const maxTold = 5
+const hint = 'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy"'
+
+/** The first faults, with line and column. */
+export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {
+  const told = faults
+    .slice(0, maxTold)
+    .map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`)
+  if (faults.length > maxTold) told.push(`and ${faults.length - maxTold} more`)
+  return `${what}, ${told.join('; ')}`
+}
+
+/**
+ * What a script says of itself (docs/scripts.md). Errors: `usage` with line and column of everything that can't be read.
+ * `notice` hears of a line that stands too far down to be read.
+ */
+export function readFrontMatter(
+  text: string,
+  what: string,
+  notice: (text: string) => void = () => {},
+): FrontMatter {
+  const { matter, faults, late } = parseFrontMatter(text)
+  if (faults.length > 0) throw new RsmError('usage', tellFaults(what, faults), { hint })
+  if (late !== null)
+    notice(`${what}, line ${late}: # rsm: is read only in the comments above the first command; not here`)
+  return matter
+}

@@ -1,0 +1,80 @@
+import { compareParams, type DeclaredAndGiven } from '../../core/declared-params.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { DeclaredParam } from '../../core/front-matter.ts'
+import { unknownName } from '../../core/nearest.ts'
+import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
+import { paramOption } from '../text/declared-params.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { ask } from './prompt.ts'
+
+/** How often somebody is asked for a param that must not be empty. */
+const maxAsked = 3
+
+interface Setting {
+  /** The script as its user calls it. */
+  readonly script: string
+  /** Whether somebody is there to be asked. */
+  readonly attended: boolean
+  /** For a plan, which runs nothing: then no secret is asked. */
+  readonly plan: boolean
+}
+
+function described({ name, description }: DeclaredParam): string {
+  return description === '' ? name : `${name} (${sanitizeLine(description)})`
+}
+
+/** All that is wrong at once; the hint shows how each is given. */
+function refusal(script: string, declared: readonly DeclaredParam[], found: DeclaredAndGiven): RsmError {
+  const { missing, unknown, exposed } = found
+  const names = declared.map(({ name }) => name)
+  const faults = [
+    ...(missing.length === 0 ? [] : [`${script} needs ${missing.map(described).join(', ')}`]),
+    ...unknown.map((name) => unknownName(`param of ${script}`, name, names)),
+    ...exposed.map((name) => `${name} is secret, and arguments are seen by all`),
+  ]
+  const wanted = [...missing, ...exposed.map((name) => ({ name, secret: true }))]
+  const secrets = wanted.filter(({ secret }) => secret).map(({ name }) => name)
+  const where = secrets.length === 0 ? '' : `, with ${secrets.join(' and ')} in the environment`
+  const hint =
+    wanted.length === 0
+      ? `it declares ${names.join(', ')}; another is declared in its comments: # rsm: param ${unknown[0]} "what it is"`
+      : `say ${wanted.map((param) => paramOption(param, 'VALUE')).join(' ')}${where}`
+  return new RsmError('usage', faults.join('; '), { hint })
+}
+
+async function askFor(param: DeclaredParam): Promise<string> {
+  const instead = `say ${paramOption(param, 'VALUE')}`
+  for (let asked = 0; asked < maxAsked; asked++) {
+    const answer = await ask(`${described(param)}: `, { hidden: param.secret, instead })
+    if (answer !== '') return answer
+  }
+  throw new RsmError('usage', `${param.name} must not be empty`, { hint: instead })
+}
+
+/**
+ * The options with all params that the script declares: defaults filled in, required ones asked where somebody is there.
+ * Secrets are asked, never taken from the environment unnamed: the script's author chose their names. Errors: `usage`
+ * that names all that is missing, not declared, or given where it can be seen.
+ */
+export async function completeParams(
+  declared: readonly DeclaredParam[],
+  options: ExecutionOptions,
+  { script, attended, plan }: Setting,
+): Promise<ExecutionOptions> {
+  const params = new Map(Object.entries(options.params ?? {}))
+  const secretParams = new Map(Object.entries(options.secretParams ?? {}))
+  const found = compareParams(declared, params, secretParams)
+  const wrong = found.unknown.length > 0 || found.exposed.length > 0
+  if (wrong || (found.missing.length > 0 && !attended)) throw refusal(script, declared, found)
+  for (const { name, default: value } of found.defaulted) if (value !== null) params.set(name, value)
+  for (const param of found.missing) {
+    const unasked = param.secret && plan
+    const values = param.secret ? secretParams : params
+    values.set(param.name, unasked ? '' : await askFor(param))
+  }
+  return {
+    ...options,
+    ...(params.size === 0 ? {} : { params: Object.fromEntries(params) }),
+    ...(secretParams.size === 0 ? {} : { secretParams: Object.fromEntries(secretParams) }),
+  }
+}

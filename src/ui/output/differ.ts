@@ -1,0 +1,55 @@
+import { structuredPatch } from 'diff'
+import type { Colors } from './sink.ts'
+
+/** For all comparisons of one run together, in milliseconds: somebody waits for the output. */
+const patience = 2000
+/** Lines around a change. */
+const context = 3
+
+const tones: Record<string, string> = { '+': '32', '-': '31', '@': '36' }
+
+/** Compares outputs with the one of the majority, within a time. */
+export class Differ {
+  readonly #name: string
+  readonly #text: string
+  readonly #colors: Colors
+  #left = patience
+  #isSpent = false
+
+  constructor(name: string, text: string, colors: Colors) {
+    this.#name = name
+    this.#text = text
+    this.#colors = colors
+  }
+
+  /** Some comparison was given up. */
+  get isSpent(): boolean {
+    return this.#isSpent
+  }
+
+  /** A unified diff, as `diff -u` writes it; undefined where it would take too long. */
+  unified(name: string, text: string): string | undefined {
+    const began = performance.now()
+    const patch =
+      this.#left > 0
+        ? structuredPatch('', '', this.#text, text, '', '', { context, timeout: this.#left })
+        : undefined
+    this.#left -= performance.now() - began
+    if (patch === undefined) {
+      this.#isSpent = true
+      return undefined
+    }
+    const lines = [`--- ${this.#name}`, `+++ ${name}`]
+    for (const { oldStart, oldLines, newStart, newLines, lines: changed } of patch.hunks)
+      lines.push(`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...changed)
+    return `${this.#painted(lines).join('\n')}\n`
+  }
+
+  #painted(lines: string[]): string[] {
+    if (this.#colors === 'none') return lines
+    return lines.map((line) => {
+      const tone = tones[line[0] ?? '']
+      return tone === undefined ? line : `\u001b[${tone}m${line}\u001b[0m`
+    })
+  }
+}

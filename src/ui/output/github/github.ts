@@ -1,0 +1,117 @@
+import type { TaskEvent } from '../../../client/watch.ts'
+import type { LogEntry, Task, TaskResult } from '../../../core/protocol/http/tasks.ts'
+import { foldNodeset } from '../../../core/selector/nodeset.ts'
+import { foldFailures } from '../../task/outcome.ts'
+import { sanitize, sanitizeLine } from '../../text/sanitize.ts'
+import { BoundedText, keptPerHost } from '../bounded-text.ts'
+import type { FormatOptions, OutputFormat } from '../format.ts'
+import { LineAssembler } from '../lines.ts'
+import { appendStepSummary } from './step-summary.ts'
+import { commandData, commandProperty, defuse } from './workflow-commands.ts'
+
+/** GitHub keeps ten error annotations of a step. */
+const maxAnnotations = 10
+/** Lines of a failed host's last words in its annotation, and the characters in which they are looked for. */
+const quotedLines = 10
+const quotedFrom = 4096
+
+/** What a host has written. */
+interface Written {
+  /** For its group, which is shown when it has ended. */
+  readonly all: BoundedText
+  readonly stderr: BoundedText
+  /** Of a lone host, which is shown as it writes. */
+  readonly lines: { readonly stdout: LineAssembler; readonly stderr: LineAssembler }
+}
+
+/**
+ * The log of a GitHub Actions step: a group a host, when it has ended (of a lone host, as it writes), an annotation a reason
+ * of failure, and a table in the step's summary. What hosts wrote commands nothing.
+ */
+export class GithubOutput implements OutputFormat {
+  readonly #options: FormatOptions
+  readonly #limit: number
+  readonly #written = new Map<number, Written>()
+  readonly #ended = new Set<number>()
+
+  constructor(options: FormatOptions) {
+    this.#options = options
+    this.#limit = keptPerHost(options.hostCount)
+  }
+
+  event(event: TaskEvent): Promise<void> | void {
+    if (event.type === 'output') return this.#output(event.entry)
+    if (event.type === 'host' && event.result.completedAt !== null) return this.#group(event.result)
+  }
+
+  async end(task: Task): Promise<void> {
+    for (const result of task.results) await this.#group(result)
+    const failures = foldFailures(task)
+    for (const { reason, results } of failures.slice(0, maxAnnotations)) {
+      const hosts = foldNodeset(results.map(({ hostname }) => hostname))
+      const isHarmless = results.every(({ status }) => status === 'SKIPPED' || status === 'CANCELLED')
+      const head = `::${isHarmless ? 'warning' : 'error'} title=${commandProperty(sanitizeLine(hosts))}::`
+      await this.#options.stdout.write(`${head}${commandData(defuse(reason + this.#quote(results[0])))}\n`)
+    }
+    try {
+      appendStepSummary(process.env['GITHUB_STEP_SUMMARY'], task, failures)
+    } catch (error) {
+      this.#options.notice(`can't write the step summary: ${(error as Error).message}`)
+    }
+  }
+
+  async #output({ hostId, hostname, stream, data }: LogEntry): Promise<void> {
+    let written = this.#written.get(hostId)
+    if (written === undefined) {
+      written = {
+        all: new BoundedText(this.#limit),
+        stderr: new BoundedText(quotedFrom),
+        lines: { stdout: new LineAssembler(), stderr: new LineAssembler() },
+      }
+      this.#written.set(hostId, written)
+      if (this.#options.alone) await this.#write(`::group::${commandData(sanitizeLine(hostname))}\n`)
+    }
+    if (stream === 'stderr') written.stderr.push(data)
+    if (!this.#options.alone) {
+      written.all.push(data)
+      return
+    }
+    const lines = written.lines[stream].pushText(data)
+    if (lines !== undefined) await this.#write(`${this.#shown(lines)}\n`)
+  }
+
+  async #group({ hostId, hostname, status }: TaskResult): Promise<void> {
+    if (this.#ended.has(hostId)) return
+    this.#ended.add(hostId)
+    const written = this.#written.get(hostId)
+    if (this.#options.alone && written !== undefined) {
+      for (const { rest } of [written.lines.stdout, written.lines.stderr])
+        if (rest !== '') await this.#write(`${this.#shown(rest)}\n`)
+      await this.#write('::endgroup::\n')
+      return
+    }
+    const outcome = status === 'SUCCESS' ? '' : ` (${status})`
+    const title = commandData(sanitizeLine(hostname) + outcome)
+    const shown = this.#shown(written?.all.toString() ?? '')
+    written?.all.clear()
+    const end = shown === '' || shown.endsWith('\n') ? '' : '\n'
+    await this.#write(`::group::${title}\n${shown}${end}::endgroup::\n`)
+  }
+
+  #shown(text: string): string {
+    const lines = text.replace(/\r\n?/g, '\n')
+    return defuse(this.#options.raw ? lines : sanitize(lines))
+  }
+
+  #write(text: string): Promise<void> | void {
+    return this.#options.stdout.write(text)
+  }
+
+  /** The last lines that a failed host wrote to stderr: an annotation is read without the log. */
+  #quote(result: TaskResult | undefined): string {
+    const written = result === undefined ? undefined : this.#written.get(result.hostId)
+    if (result === undefined || written === undefined || written.stderr.isEmpty) return ''
+    const lines = sanitize(written.stderr.toString().replace(/\r\n?/g, '\n')).trimEnd().split('\n')
+    return `\n${sanitizeLine(result.hostname)}:\n${lines.slice(-quotedLines).join('\n')}`
+  }
+}

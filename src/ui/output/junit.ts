@@ -1,0 +1,96 @@
+import type { TaskEvent } from '../../client/watch.ts'
+import type { ResultStatus, Stream, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import { reasonOf } from '../task/outcome.ts'
+import { sanitize, sanitizeLine } from '../text/sanitize.ts'
+import { BoundedText, keptPerHost } from './bounded-text.ts'
+import type { FormatOptions, OutputFormat } from './format.ts'
+import type { Sink } from './sink.ts'
+import { xmlAttribute, xmlText } from './xml.ts'
+
+/** What a status is to JUnit: a failure is the script's, an error that of whatever should have run it. */
+const verdicts: Record<ResultStatus, 'passed' | 'failure' | 'error' | 'skipped'> = {
+  SUCCESS: 'passed',
+  FAILED: 'failure',
+  TIMEOUT: 'failure',
+  UNREACHABLE: 'error',
+  LOST: 'error',
+  SKIPPED: 'skipped',
+  CANCELLED: 'skipped',
+  PENDING: 'error',
+  RUNNING: 'error',
+}
+
+const seconds = (milliseconds: number | null) => (Math.max(0, milliseconds ?? 0) / 1000).toFixed(3)
+
+/** JUnit XML, a case a host, as Jenkins, GitLab and others read it. */
+export class JunitOutput implements OutputFormat {
+  readonly #stdout: Sink
+  readonly #raw: boolean
+  readonly #limit: number
+  readonly #kept = new Map<string, BoundedText>()
+
+  constructor({ stdout, raw, hostCount }: Pick<FormatOptions, 'stdout' | 'raw' | 'hostCount'>) {
+    this.#stdout = stdout
+    this.#raw = raw
+    this.#limit = keptPerHost(hostCount)
+  }
+
+  event(event: TaskEvent): void {
+    if (event.type !== 'output') return
+    const { hostId, stream, data } = event.entry
+    const key = `${hostId} ${stream}`
+    let kept = this.#kept.get(key)
+    if (kept === undefined) {
+      kept = new BoundedText(this.#limit)
+      this.#kept.set(key, kept)
+    }
+    kept.push(data)
+  }
+
+  async end(task: Task): Promise<void> {
+    const name = xmlAttribute(sanitizeLine(task.scriptName ?? 'exec'))
+    const count = (verdict: string) =>
+      task.results.filter((result) => verdicts[result.status] === verdict).length
+    const totals = `tests="${task.results.length}" failures="${count('failure')}" errors="${count('error')}"`
+    const time = seconds(task.duration)
+    const timestamp = (task.startedAt ?? task.createdAt).slice(0, 19)
+    await this.#stdout.write(
+      `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="rsm" ${totals} time="${time}">
+  <testsuite id="0" package="rsm" name="${name}" timestamp="${xmlAttribute(timestamp)}" hostname="localhost" ${totals} skipped="${count('skipped')}" time="${time}">
+    <properties>
+      <property name="task" value="${xmlAttribute(task.taskId)}"/>
+      <property name="status" value="${task.status}"/>
+      <property name="createdBy" value="${xmlAttribute(task.createdBy)}"/>
+    </properties>
+`,
+    )
+    // Jenkins takes a dot for the end of a package.
+    const className = `rsm.${name.replaceAll('.', '_')}`
+    for (const result of task.results) await this.#stdout.write(this.#case(result, className, task.timeout))
+    await this.#stdout.write('  </testsuite>\n</testsuites>\n')
+  }
+
+  #case(result: TaskResult, className: string, timeout: number): string {
+    const verdict = verdicts[result.status]
+    const reason = reasonOf(result, timeout)
+    const told = `message="${xmlAttribute(reason)}"`
+    const body = [
+      ...(verdict === 'passed'
+        ? []
+        : [`<${verdict} ${told}${verdict === 'skipped' ? '' : ` type="${result.status}"`}/>`]),
+      ...this.#output(result, 'stdout', 'system-out'),
+      ...this.#output(result, 'stderr', 'system-err'),
+    ]
+    const head = `    <testcase name="${xmlAttribute(sanitizeLine(result.hostname))}" classname="${className}" time="${seconds(result.duration)}"`
+    if (body.length === 0) return `${head}/>\n`
+    return `${head}>\n${body.map((element) => `      ${element}\n`).join('')}    </testcase>\n`
+  }
+
+  #output(result: TaskResult, stream: Stream, element: string): string[] {
+    const kept = this.#kept.get(`${result.hostId} ${stream}`)
+    if (kept === undefined || kept.isEmpty) return []
+    const text = kept.toString().replace(/\r\n?/g, '\n')
+    return [`<${element}>${xmlText(this.#raw ? text : sanitize(text))}</${element}>`]
+  }
+}

@@ -1,0 +1,51 @@
+import { joinSelector, resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Target } from '../../core/protocol/http/tasks.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import type { Services } from '../../core/services.ts'
+import { confirm } from '../input/prompt.ts'
+
+/** A person is asked about more hosts than these. */
+const unasked = 20
+/** Of their names, in characters: those of an irregular fleet would push the question off the screen. */
+const longestNames = 400
+
+function shortened(names: string): string {
+  return names.length <= longestNames ? names : `${names.slice(0, longestNames)}...`
+}
+
+/** Asks whether `what` may start on these hosts; rejects with `interrupted` where it may not. */
+async function confirmHosts(what: string, hostnames: readonly string[], all: boolean): Promise<void> {
+  const count = `${all ? 'all ' : ''}${hostnames.length} host${hostnames.length === 1 ? '' : 's'}`
+  if (!(await confirm(`${what} on ${count}, ${shortened(foldNodeset(hostnames))}?`, 'say --yes')))
+    throw new RsmError('interrupted', 'nothing was started')
+}
+
+/**
+ * The target, once a person has agreed to it where it is `--all` or large. What was agreed to is what runs: hosts that join
+ * or are tagged between question and start are no part of it.
+ */
+export async function confirmTarget(
+  services: Pick<Services, 'hosts' | 'clusters'>,
+  targets: TargetOptions,
+): Promise<Target> {
+  const selector = joinSelector(targets)
+  if (selector !== undefined && !targets.all) {
+    // One name is one host: that costs no call.
+    if (/^[A-Za-z0-9._-]+$/.test(selector)) return { selector }
+    const { totalElements } = await services.hosts.list({ selector, size: 1 })
+    if (totalElements <= unasked) return { selector }
+  }
+  const hosts = await resolveHosts(services, targets)
+  if (hosts.length === 0 || (hosts.length <= unasked && !targets.all)) return resolveTarget(services, targets)
+  const hostnames = hosts.map((host) => host.hostname)
+  await confirmHosts('Run it', hostnames, targets.all)
+  return { hostIds: hosts.map((host) => host.id) }
+}
+
+/** The same for a retry, which runs on the hosts that did not succeed. */
+export async function confirmRetry(services: Pick<Services, 'tasks'>, taskId: string): Promise<void> {
+  const { results } = await services.tasks.get(taskId)
+  const hostnames = results.filter(({ status }) => status !== 'SUCCESS').map(({ hostname }) => hostname)
+  if (hostnames.length > unasked) await confirmHosts('Run it again', hostnames, false)
+}

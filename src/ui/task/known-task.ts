@@ -1,0 +1,51 @@
+import type { TaskEvent } from '../../client/watch.ts'
+import {
+  type Counts,
+  type ResultStatus,
+  resultStatuses,
+  type Task,
+  type TaskResult,
+} from '../../core/protocol/http/tasks.ts'
+
+/** What the events so far tell of a task: for who can't ask the server any more, and for who watches it. */
+export class KnownTask {
+  readonly #results = new Map<number, TaskResult>()
+  #task: Partial<Task> = {}
+
+  event(event: TaskEvent): void {
+    if (event.type === 'host') this.#results.set(event.result.hostId, event.result)
+    if (event.type === 'task' || event.type === 'end') this.#task = { ...this.#task, ...event.task }
+  }
+
+  /** How many hosts stand how, as far as the server has said. */
+  get counts(): Counts | undefined {
+    return this.#task.counts
+  }
+
+  get hostCount(): number | undefined {
+    return this.#task.hostCount
+  }
+
+  /** The whole task; undefined before the server has told of it. Hosts of which nothing was heard are not among the results. */
+  get task(): Task | undefined {
+    const { taskId, results } = this.#task
+    if (taskId === undefined) return undefined
+    return { ...(this.#task as Task), results: results ?? [...this.#results.values()] }
+  }
+}
+
+const notEnded = new Set<ResultStatus>(['PENDING', 'RUNNING'])
+const harmless = new Set<ResultStatus>([...notEnded, 'SUCCESS', 'SKIPPED', 'CANCELLED'])
+
+/** `3/50 done, 1 failed, 46 running, 1 waiting`. */
+export function progressText(counts: Counts): string {
+  const sum = (statuses: readonly ResultStatus[]) =>
+    statuses.reduce((total, status) => total + counts[status], 0)
+  const failed = sum(resultStatuses.filter((status) => !harmless.has(status)))
+  const done = sum(resultStatuses.filter((status) => !notEnded.has(status)))
+  const parts = [`${done}/${sum(resultStatuses)} done`]
+  if (failed > 0) parts.push(`${failed} failed`)
+  if (counts.RUNNING > 0) parts.push(`${counts.RUNNING} running`)
+  if (counts.PENDING > 0) parts.push(`${counts.PENDING} waiting`)
+  return parts.join(', ')
+}

@@ -1,0 +1,182 @@
+import { fstatSync } from 'node:fs'
+import type { TaskEvent } from '../../client/watch.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import type { ShowOptions } from '../flags/output.ts'
+import type { OutputFormat } from '../output/format.ts'
+import { type FormatName, formats } from '../output/formats.ts'
+import { defuse } from '../output/github/workflow-commands.ts'
+import { OutdirOutput, prepareOutdir } from '../output/outdir.ts'
+import { type OutputFile, openOutputFile } from '../output/output-file.ts'
+import { type Sink, sinkOf } from '../output/sink.ts'
+import { StatusLine } from '../output/status-line.ts'
+import { isUtf8, isWatched } from '../text/screen.ts'
+import { KnownTask, progressText } from './known-task.ts'
+
+interface OutputsOptions {
+  readonly show: ShowOptions
+  readonly quiet: boolean
+  /** A status line for who watches. */
+  readonly progress: boolean
+  readonly timestamps?: { readonly utc: boolean } | undefined
+}
+
+/** A format that writes into the file system; its failure ends it and nothing else. */
+interface Kept {
+  readonly path: string
+  readonly format: FormatName | 'outdir'
+  readonly file?: OutputFile
+  output?: OutputFormat
+}
+
+/** `12 s`, `2 min 5 s`, `3 h 4 min`. */
+function elapsed(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
+
+/**
+ * All that is shown of one task: a format on stdout, others in files, and a status line for who watches. It is made, with
+ * its files opened, before anything is started; after `begin` come the events, then `end`.
+ */
+export class Outputs {
+  readonly known: KnownTask = new KnownTask()
+  readonly #options: OutputsOptions
+  #kept: readonly Kept[] = []
+  #shown: OutputFormat | undefined
+  #status: StatusLine | undefined
+  #stderr: Sink = sinkOf(process.stderr)
+  #unfinished = ''
+  #failure: Error | undefined
+
+  constructor(options: OutputsOptions) {
+    this.#options = options
+    const { outdir, files } = options.show
+    if (outdir !== undefined) {
+      prepareOutdir(outdir)
+      this.#kept = [{ path: outdir, format: 'outdir' }]
+    }
+    try {
+      for (const { format, path } of files)
+        this.#kept = [...this.#kept, { path, format, file: openOutputFile(path, formats[format].whole) }]
+    } catch (error) {
+      this.close()
+      throw error
+    }
+  }
+
+  /** Something that was to be kept in a file is not there. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  /** Nothing at all of the output is shown or kept. */
+  get isEmpty(): boolean {
+    return this.#options.show.format === undefined && this.#kept.length === 0
+  }
+
+  /** The task stands. `alone`: it is shown of one host only. */
+  async begin({ hostCount, alone }: { hostCount: number; alone: boolean }): Promise<void> {
+    const { show, quiet, progress, timestamps } = this.#options
+    const { diff, prefix, raw } = show
+    const common = { hostCount, alone, diff, prefix, raw, timestamps }
+    const notice = (text: string) => this.notice(text)
+    let stdout = sinkOf(process.stdout)
+    if (process.stderr.isTTY) {
+      const isDrawn = progress && !quiet && isWatched() && this.#hasRoom()
+      const began = performance.now()
+      const text = () => (isDrawn ? this.#statusText(performance.now() - began) : '')
+      this.#status = new StatusLine(process.stderr, text)
+      stdout = this.#status.guard(stdout)
+      this.#stderr = this.#status.guard(this.#stderr)
+    }
+    const stderr = this.#stderr
+    const unfinished = (text: string) => {
+      this.#unfinished = text
+    }
+    if (show.format !== undefined)
+      this.#shown = await formats[show.format].open({ ...common, stdout, stderr, notice, unfinished })
+    for (const kept of this.#kept) {
+      if (kept.format === 'outdir') kept.output = new OutdirOutput(kept.path)
+      else if (kept.file !== undefined) {
+        const { sink } = kept.file
+        kept.output = await formats[kept.format].open({ ...common, stdout: sink, stderr: sink, notice })
+      }
+    }
+  }
+
+  async event(event: TaskEvent): Promise<void> {
+    this.known.event(event)
+    await this.#shown?.event(event)
+    await this.#keep(async ({ output }) => output?.event(event))
+  }
+
+  /** The task with its results, as it ended or as far as it is known. */
+  async end(task: Task): Promise<void> {
+    this.#status?.answered()
+    await this.#shown?.end(task)
+    await this.#keep(async ({ output, file }) => {
+      await output?.end(task)
+      await file?.finish()
+    })
+    this.#kept = []
+    this.close()
+  }
+
+  /** Takes the status line away, and what was not finished. */
+  close(): void {
+    this.#status?.end()
+    for (const { file } of this.#kept) file?.discard()
+    this.#kept = []
+  }
+
+  /** Said to people beside the output. */
+  notice(text: string): void {
+    if (!this.#options.quiet) this.warn(text)
+  }
+
+  /** Said to people, quiet or not. What it tells of hosts commands no GitHub runner either. */
+  warn(text: string): void {
+    const line = `rsm: ${text}\n`
+    void this.#stderr.write(this.#options.show.format === 'github' ? defuse(line) : line)
+  }
+
+  /** Something is being asked on the terminal; what is shown waits for `answered`. */
+  ask(): void {
+    this.#status?.ask()
+  }
+
+  answered(): void {
+    this.#status?.answered()
+  }
+
+  async #keep(work: (kept: Kept) => Promise<void>): Promise<void> {
+    for (const kept of this.#kept) {
+      try {
+        await work(kept)
+      } catch (error) {
+        this.#failure ??= error as Error
+        this.#kept = this.#kept.filter((other) => other !== kept)
+        kept.file?.discard()
+        this.warn(`can't write ${kept.path}: ${(error as Error).message}`)
+      }
+    }
+  }
+
+  /** Whether nobody else writes on the terminal in a way that is not known: a host, or who reads our stdout. */
+  #hasRoom(): boolean {
+    const { raw, format } = this.#options.show
+    if ((raw && format !== undefined) || process.env['TERM'] === 'dumb') return false
+    const stdout = fstatSync(1)
+    return !stdout.isFIFO() && !stdout.isSocket()
+  }
+
+  #statusText(milliseconds: number): string {
+    const { counts } = this.known
+    const mark = isUtf8() ? '·' : '|'
+    const parts = [counts === undefined ? 'starting' : progressText(counts), elapsed(milliseconds)]
+    if (this.#unfinished !== '') parts.push(this.#unfinished)
+    return parts.join(` ${mark} `)
+  }
+}

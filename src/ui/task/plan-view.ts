@@ -1,0 +1,135 @@
+import { showLimits } from '../../core/limits.ts'
+import { defaultTimeout, failureLimit, planBatches } from '../../core/plan.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import type { ExecutionOptions, Limits, Strategy } from '../../core/protocol/http/tasks.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { sanitize, sanitizeLine } from '../text/sanitize.ts'
+import { shellWord } from '../text/shell-word.ts'
+
+/** The text that is to run, and what goes with it. */
+export interface PlannedScript {
+  /** Null: typed on the command line. */
+  readonly name: string | null
+  readonly type: ScriptType
+  readonly text: string
+  /** Its own, in seconds; null where it has none. */
+  readonly timeout: number | null
+}
+
+/** What `--plan` shows and `--json` prints (contract §9); values of secret params are not in it. */
+export interface PlanView {
+  readonly hosts: readonly { id: number; hostname: string; status: Host['status'] }[]
+  /** Hostnames, in the order in which they start. */
+  readonly batches: readonly (readonly string[])[]
+  readonly strategy: Strategy
+  /** Hosts at once; null is no limit. */
+  readonly concurrency: number | null
+  /** More failures than these stop it; null is no limit. */
+  readonly maxFailures: number | null
+  readonly pauseSeconds: number
+  /** Seconds on each host; 0 is none. */
+  readonly timeout: number
+  /** Seconds for the whole task. */
+  readonly deadline: number | null
+  readonly queueSeconds: number | null
+  readonly runAs: string | null
+  readonly workDir: string | null
+  readonly limits: Limits | null
+  readonly params: Readonly<Record<string, string>>
+  /** Names only. */
+  readonly secretParams: readonly string[]
+  readonly scriptName: string | null
+  readonly type: ScriptType
+  readonly script: string
+}
+
+/** Of more batches than these, those of one size in a row share a line. */
+const ownLines = 12
+
+export function planView(
+  hosts: readonly Pick<Host, 'id' | 'hostname' | 'status'>[],
+  options: ExecutionOptions,
+  script: PlannedScript,
+  deadline: number | undefined,
+): PlanView {
+  const order = {
+    strategy: options.strategy ?? 'PARALLEL',
+    batchSize: options.batchSize ?? null,
+    concurrency: options.concurrency ?? null,
+    maxFailures: options.maxFailures ?? null,
+    pauseSeconds: options.pauseSeconds ?? 0,
+  } as const
+  const names = hosts.map((host) => host.hostname)
+  const most = failureLimit(hosts.length, order)
+  return {
+    hosts: hosts.map(({ id, hostname, status }) => ({ id, hostname, status })),
+    batches: planBatches(hosts.length, order).map((size) => names.splice(0, size)),
+    strategy: order.strategy,
+    concurrency: order.concurrency,
+    maxFailures: Number.isFinite(most) ? most : null,
+    pauseSeconds: order.pauseSeconds,
+    timeout: options.timeout ?? script.timeout ?? defaultTimeout,
+    deadline: deadline ?? null,
+    queueSeconds: options.queueSeconds ?? null,
+    runAs: options.runAs ?? null,
+    workDir: options.workDir ?? null,
+    limits: options.limits ?? null,
+    params: options.params ?? {},
+    secretParams: Object.keys(options.secretParams ?? {}),
+    scriptName: script.name,
+    type: script.type,
+    script: script.text,
+  }
+}
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
+
+/** `batch 2 (10): web[2-11]`; in a long plan `batches 3-40 (25 each): …`. */
+export function batchLines(batches: PlanView['batches']): string[] {
+  const [only] = batches
+  if (batches.length === 1 && only !== undefined) return [`hosts (${only.length}): ${foldNodeset(only)}`]
+  const lines: string[] = []
+  for (let from = 0; from < batches.length; ) {
+    const size = batches[from]?.length ?? 0
+    let to = from + 1
+    if (batches.length > ownLines) while (batches[to]?.length === size) to++
+    const names = foldNodeset(batches.slice(from, to).flat())
+    lines.push(
+      to - from === 1
+        ? `batch ${to} (${size}): ${names}`
+        : `batches ${from + 1}-${to} (${size} each): ${names}`,
+    )
+    from = to
+  }
+  return lines
+}
+
+/** How it would run, a line each; only what was said or matters. */
+export function orderLines(plan: PlanView): string[] {
+  const { strategy, concurrency, maxFailures, pauseSeconds, deadline, limits } = plan
+  const stops = maxFailures === 0 ? 'a failure' : `more than ${counted(maxFailures ?? 0, 'failure')}`
+  const says: Record<string, string | null> = {
+    strategy:
+      strategy.toLowerCase() +
+      (concurrency === null ? '' : `, at most ${counted(concurrency, 'host')} at once`) +
+      (maxFailures === null
+        ? ''
+        : `, stops ${strategy === 'ROLLING' ? 'after a batch with' : 'after'} ${stops}`) +
+      (pauseSeconds === 0 ? '' : `, ${pauseSeconds} s between batches`),
+    timeout: plan.timeout === 0 ? 'none' : `${plan.timeout} s on each host`,
+    deadline: deadline === null ? null : `${deadline} s for all of it`,
+    queue: plan.queueSeconds === null ? null : `${plan.queueSeconds} s for a host to be reachable`,
+    'run as': plan.runAs,
+    workdir: plan.workDir,
+    limits: limits === null ? null : showLimits(limits),
+    script: `${plan.scriptName ?? 'ad hoc'} (${plan.type})`,
+  }
+  return [
+    ...Object.entries(says).flatMap(([name, value]) =>
+      value === null ? [] : [`${name}: ${sanitizeLine(value)}`],
+    ),
+    ...Object.entries(plan.params).map(([name, value]) => `${name}=${shellWord(sanitize(value))}`),
+    ...plan.secretParams.map((name) => `${name}=(secret)`),
+  ]
+}

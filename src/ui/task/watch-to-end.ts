@@ -1,0 +1,47 @@
+import type { Client } from '../../client/client.ts'
+import { watchTask } from '../../client/watch.ts'
+import type { LogQuery, Task } from '../../core/protocol/http/tasks.ts'
+import type { Outputs } from './outputs.ts'
+
+const signals = { SIGINT: 130, SIGTERM: 143 } as const
+
+/** How the watching ended: with the task, or before it by a signal, which changes nothing in the task. */
+export interface Watched {
+  readonly task: Task
+  readonly interrupted?: 130 | 143
+}
+
+/** Shows a task that was started elsewhere, from where `query` begins to its end; `select` narrows what is known of it. */
+export async function watchToEnd(
+  client: Client,
+  taskId: string,
+  options: { readonly query: LogQuery; readonly outputs: Outputs; readonly select?: (task: Task) => Task },
+): Promise<Watched> {
+  const { query, outputs, select = (task) => task } = options
+  const halt = new AbortController()
+  let interrupted: Watched['interrupted']
+  const stop = (signal: NodeJS.Signals) => {
+    interrupted = signal === 'SIGTERM' ? signals.SIGTERM : signals.SIGINT
+    halt.abort()
+  }
+  for (const signal of Object.keys(signals)) process.once(signal, stop)
+  const onCut = (error: Error) => outputs.notice(`${error.message}; trying again for 5 minutes`)
+  try {
+    for await (const event of watchTask(client.api, taskId, { query, signal: halt.signal, onCut }))
+      await outputs.event(event)
+  } catch (error) {
+    if (interrupted === undefined) {
+      const { task } = outputs.known
+      if (task !== undefined) await outputs.end(select(task))
+      throw error
+    }
+  } finally {
+    for (const signal of Object.keys(signals)) process.off(signal, stop)
+  }
+  const { task: ended } = outputs.known
+  const task = select(
+    ended !== undefined && ended.status !== 'RUNNING' ? ended : await client.tasks.get(taskId),
+  )
+  await outputs.end(task)
+  return interrupted === undefined ? { task } : { task, interrupted }
+}

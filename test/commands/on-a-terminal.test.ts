@@ -1,0 +1,96 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import {
+  type FakeServer,
+  hostNamed,
+  pageOf,
+  resultOf,
+  startFakeServer,
+  taskOf,
+  taskRoutes,
+} from '../fixtures/fake-server.ts'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { bashOnPty, rsm } from '../helpers/pty.ts'
+
+const many = Array.from({ length: 40 }, (_, at) => hostNamed(at + 1, `web${at + 1}`))
+
+function fleet(t: ExecutionContext): Promise<FakeServer> {
+  const done = taskOf([resultOf('web1')])
+  return startFakeServer(t, { ...taskRoutes(done, []), 'GET /api/hosts': () => pageOf(many) })
+}
+
+function onTerminal(t: ExecutionContext, server: FakeServer, line: string, env: Record<string, string> = {}) {
+  const home = temporaryDirectory(t)
+  return bashOnPty(t, line, home, { RSM_URL: server.url, RSM_TOKEN: 'secret', ...env })
+}
+
+const started = (server: FakeServer) => server.seen.filter((each) => each.method === 'POST')
+
+test('a person is asked about more than 20 hosts, on the terminal though stdin is a script; no starts nothing', async (t) => {
+  const server = await fleet(t)
+  const shell = onTerminal(t, server, `echo uptime | ${rsm} exec -w 'web*' -; echo exit $?`)
+  await shell.shows(/Run it on 40 hosts, web\[1-40\]\? \[y\/N\] /)
+  shell.type('n\r')
+  await shell.shows(/rsm: nothing was started\s+exit 130/)
+  t.deepEqual(started(server), [])
+})
+
+test('what a person has agreed to is what runs; --yes asks nothing, nor does a job of CI', async (t) => {
+  const server = await fleet(t)
+  const line = `${rsm} exec -w 'web*' uptime && ${rsm} exec -a -y uptime && CI=1 ${rsm} exec -w 'web*' uptime; echo exit $?`
+  const shell = onTerminal(t, server, line)
+  await shell.shows(/\[y\/N\] /)
+  shell.type('y\r')
+  await shell.shows(/exit 0/)
+  t.is(shell.shown.split('[y/N]').length, 2)
+  const targets = started(server).map((each) => (each.body as { target: unknown }).target)
+  t.deepEqual(targets, [{ hostIds: many.map(({ id }) => id) }, { selector: '@*' }, { selector: 'web*' }])
+})
+
+test('a list longer than the screen goes through $PAGER, which may end early, be missing, or be switched off', async (t) => {
+  const server = await fleet(t)
+  const home = temporaryDirectory(t)
+  const pager = join(home, 'my pager')
+  writeFileSync(pager, '#!/bin/sh\nread -r first; echo "paged: $first"\n', { mode: 0o755 })
+  const list = `${rsm} hosts list`
+  const lines = [
+    `PAGER="'${pager}'" ${list}; echo exit $?`,
+    `PAGER="'${pager}'" ${list} --limit 2; echo exit $?`,
+    `PAGER="'${pager}'" ${list} --no-pager | head -1; echo exit $?`,
+    `PAGER=/nowhere ${list}; echo exit $?`,
+    `PAGER= ${list}; echo exit $?`,
+  ]
+  for (const [at, line] of lines.entries()) {
+    const shell = onTerminal(t, server, line)
+    await shell.shows(/exit 0/)
+    const shown = at === 0 ? /^paged: (?:\S*ID) +HOSTNAME.*\s+exit 0\s*$/ : /(?<!paged: (?:\S*)?)ID +HOSTNAME/
+    t.regex(shell.shown, shown, line)
+    t.is(/web40/.test(shell.shown), at >= 3, line)
+  }
+})
+
+test('Ctrl-C in the pager is the pager\u2019s: the command waits for it and the shell gets a sane terminal', async (t) => {
+  const server = await fleet(t)
+  const home = temporaryDirectory(t)
+  const pager = join(home, 'pager')
+  writeFileSync(
+    pager,
+    "#!/bin/sh\ntrap 'echo got it' INT\nstty -echo\necho ready\ncat >/dev/null\nread -r _ </dev/tty\nstty echo\n",
+    {
+      mode: 0o755,
+    },
+  )
+  const shell = onTerminal(
+    t,
+    server,
+    `trap : INT; ${rsm} hosts list; echo exit $?; stty -a | grep -ow -- '-*echo'`,
+    { PAGER: pager },
+  )
+  await shell.shows(/ready/)
+  shell.type('\u0003')
+  await shell.shows(/got it/)
+  shell.type('\r')
+  await shell.shows(/exit 0\s+echo/)
+  t.is(await shell.ended, 0)
+})

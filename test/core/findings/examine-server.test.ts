@@ -1,0 +1,67 @@
+import test from 'ava'
+import { examineServer, type ServerFacts } from '../../../src/core/findings/examine-server.ts'
+
+const day = 86_400_000
+const now = Date.parse('2026-03-02T09:30:20.000Z')
+const well: ServerFacts = {
+  url: 'https://rsm.example.org',
+  info: {
+    version: '1.2.0',
+    serverTime: '2026-03-02T09:30:20.000Z',
+    heartbeatInterval: 30,
+    metricsInterval: 60,
+  },
+  version: '1.2.0',
+  clockOffsetSeconds: 0.3,
+  notReady: null,
+  certificateEnds: now + 90 * day,
+  now,
+}
+
+const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, found: string])[] = [
+  ['a server that is as it should be', {}, ''],
+  ['an older rsm', { version: '1.1.9' }, 'note version: it is 1.2.0, this rsm 1.1.9'],
+  [
+    'an rsm of another first number',
+    { version: '2.0.0' },
+    'warning version: it is 1.2.0, this rsm 2.0.0: they may not understand each other',
+  ],
+  ['a server that is too old to say', { info: null, clockOffsetSeconds: null }, ''],
+  [
+    'clocks that differ',
+    { clockOffsetSeconds: -65 },
+    "warning clock: the clock here is about 65 s behind the server's: one of both is wrong",
+  ],
+  [
+    'a disk that takes no writes',
+    { notReady: 'The server takes no work just now' },
+    'error not-ready: it takes no work: The server takes no work just now',
+  ],
+  [
+    'a certificate that expires soon',
+    { certificateEnds: now + 12.5 * day },
+    'warning certificate: its certificate expires in 12 days',
+  ],
+  [
+    'a certificate that expires very soon',
+    { certificateEnds: now + 3 * day },
+    'error certificate: its certificate expires in 3 days',
+  ],
+  [
+    'a certificate that has expired',
+    { certificateEnds: now - day },
+    'error certificate: its certificate has expired',
+  ],
+  [
+    'plain HTTP over a network',
+    { url: 'http://rsm.example.org:18080', certificateEnds: null },
+    'warning plain-http: tokens and output travel in the clear',
+  ],
+  ['plain HTTP to oneself', { url: 'http://127.0.0.1:18080', certificateEnds: null }, ''],
+]
+
+for (const [title, change, found] of cases)
+  test(title, (t) => {
+    const { findings } = examineServer({ ...well, ...change })
+    t.is(findings.map(({ severity, code, message }) => `${severity} ${code}: ${message}`).join('\n'), found)
+  })

@@ -1,0 +1,58 @@
+import { spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
+
+const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
+  commands: Record<string, { relativePath: string[] }>
+}
+
+test('every command is in the bundle, but for those that hold a server or an agent; and nothing of these', (t) => {
+  for (const [id, { relativePath }] of Object.entries(commands)) {
+    const file = join('dist/cli', ...relativePath.slice(2))
+    t.is(existsSync(file), !/^(server|agent|quickstart)\b/.test(id), file)
+  }
+  for (const name of readdirSync('dist/cli', { recursive: true }) as string[])
+    if (name.endsWith('.js'))
+      t.notRegex(
+        readFileSync(join('dist/cli', name), 'utf8'),
+        /from *"(fastify|node-pty|lowdb)"|startServer/,
+        name,
+      )
+})
+
+test('what has been compiled since the bundle was made runs instead of it, and where there is none', (t) => {
+  const root = temporaryDirectory(t)
+  for (const directory of ['bin', 'dist/src', 'dist/cli'])
+    mkdirSync(join(root, directory), { recursive: true })
+  writeFileSync(join(root, 'package.json'), '{"type": "module"}')
+  copyFileSync('bin/run.js', join(root, 'bin/run.js'))
+  const compiled = join(root, 'dist/src/cli.js')
+  const bundle = join(root, 'dist/cli/cli.js')
+  const runs = (...argv: string[]) =>
+    spawnSync(process.execPath, [join(root, 'bin/run.js'), ...argv], {
+      env: cleanEnv(root),
+      encoding: 'utf8',
+    }).stdout
+  writeFileSync(compiled, `export const main = () => console.log('compiled')`)
+  t.is(runs('hosts', 'list'), 'compiled\n')
+  writeFileSync(bundle, `export const main = () => console.log('bundle')`)
+  t.is(runs('hosts', 'list'), 'bundle\n')
+  t.is(runs('server', 'start'), 'compiled\n')
+  const record = join(root, 'dist/.tsbuildinfo')
+  writeFileSync(record, '{}')
+  utimesSync(bundle, 1000, 1000)
+  utimesSync(record, 1000, 1000)
+  t.is(runs('hosts', 'list'), 'bundle\n')
+  utimesSync(record, 1001, 1001)
+  t.is(runs('hosts', 'list'), 'compiled\n')
+})
