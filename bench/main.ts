@@ -9,6 +9,7 @@ import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
 import { benchHistory } from './history/history.ts'
 import { benchMemory } from './memory.ts'
+import { benchFolding } from './output/folding.ts'
 import { benchOutput } from './output.ts'
 import { benchRest } from './rest/rest.ts'
 import type { Row } from './row.ts'
@@ -23,6 +24,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   history: benchHistory,
   rest: benchRest,
   output: benchOutput,
+  folding: benchFolding,
   scale: benchScale,
   terminal: benchTerminal,
 }

@@ -40,7 +40,7 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   if (argv[0] === '__complete') {
     // What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded.
     const { answer } = await import('../dist/src/ui/completion/answer.js')
-    await answer(argv[1] ?? '')
+    await answer(argv[1] ?? '', new URL('..', import.meta.url))
   } else {
     const { main } = await import(commandLine(argv[0]))
     await main(argv)

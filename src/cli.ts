@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
+import { refuseForeignBytes } from './ui/command/argv.ts'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
 import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
 
@@ -23,6 +24,9 @@ function lightConfig(): Config {
     bin: 'rsm',
     name: 'rsm',
     root,
+    get version() {
+      return (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
+    },
     topicSeparator: ' ',
     userAgent: 'rsm',
     runHook: async () => ({ successes: [], failures: [] }),
@@ -58,6 +62,7 @@ export async function main(argv: string[]): Promise<void> {
   process.stderr.on('error', () => {})
   try {
     const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
+    refuseForeignBytes(argv)
     asked = readCommandLine(manifest, argv)
     await carryOut(asked)
   } catch (error) {

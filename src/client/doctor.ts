@@ -8,7 +8,6 @@ import type { Client } from './client.ts'
 import { certificateEnds } from './http/certificate.ts'
 import { allPages } from './http/pages.ts'
 import type { Endpoint } from './http/transport.ts'
-import { clientVersion } from './version.ts'
 import { countWaiting } from './waiting-tasks.ts'
 
 export interface ExaminedHost extends Examination {
@@ -36,13 +35,16 @@ async function greet(client: Client): Promise<Greeting> {
   return { info, clockOffset: (asked + Date.now()) / 2 - Date.parse(info.serverTime) }
 }
 
+/** The way to the server, and the version of the program that asks. */
+type OwnEndpoint = Endpoint & { readonly version: string }
+
 /**
  * Examines the hosts that a selector names, all without one, and the way to the server where it is not about one host.
  * Rejects with `not_found` where a selector names none.
  */
 export async function examineFleet(
   client: Client,
-  endpoint: Endpoint,
+  endpoint: OwnEndpoint,
   selector?: string,
 ): Promise<{ server: ExaminedServer | null; hosts: ExaminedHost[] }> {
   const query = selector === undefined ? {} : { selector }
@@ -72,15 +74,15 @@ async function examineHosts(
 
 async function examineEndpoint(
   client: Client,
-  endpoint: Endpoint,
+  endpoint: OwnEndpoint,
   { info, clockOffset }: Greeting,
 ): Promise<ExaminedServer> {
-  const { url } = endpoint
+  const { url, version } = endpoint
   const [notReady, ends] = await Promise.all([client.server.notReady(), certificateEnds(endpoint)])
   const examined = examineServer({
     url,
     info,
-    version: clientVersion(),
+    version,
     clockOffsetSeconds: clockOffset === null ? null : clockOffset / 1000,
     notReady,
     certificateEnds: ends,

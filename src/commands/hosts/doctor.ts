@@ -27,7 +27,11 @@ advice} with a severity of error, warning or note; server is {url, version, find
     const client = await this.client()
     const { examineFleet } = await import('../../client/doctor.ts')
     const { examinationData, showHost, showFleet } = await import('../../ui/hosts/findings-view.ts')
-    const { server, hosts } = await examineFleet(client, this.server(), args.host)
+    const { server, hosts } = await examineFleet(
+      client,
+      { ...this.server(), version: this.config.version },
+      args.host,
+    )
     const [only] = hosts
     if (server !== null) this.print(showFleet(server, hosts))
     else if (only !== undefined) this.print(showHost(only))

@@ -59,8 +59,13 @@ const troubles: readonly Trouble[] = [
     advice: (at) => `no way through to ${at}: look at firewalls and routes; curl -m 5 ${at}/api/health`,
   },
   {
-    words: /ECONNRESET|EPIPE|socket hang up|\b1006\b/,
+    words: /ECONNRESET|EPIPE|socket hang up/,
     advice: (at) => `the connection is cut on the way: a firewall or proxy, or ${at} wants https://`,
+  },
+  {
+    words: /\b1006\b/,
+    advice: () =>
+      'the agent tries again by itself; if it stays cut off: is the server up, does a firewall or proxy cut long connections?',
   },
   {
     words: /\b(1001|1013|503|429)\b/,

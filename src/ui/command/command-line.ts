@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import { nearest } from '../../core/nearest.ts'
 import { splitOptions } from './argv.ts'
+import { commandMeant } from './suggestion.ts'
 
 interface ManifestCommand {
   readonly flags: Record<string, { readonly type: string; readonly char?: string }>
@@ -49,19 +49,13 @@ function unknownCommand(manifest: Manifest, argv: readonly string[]): RsmError {
   const [first = '', second] = argv
   if (first.startsWith('-'))
     return new RsmError('usage', `a command comes before its options: ${first}`, { hint: 'rsm --help' })
-  const verbs = verbsOf(manifest, first)
-  if (verbs.length > 0 && second !== undefined) {
-    const near = nearest(second, verbs)
-    const meant = near === undefined ? '' : ` (did you mean rsm ${first} ${near}?)`
+  const meaning = commandMeant(Object.keys(manifest.commands), argv)
+  const meant = meaning === undefined ? '' : ` (did you mean rsm ${meaning}?)`
+  const isTopic = second !== undefined && verbsOf(manifest, first).length > 0
+  if (isTopic)
     return new RsmError('usage', `unknown command: ${first} ${second}${meant}`, {
       hint: `rsm ${first} --help`,
     })
-  }
-  const near = nearest(
-    first,
-    Object.keys(manifest.commands).map((id) => id.split(':')[0] ?? ''),
-  )
-  const meant = near === undefined ? '' : ` (did you mean rsm ${near}?)`
   return new RsmError('usage', `unknown command: ${first}${meant}`, { hint: 'rsm --help' })
 }
 

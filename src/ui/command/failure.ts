@@ -38,9 +38,30 @@ function plainMessage(error: Error): string {
     .replace(/\n*See more help with --help/g, '')
     .replace(/^The following errors? occurred:\s*/, '')
     .replace(/^Expected (\S+) to be/, '$1 is not')
-    .replace(/^Parsing --\S+\s+/, '')
     .replace(/\s*\n\s*/g, ' ')
+    .replace(
+      /^Parsing (--\S+) Expected an integer (.*?)but received: (.*)$/,
+      (_, option, range: string, text) => {
+        const bound = /(greater|less) than or equal to (-?\d+)/.exec(range)
+        const limits = bound === null ? '' : ` ${bound[1] === 'greater' ? 'from' : 'up to'} ${bound[2]}`
+        return `${option} takes a whole number${limits}, not ${text || 'nothing'}`
+      },
+    )
+    .replace(/^Parsing --\S+ /, '')
+    .replace(
+      /^(--[^\s=]+)\S* cannot also be provided when using (--[^\s=]+)\S*$/,
+      '$1 and $2 exclude each other',
+    )
+    .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
+    .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
     .trim()
+}
+
+/** `--output=grupped is not one of: live, grouped`, with the one that was probably meant. */
+function withNearestValue(message: string): string {
+  const [, typed, values] = /^(?:--[\w-]+=)?(.*) is not one of: (.*)$/s.exec(message) ?? []
+  const near = typed === undefined ? undefined : nearest(typed, values?.split(', ') ?? [])
+  return near === undefined ? message : `${message} (did you mean ${near}?)`
 }
 
 /** The parser's message in our words, with what to type instead. */
@@ -62,7 +83,12 @@ function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmEr
     const missing = (error.args as readonly { name: string }[]).map((arg) => arg.name.toUpperCase())
     return new RsmError('usage', `missing ${missing.join(' ')}`, { hint: help })
   }
-  return new RsmError('usage', plainMessage(error), { hint: help })
+  return new RsmError('usage', withNearestValue(plainMessage(error)), { hint: help })
+}
+
+/** Faults of a body in the words of a command line, where a selector is what was typed. */
+function plainFaults(message: string): string {
+  return message.replace(/^Validation failed: /, '').replace(/(^|; )(?:target\.)?selector: /g, '$1')
 }
 
 /** Any thrown value as what is shown; a defect shows its message and never a stack. */
@@ -72,7 +98,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
     return {
       exit: cause instanceof Halted ? cause.exit : exitCode(cause),
       code: cause.code,
-      message: cause.message,
+      message: plainFaults(cause.message),
       errors: cause.fields,
       hint: cause.hint ?? null,
     }

@@ -70,13 +70,12 @@ function presentable(answer: Answer): Answer {
   return { ...answer, candidates: candidates.map((each) => ({ ...each, about: shortened(each.about) })) }
 }
 
-/** A file beside the program. */
-const read = (name: string): unknown =>
-  JSON.parse(readFileSync(new URL(`../../../../${name}`, import.meta.url), 'utf8'))
+/** A file of the program, which lies at `root`. */
+const read = (root: URL, name: string): unknown => JSON.parse(readFileSync(new URL(name, root), 'utf8'))
 
 /** What the topics are about, which package.json says. */
-function topics(): (id: string) => string {
-  const { oclif } = read('package.json') as {
+function topics(root: URL): (id: string) => string {
+  const { oclif } = read(root, 'package.json') as {
     oclif: { topics: Record<string, { description: string } | undefined> }
   }
   return (id) => oclif.topics[id]?.description ?? ''
@@ -92,23 +91,23 @@ function namesFor(words: readonly string[]): Lookup {
   }
 }
 
-async function answerOf({ words, current }: Question): Promise<Answer> {
-  const manifest = read('oclif.manifest.json') as Manifest
+async function answerOf(root: URL, { words, current }: Question): Promise<Answer> {
+  const manifest = read(root, 'oclif.manifest.json') as Manifest
   const wanted = whatIsWanted(manifest, words, current)
-  const topic = wanted.is === 'command' ? topics() : () => ''
+  const topic = wanted.is === 'command' ? topics(root) : () => ''
   return presentable(await candidatesFor(wanted, current, manifest, namesFor(words), topic))
 }
 
 /**
- * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process. Whatever goes wrong, it says nothing and ends with 0: it
+ * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process; the program's own files lie at `root`. Whatever goes wrong, it says nothing and ends with 0: it
  * runs between two keys of a person who is typing.
  */
-export async function answer(shell: string): Promise<never> {
+export async function answer(shell: string, root: URL): Promise<never> {
   process.on('uncaughtException', () => process.exit(0))
   try {
     const question = await readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
     if (question !== undefined) {
-      const text = question.render(await answerOf(question))
+      const text = question.render(await answerOf(root, question))
       for (let bytes = Buffer.from(text); bytes.length > 0; ) bytes = bytes.subarray(writeSync(1, bytes))
     }
   } catch {

@@ -1,5 +1,6 @@
 import { durationSeconds } from '../../core/duration.ts'
 import { RsmError } from '../../core/errors.ts'
+import { nearest } from '../../core/nearest.ts'
 import type { BatchSize, Limits, MaxFailures, Strategy } from '../../core/protocol/http/tasks.ts'
 
 /** Named here once more: the schemas that name them first cost a fifth of a start. */
@@ -117,7 +118,8 @@ export function parseMaxFailures(text: string): MaxFailures {
 export function parseStrategy(text: string): Strategy {
   const found = strategies.find((strategy) => strategy === text.toUpperCase())
   if (found !== undefined) return found
-  throw new RsmError('usage', `unknown strategy: ${text}`, {
-    hint: `one of ${strategies.map((strategy) => strategy.toLowerCase()).join(', ')}`,
-  })
+  const names = strategies.map((strategy) => strategy.toLowerCase())
+  const near = nearest(text, names)
+  const meant = near === undefined ? '' : ` (did you mean ${near}?)`
+  throw new RsmError('usage', `unknown strategy: ${text}${meant}`, { hint: `one of ${names.join(', ')}` })
 }

@@ -36,7 +36,7 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ['the server answered 502', /Upgrade for https:\/\/rsm\.example\.org:8443\/ws\//],
   ['Opening handshake has timed out', /no way through/],
   ['socket hang up', /cut on the way/],
-  ['it was closed with 1006', /cut on the way/],
+  ['it was closed with 1006', /tries again by itself/],
   ['proxy 10.0.0.2:3128 for rsm.example.org:8443: answered 407', /HTTPS_PROXY/],
   ['something that nobody has seen before', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
 ]

@@ -40,7 +40,7 @@ for (const [line, words] of helps)
   })
 
 const mistakes: [string, RegExp][] = [
-  ['hsots list', /unknown command: hsots \(did you mean rsm hosts\?\)/],
+  ['hsots list', /unknown command: hsots \(did you mean rsm hosts list\?\)/],
   ['hosts lst', /unknown command: hosts lst \(did you mean rsm hosts list\?\)/],
   ['--json hosts list', /a command comes before its options/],
   ['constructor', /unknown command: constructor/],

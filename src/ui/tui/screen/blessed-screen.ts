@@ -125,8 +125,10 @@ export class BlessedScreen implements Screen {
   }
 
   #take(): void {
+    // Stopped and continued behind our back it is still taken, in whatever state.
+    if (!this.#isTaken) this.#program.setMode(secondScreen)
     this.#isTaken = true
-    this.#program.setMode(secondScreen)
+    this.#hasMouse = false
     process.stdout.write(taken)
     this.redraw()
   }

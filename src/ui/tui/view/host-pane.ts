@@ -22,10 +22,10 @@ export class HostPane {
 
   /** The width in which nothing is cut. */
   get wanted(): number {
-    return markWidth + this.longestName + 1 + widestState + timeWidth + 1
+    return markWidth + Math.max(leastName, this.longestName) + 1 + widestState + timeWidth + 1
   }
 
-  longestName = leastName
+  longestName = 0
 
   get shownCount(): number {
     return this.list.ids.length - 1
@@ -45,7 +45,7 @@ export class HostPane {
       sought === '' || name.toLowerCase().includes(sought) || state.toLowerCase().includes(sought)
     this.#count = rows.length
     this.#rows = new Map(rows.map((row) => [row.id, row]))
-    this.longestName = rows.reduce((most, { name }) => Math.max(most, widthOf(name)), leastName)
+    this.longestName = rows.reduce((most, { name }) => Math.max(most, widthOf(name)), 0)
     this.list.set([allHosts, ...inOrder(rows.filter(fits)).map(({ id }) => id)])
   }
 

@@ -226,7 +226,11 @@ export class LogPane {
 
   #spans({ number, part, line, text }: LogRow, before: number): Span[] {
     const isError = line.stream === 'stderr'
-    const spans: Span[] = [{ text: isError ? '! ' : '  ', style: { fg: 'red' } }]
+    const mark = isError ? '!' : ' '
+    const spans: Span[] = [
+      { text: mark, style: number === this.#found ? { fg: 'red', inverse: true } : { fg: 'red' } },
+      { text: ' ' },
+    ]
     if (this.#nameWidth > 0) {
       const name = part === 0 ? sanitizeLine(line.hostname) : ''
       const style = prefixStyles[line.hostId % prefixStyles.length]

@@ -1,8 +1,0 @@
-import { readFileSync } from 'node:fs'
-
-/** The version of this program, from its package. */
-export function clientVersion(): string {
-  const packageFile = new URL('../../../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
-  return version
-}
