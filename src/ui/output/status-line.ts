@@ -1,3 +1,4 @@
+import { beginningOf } from '../text/width.ts'
 import type { Sink } from './sink.ts'
 
 /** The least time between two drawings, in milliseconds. */
@@ -16,21 +17,6 @@ interface Screen {
   write(text: string): boolean
   on(event: 'resize', listener: () => void): unknown
   off(event: 'resize', listener: () => void): unknown
-}
-
-/**
- * The text as far as it fits. What may take two columns is counted as two, so that the line never wraps; a line break would
- * be one.
- */
-export function fitLine(text: string, columns: number): string {
-  let width = 0
-  let fitted = ''
-  for (const character of text.replace(/\s/g, ' ')) {
-    width += (character.codePointAt(0) ?? 0) < 0x300 ? 1 : 2
-    if (width > columns) return fitted
-    fitted += character
-  }
-  return fitted
 }
 
 /**
@@ -135,7 +121,7 @@ export class StatusLine {
     this.#later = undefined
     if (this.#isOver || this.#isInLine || this.#question !== undefined) return
     this.#erase()
-    const line = fitLine(this.#text(), (this.#screen.columns ?? 80) - 1)
+    const line = beginningOf(this.#text().replace(/\s/g, ' '), (this.#screen.columns ?? 80) - 1)
     this.#drawnAt = performance.now()
     if (line === '') return
     this.#isShown = true
