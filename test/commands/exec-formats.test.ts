@@ -215,10 +215,8 @@ withTmux(
     await window.resize(60, 12)
     await window.press('C-c')
     await window.shows(/working\n(\^C)?\nrsm: task task-1\ncancel it, or leave it running\? \[c\/l\] *\n\n/)
-    await window.type('c')
+    await window.type('l')
     await window.press('Enter')
-    await window.shows(
-      /\[c\/l\] c\nrsm: web1: CANCELLED\nrsm: 1 host: CANCELLED in 1.2 s \(task task-1\)\nover\n/,
-    )
+    await window.shows(/\[c\/l\] l\nrsm: task task-1 goes on: rsm logs -f task-1\n(rsm: .*\n){2}over\n/)
   },
 )
