@@ -1,5 +1,6 @@
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 
@@ -102,7 +103,7 @@ export function summaryLine(task: Task): string {
   const parts = [...counts].map(([status, count]) =>
     task.results.length === 1 ? status : `${count} ${status}`,
   )
-  const hosts = `${task.hostCount} host${task.hostCount === 1 ? '' : 's'}`
+  const hosts = counted(task.hostCount, 'host')
   const took = task.duration === null ? '' : ` in ${showDuration(task.duration)}`
   return `${hosts}: ${parts.join(', ')}${took} (task ${task.taskId})`
 }
