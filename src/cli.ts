@@ -53,7 +53,8 @@ async function carryOut(asked: Asked): Promise<void> {
 export async function main(argv: string[]): Promise<void> {
   let asked: Asked | undefined
   const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // First: oclif has a listener of its own, which throws.
+  process.stdout.prependListener('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(brokenPipe)
     // What is half written is no success, and the rest can't be written either.
     process.exit(reportFailure(failureOf(unwritable(error)), isJson()))

@@ -23,7 +23,7 @@ const troubles: readonly Trouble[] = [
   {
     words: /has expired|CERT_HAS_EXPIRED|not yet valid/,
     advice: () =>
-      "look at this host's clock first (date, timedatectl); if it is right, the server needs a new certificate",
+      'look at the clock of HOST first (timedatectl); if it is right, the server needs a new certificate',
   },
   {
     words: /self.signed|unable to (verify|get)|UNABLE_TO|DEPTH_ZERO/i,

@@ -52,6 +52,7 @@ function plainMessage(error: Error): string {
       /^(--[^\s=]+)\S* cannot also be provided when using (--[^\s=]+)\S*$/,
       '$1 and $2 exclude each other',
     )
+    .replace(/^Missing required flag (\S+)$/, '--$1 is missing')
     .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
     .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
     .trim()

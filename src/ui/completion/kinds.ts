@@ -19,6 +19,7 @@ export type Kind =
   | 'tag key'
   | 'strategy'
   | 'limit'
+  | 'format'
   | 'method'
   | 'file'
   | 'directory'
@@ -49,6 +50,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--watch': 'session',
   '--context': 'context',
   '--strategy': 'strategy',
+  '--output': 'format',
   '--limit': 'free',
   'exec --limit': 'limit',
   'scripts:run --limit': 'limit',
@@ -62,6 +64,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--tls-cert': 'file',
   '--tls-key': 'file',
   '--data-dir': 'directory',
+  '--outdir': 'directory',
 
   '--action': 'free',
   '--after': 'free',
@@ -117,6 +120,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--ws-idle-timeout': 'free',
 
   host: 'host',
+  'hosts:doctor host': 'selector',
+  selector: 'selector',
   cluster: 'cluster',
   script: 'script',
   task: 'task',

@@ -19,6 +19,8 @@ export interface Flag {
 export interface Arg {
   readonly name: string
   readonly hidden?: boolean
+  /** The last of a command: there may be more of it. */
+  readonly multiple?: boolean
   readonly options?: readonly string[]
 }
 

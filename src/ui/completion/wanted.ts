@@ -105,7 +105,8 @@ function wantedOf(command: Command, words: readonly string[], current: string): 
   }
   if (!optionsOver && current.startsWith('-')) return { is: 'option', command, given }
   const args = Object.values(command.args).filter((arg) => arg.hidden !== true)
-  const arg = args[values]
+  const last = args.at(-1)
+  const arg = args[values] ?? (last?.multiple === true ? last : undefined)
   if (arg !== undefined)
     return { is: 'value', of: arg.options ?? kindOf(command, arg.name) ?? 'free', lead: '' }
   // Nothing else can stand here; where a command of the host can, it does once a target was named.

@@ -21,7 +21,7 @@ _rsm() {
   (( $#open )) && compadd "\${(@)how}" -S '' -d open_shown -a open
   (( $#done )) && compadd "\${(@)how}" -d done_shown -a done
   if [[ " $answer[1] " = *' files '* || " $answer[1] " = *' directories '* ]]; then
-    [[ $current = -*=* ]] && compset -P '*='
+    [[ " $answer[1] " = *' cut '* ]] && compset -P '*='
     if [[ " $answer[1] " = *' directories '* ]]; then _files -/; else _files; fi
   fi
 }
@@ -39,7 +39,10 @@ const mostAligned = 40
 export function renderZsh({ candidates, files }: Answer): string {
   const tells = candidates.some(({ about }) => about !== '')
   const width = Math.min(mostAligned, Math.max(0, ...candidates.map(({ shown }) => shown.length)))
-  const options = [...(tells ? ['about'] : []), ...(files === undefined ? [] : [files.only])]
+  const options = [
+    ...(tells ? ['about'] : []),
+    ...(files === undefined ? [] : [files.only, ...(files.lead === '' ? [] : ['cut'])]),
+  ]
   const lines = candidates.map(
     ({ word, shown, about, isOpen }) =>
       `${isOpen ? '-' : '+'}${word}\t${about === '' ? shown : `${shown.padEnd(width)}  -- ${about}`}`,

@@ -64,7 +64,11 @@ export interface Failure {
   readonly results: readonly TaskResult[]
 }
 
-/** Who failed and why, folded by reason, most hosts first. */
+/** What became of a host because of others: no failure of its own. */
+const spared = (results: readonly TaskResult[]) =>
+  results.every(({ status }) => status === 'SKIPPED' || status === 'CANCELLED')
+
+/** Who failed and why, folded by reason: what went wrong before what did not run for it, most hosts first. */
 export function foldFailures(task: Task): Failure[] {
   const reasons = new Map<string, TaskResult[]>()
   for (const result of task.results) {
@@ -75,7 +79,7 @@ export function foldFailures(task: Task): Failure[] {
     else alike.push(result)
   }
   return [...reasons]
-    .sort(([, a], [, b]) => b.length - a.length)
+    .sort(([, a], [, b]) => Number(spared(a)) - Number(spared(b)) || b.length - a.length)
     .map(([shared, results]) => {
       const [only] = results
       const reason = only !== undefined && results.length === 1 ? reasonOf(only, task.timeout) : shared

@@ -43,6 +43,10 @@ const lines: [string, string[]][] = [
   ['events --type host,t', ['host,task']],
   ['exec --strategy r', ['rolling']],
   ['exec --limit m', ['memory=']],
+  ['exec -o j', ['junit']],
+  ['exec -o junit=', []],
+  ['tasks wait x 20261121-a', ['20261121-a']],
+  ['hosts wait web1,d', ['web1,db1']],
   ['completion f', ['fish']],
   ['api P', ['POST', 'PATCH']],
 
@@ -112,6 +116,7 @@ for (const [line, expected] of lines)
 const files: [string, Answer['files']][] = [
   ['hosts list --ca-file ', { only: 'files', lead: '' }],
   ['hosts list --ca-file=/e', { only: 'files', lead: '--ca-file=' }],
+  ['exec -o junit=re', { only: 'files', lead: 'junit=' }],
   ['scripts add deploy ./d', { only: 'files', lead: '' }],
   ['exec --script ./d', { only: 'files', lead: '' }],
   ['exec --script d', undefined],

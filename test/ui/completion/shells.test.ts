@@ -82,6 +82,7 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
         ['rsm logs ', `rsm logs ${taskId}`],
         ['rsm scripts add x ./file-', 'rsm scripts add x ./file-of-mine'],
         ['rsm hosts list --ca-file=./file-', 'rsm hosts list --ca-file=./file-of-mine'],
+        ['rsm exec -o junit=./file-', 'rsm exec -o junit=./file-of-mine'],
       ]
       for (const [typed, line] of becomes) {
         await begin(typed)

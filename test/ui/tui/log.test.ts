@@ -100,7 +100,8 @@ test('a window is the same part of the log whatever pages made it, within its bo
         for (const isUp of ups) {
           const { previous, next } = window
           if (isUp && previous > 0) window.prepend(page(Math.max(0, previous - 1 - size), previous - 1))
-          else if (!isUp) window.append(page(next, Math.min(all.length, next + size)), next + size >= all.length)
+          else if (!isUp)
+            window.append(page(next, Math.min(all.length, next + size)), next + size >= all.length)
           t.true(window.entries <= 12 + size)
           const held = all.slice(window.previous === 0 ? 0 : window.previous - 1, window.next)
           const assembler = new LineAssembler()
@@ -116,8 +117,11 @@ test('a window is the same part of the log whatever pages made it, within its bo
           }
           if (window.isAtEnd)
             t.deepEqual(
-              Array.from({ length: window.end - window.ended }, (_, at) => window.line(window.ended + at)?.text).sort(),
-              textsOf(assembler.open()).sort(),
+              Array.from(
+                { length: window.end - window.ended },
+                (_, at) => window.line(window.ended + at)?.text,
+              ).toSorted((a = '', b = '') => a.localeCompare(b)),
+              textsOf(assembler.open()).toSorted((a = '', b = '') => a.localeCompare(b)),
             )
         }
       },
@@ -178,7 +182,12 @@ test('a log of 1 M lines is read, searched and jumped through with a bounded win
 
   asked.length = 0
   const errors = ({ stream }: LogLine) => stream === 'stderr'
-  const error = await reader.find({ matches: errors, direction: 'down', from: window.end - 1, stream: 'stderr' })
+  const error = await reader.find({
+    matches: errors,
+    direction: 'down',
+    from: window.end - 1,
+    stream: 'stderr',
+  })
   t.is(window.line(error ?? 0)?.stream, 'stderr')
   t.true(asked.length <= 3, 'stderr is found by the index of the server')
   t.deepEqual(faults, [])
@@ -212,7 +221,9 @@ test('a viewport follows, stays where it was scrolled to whatever comes, and fol
       return all.length
     },
     line: (n: number): LogLine | undefined =>
-      all[n] === undefined ? undefined : { id: n, hostId: 1, hostname: 'web1', stream: 'stdout', text: all[n] },
+      all[n] === undefined
+        ? undefined
+        : { id: n, hostId: 1, hostname: 'web1', stream: 'stdout', text: all[n] },
   }
   const view = new Viewport()
   view.size(8, 4, () => 8)

@@ -98,7 +98,6 @@ export class BlessedScreen implements Screen {
     process.on('exit', this.#giveBack)
     process.on('uncaughtExceptionMonitor', this.#giveBack)
     this.#keyboard.start()
-    process.stdin.ref()
     this.#take()
   }
 

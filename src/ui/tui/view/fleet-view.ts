@@ -170,7 +170,7 @@ export class FleetView {
   }
 
   #refresh(now: number): void {
-    const shown = `${this.#state.version} ${Math.floor(now / 1000)} ${this.#hosts.filter}`
+    const shown = `${this.#state.version} ${Math.floor(now / 1000)}`
     if (shown !== this.#shown) {
       this.#shown = shown
       this.#hosts.set([...this.#state.hosts.values()].map((host) => fleetRow(host, now)))

@@ -47,7 +47,7 @@ export class TaskView {
   #note: Span | null = null
   /** Why nothing new comes at present; null while it does. */
   lost: string | null = null
-  #shown: { version: number; filter: string; second: number } | null = null
+  #shown: { version: number; second: number } | null = null
   #selected: number | null = null
   #wanted: number | null = null
   #panes: Panes | null = null
@@ -85,6 +85,8 @@ export class TaskView {
     else if (this.#isHelping) this.#isHelping = false
     else if (this.#isCopying) this.#copied(key)
     else if (!this.#command(key)) this.#moved(key)
+    // At once, and not with the next frame: the next key may be for the log of what is chosen now.
+    this.#select()
   }
 
   mouse({ action, x, y }: Mouse): void {
@@ -226,7 +228,8 @@ export class TaskView {
     if (this.#state.isRunning) this.say('the task still runs: retry it when it has ended')
     else if (failed + stopped === 0) this.say('every host has succeeded')
     else {
-      const text = `run it again on the ${failed + stopped} hosts that did not succeed? (y/n)`
+      const count = failed + stopped
+      const text = `run it again on ${count} ${count === 1 ? 'host' : 'hosts'} that did not succeed? (y/n)`
       this.#question = { text, yes: () => this.#actions.retry() }
     }
   }
@@ -239,11 +242,10 @@ export class TaskView {
 
   #refresh(now: number): void {
     const { version } = this.#state
-    const { filter } = this.#hosts
     const second = this.#state.isRunning ? Math.floor(now / 1000) : 0
     const shown = this.#shown
-    if (shown?.version === version && shown.filter === filter && shown.second === second) return
-    this.#shown = { version, filter, second }
+    if (shown?.version === version && shown.second === second) return
+    this.#shown = { version, second }
     this.#hosts.set([...this.#state.results.values()].map((result) => resultRow(result, now)))
     if (this.#wanted === null || !this.#state.results.has(this.#wanted)) return
     this.#hosts.list.choose(this.#wanted)
