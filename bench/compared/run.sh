@@ -122,12 +122,13 @@ selected() { [ "$wanted" = '  ' ] || [[ $wanted == *" $1 "* ]]; }
 title() { printf '\n== %s\n' "$*"; }
 
 # typed TASK TOOL COMMAND: takes it down; keys are its characters and Enter.
+tasks=()
 tools=()
 commands=()
 typed() {
+  tasks+=("$1")
   tools+=("$2")
   commands+=("$3")
-  task=$1
 }
 
 # Runs what was typed for a task, in turns, so that all have the same machine; shows the last of each.
@@ -135,7 +136,7 @@ measure() {
   local rounds=$1 round at from said code
   for ((round = 1; round <= rounds; round++)); do
     for at in "${!tools[@]}"; do
-      said=$work/said.${tools[at]}
+      said=$work/said.${tasks[at]}.${tools[at]}
       from=$EPOCHREALTIME
       bash -c "${commands[at]}" >"$said" 2>&1
       code=$?
@@ -147,11 +148,12 @@ measure() {
       set -- $(sort -n "$said.times")
       shift $((($# - 1) / 2))
       printf -- '-- exit %s, %s keys, %s s (%s)\n' $code $((${#commands[at]} + 1)) "$1" "$(tr '\n' ' ' <"$said.times")"
-      printf '%s\t%s\t%s\t%s\t%s\n' "$task" "${tools[at]}" $((${#commands[at]} + 1)) "$1" $code >>"$table"
+      printf '%s\t%s\t%s\t%s\t%s\n' "${tasks[at]}" "${tools[at]}" $((${#commands[at]} + 1)) "$1" $code >>"$table"
       rm "$said.times"
       set -- "$rounds"
     done
   done
+  tasks=()
   tools=()
   commands=()
 }
@@ -198,6 +200,9 @@ if selected 6; then
   command='[ $(hostname) != web2 ] || exit 3'
   typed 6 pdsh "pdsh -S -w 'web[1-3]' '$command'"
   typed 6 clush "clush -S -w 'web[1-3]' '$command'"
+  # Without -S, for what their exit codes say then.
+  typed 6b pdsh "pdsh -w 'web[1-3]' '$command'"
+  typed 6b clush "clush -w 'web[1-3]' '$command'"
   typed 6 ansible "ansible web -m shell -a '$command'"
   typed 6 rsm "rsm exec -w 'web[1-3]' '$command'"
   measure "$rounds"
@@ -224,7 +229,7 @@ if selected 7; then
   typed 7 ansible "ansible web -B 60 -P 0 -m shell -a '$(cat long.sh)'"
   measure 1
   sleep 9
-  job=$(grep -A 1 '^web1' "$work/said.ansible" | grep -oE 'j[0-9]+\.[0-9]+')
+  job=$(grep -A 1 '^web1' "$work/said.7.ansible" | grep -oE 'j[0-9]+\.[0-9]+')
   typed 7b ansible "ansible web1 -m async_status -a jid=$job"
   measure 1
   hung_up rsm "rsm exec -w 'web[1-3]' '$(cat long.sh)'"
@@ -267,7 +272,7 @@ if selected 5; then
   started+=($!)
   printf 'web4\n' >>"$work/inventory"
   until [ "$(rsm hosts show web4 --json | jq -r .status)" = OFFLINE ]; do sleep 0.5; done
-  typed 5 pdsh "timeout 60 pdsh -S -w 'web[1-4]' uptime"
+  typed 5 pdsh "pdsh -S -w 'web[1-4]' uptime"
   measure 1
   typed 5 clush "clush -S -w 'web[1-4]' uptime"
   measure 1

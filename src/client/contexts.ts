@@ -71,6 +71,13 @@ export class Contexts {
     return { current: file.current ?? null, contexts: file.contexts ?? {} }
   }
 
+  /** A name for a server that has none yet: its host, unless that is another server's already. */
+  nameFor(url: string): string {
+    const { host } = new URL(url)
+    const { [host]: known } = this.list().contexts
+    return known === undefined || known.url === url ? host : url
+  }
+
   /** A name is one server's: its token must not be lost to another by a slip. Errors: `conflict`. */
   refuseForeign(name: string, url: string): void {
     const { [name]: known } = this.list().contexts

@@ -45,7 +45,7 @@ export default class Login extends BaseCommand {
             caFile: flags['ca-file'],
             tlsFingerprint: flags['tls-fingerprint'],
           })
-    const name = flags.context ?? context ?? new URL(url).host
+    const name = flags.context ?? context ?? contexts.nameFor(url)
     contexts.refuseForeign(name, url)
     contexts.prepare()
     const token = await this.#givenToken(flags)

@@ -72,6 +72,13 @@ const surroundings: Case[] = [
   ['hosts list', 4, /connection refused/, { RSM_URL: 'http://127.0.0.1:1' }],
   ['hosts list', 2, /the token holds what no token does/, { RSM_TOKEN: 'a\nb' }],
   ['hosts list', 3, /unknown, has expired or was revoked\n.*rsm login/, { RSM_TOKEN: 'x' }],
+  ['hosts list', 2, /names no HTTP proxy/, { HTTP_PROXY: 'socks5://127.0.0.1:1' }],
+  [
+    'hosts list',
+    4,
+    /through the proxy 127\.0\.0\.1:1: connection refused\n.*NO_PROXY/,
+    { HTTP_PROXY: 'http://user:secret@127.0.0.1:1' },
+  ],
   ['hosts list', 5, /no such context: nosuch/, { RSM_URL: '', RSM_CONTEXT: 'nosuch' }],
 ]
 

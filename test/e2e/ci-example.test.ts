@@ -145,7 +145,7 @@ whereBoxed(
       reject: false,
     })
     t.is(plan.exitCode, 0, plan.stderr)
-    t.regex(plan.stdout, /^batch 1 \(1\): web1\n[^]*\nSERVICE=nginx\n#!\/bin\/bash -eu\n/)
+    t.regex(plan.stdout, /^batch 1 \(1\): web1\n[^]*\nSERVICE=nginx\n+#!\/bin\/bash -eu\n/)
 
     const [task] = (await server.data('GET', '/api/tasks?size=1')).content
     t.like(task, { strategy: 'ROLLING', batchSize: [1, '50%'], scriptName: 'put-version', timeout: 120 })

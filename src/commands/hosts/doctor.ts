@@ -15,7 +15,7 @@ export default class HostsDoctor extends BaseCommand {
   static override examples = [
     '$ rsm hosts doctor web1',
     '$ rsm hosts doctor',
-    "$ rsm hosts doctor 'web[1-20]' --json",
+    "$ rsm hosts doctor 'web*' --json",
   ]
   static override args = {
     host: string({ ignoreStdin: true, description: 'hostname, @id:17 or a selector; all if left out' }),

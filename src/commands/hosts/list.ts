@@ -8,7 +8,7 @@ import { parsePairs } from '../../ui/input/values.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
-  static override examples = ['$ rsm hosts list', "$ rsm hosts list -w 'web[1-20]' --status OFFLINE -o names"]
+  static override examples = ['$ rsm hosts list', "$ rsm hosts list -w 'web*' --status OFFLINE -o names"]
   static override flags = {
     hosts: string({ char: 'w', helpValue: 'SELECTOR', description: 'only these hosts' }),
     status: string({

@@ -42,6 +42,11 @@ export class StatusLine {
     this.#drawSoon()
   }
   readonly #onExit = () => this.#erase()
+  /** Ctrl-Z: the shell's prompt comes where the line stands. */
+  readonly #onStop = () => {
+    this.#erase()
+    process.kill(process.pid, 'SIGSTOP')
+  }
 
   constructor(screen: Screen, text: () => string) {
     this.#screen = screen
@@ -51,6 +56,7 @@ export class StatusLine {
     screen.on('resize', this.#onResize)
     // A closed stdout ends the process wherever it stands.
     process.on('exit', this.#onExit)
+    process.on('SIGTSTP', this.#onStop)
   }
 
   /** The same sink, before whose writes the line goes away. */
@@ -93,6 +99,7 @@ export class StatusLine {
     this.#erase()
     this.#screen.off('resize', this.#onResize)
     process.off('exit', this.#onExit)
+    process.off('SIGTSTP', this.#onStop)
   }
 
   #write(sink: Sink, text: string): Promise<void> | void {

@@ -46,7 +46,8 @@ export class Outputs {
   #kept: readonly Kept[] = []
   #shown: OutputFormat | undefined
   #status: StatusLine | undefined
-  #stderr: Sink = sinkOf(process.stderr)
+  /** That nobody reads the errors any more ends no command. */
+  #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
   #failure: Error | undefined
 

@@ -1,0 +1,191 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { readAgentState } from '../../../src/agent/status/read-state.ts'
+import { realAgent } from '../real-agent.ts'
+import { until } from '../until.ts'
+import type { ExampleWorld } from './world.ts'
+
+/** What one example needs beside a server with hosts, clusters, scripts and users; none of it where it has no row. */
+export interface Row {
+  /** It changes what others rely on: on a server of its own, whose hosts have never been heard. */
+  readonly alone?: true
+  /** The exit code that is meant, where it is not 0, and why it is. */
+  readonly exit?: readonly [code: number, because: string]
+  /** Makes what it speaks of; answers what stands for words of the example here. */
+  readonly given?: (world: ExampleWorld, t: ExecutionContext) => Promise<Record<string, string>>
+  /** Done again and again as long as it runs, so that there is something to see. */
+  readonly meanwhile?: (world: ExampleWorld) => Promise<unknown>
+  /** On a terminal: what is typed once that is shown. */
+  readonly typed?: readonly (readonly [shown: RegExp, keys: string])[]
+  /** It goes on by itself: ended with a Ctrl-C (a SIGINT) once this is shown. */
+  readonly until?: RegExp
+}
+
+type Given = NonNullable<Row['given']>
+
+const run = async ({ server }: ExampleWorld, content: string, more: object = {}): Promise<string> => {
+  const task = { script: { content }, target: { selector: 'web[1-3]' }, async: false, ...more }
+  return (await server.data('POST', '/api/tasks', task)).taskId
+}
+const task: Given = async (world) => ({ TASK: await run(world, 'echo') })
+const session: Given = async ({ server }) => {
+  const [host] = (await server.data('GET', '/api/hosts?selector=web1')).content
+  const { sessionId } = await server.data('POST', '/api/terminals', { hostId: host.id, cols: 80, rows: 24 })
+  return { SESSION: sessionId }
+}
+const closedSession: Given = async (world, t) => {
+  const { SESSION = '' } = await session(world, t)
+  await world.server.data('DELETE', `/api/terminals/${SESSION}`)
+  return { SESSION }
+}
+let changes = 0
+const change: NonNullable<Row['meanwhile']> = ({ server }) =>
+  server.data('PATCH', '/api/hosts/3', { tags: { change: String(changes++) } })
+const without =
+  (path: string): Given =>
+  async ({ server }) => {
+    await server.data('DELETE', path)
+    return {}
+  }
+const enrolment: Given = async ({ server, home }) => {
+  const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+  await writeFile(join(home, 'enrol-token'), token)
+  return {
+    'RSM_AGENT_ENROLL_TOKEN=...': `RSM_AGENT_ENROLL_TOKEN=${token} RSM_AGENT_HOSTNAME=web9`,
+    '/etc/rsm/token': join(home, 'enrol-token'),
+    '--run-as deploy': `--run-as ${userInfo().username}`,
+  }
+}
+/** By the text of the example. A row that names none fails the test, as an example that fails does. */
+export const rows: Readonly<Record<string, Row>> = {
+  'RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org': {
+    alone: true,
+    given: enrolment,
+    until: /is host \d/,
+  },
+  'rsm agent run --url https://rsm.example.org --enroll-token-file /etc/rsm/token --run-as deploy': {
+    alone: true,
+    given: enrolment,
+    until: /is host \d/,
+  },
+  'rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G': {
+    alone: true,
+    given: enrolment,
+    exit: [2, 'it has no enrolment token'],
+  },
+  'rsm agent status': { exit: [5, 'no agent runs here'] },
+  'rsm agent status --data-dir /tmp/web1 --json': {
+    alone: true,
+    given: async ({ server, home }, t) => {
+      const dataDir = join(home, 'web9')
+      await realAgent(t, server, { hostname: 'web9', dataDir })
+      await until('it is linked', () => readAgentState(dataDir).linked)
+      return { '/tmp/web1': dataDir }
+    },
+  },
+  "rsm clusters add web -w 'web[1-3]'": { alone: true, given: without('/api/clusters/1') },
+  "rsm clusters add linux --selector '@os:linux'": { alone: true },
+  "rsm clusters edit web -w 'web[1-5]'": { alone: true },
+  'rsm clusters remove web --yes': { alone: true },
+  'rsm enrollments remove 3 --yes': { alone: true },
+  'rsm events': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
+  'rsm events --type host,cluster': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
+  'rsm events --json | jq .': { meanwhile: change, until: /"host"/, exit: [130, 'Ctrl-C ends it'] },
+  'rsm hosts add web1 --ip 192.0.2.10 -t role=web': { alone: true, given: without('/api/hosts/1') },
+  'rsm hosts edit web1 -t role=web --untag old': { alone: true },
+  'rsm hosts edit @id:17 --hostname web2': {
+    alone: true,
+    given: async (world, t) => {
+      await without('/api/hosts/2')(world, t)
+      return { '@id:17': '@id:1' }
+    },
+  },
+  'rsm hosts join --replace web1': { alone: true, typed: [[/\?/, 'y\r']] },
+  'rsm hosts remove web1 --yes': { alone: true },
+  'rsm hosts revoke web1 --yes': { alone: true },
+  'rsm hosts wait web1 --status OFFLINE': {
+    alone: true,
+    given: async (world, t) => {
+      await without('/api/hosts/1')(world, t)
+      await world.server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+      return {}
+    },
+  },
+  'rsm login https://rsm.example.org': {
+    alone: true,
+    typed: [
+      [/[Uu]ser/, 'admin\r'],
+      [/[Pp]assword/, 'a password for tests\r'],
+    ],
+  },
+  'rsm logout': { alone: true },
+  'rsm logs TASK': { given: task },
+  'rsm logs -f TASK --host web1 --timestamps': { given: task },
+  'rsm logs TASK -b --diff': { given: task },
+  'rsm quickstart': { until: /It is up/ },
+  'rsm recordings export SESSION session.cast': {
+    given: async (world, t) => {
+      await rm(join(world.home, 'session.cast'))
+      return closedSession(world, t)
+    },
+  },
+  'rsm recordings export SESSION > session.cast': { given: closedSession },
+  'rsm recordings play SESSION --speed 2 --idle-limit 1s': { given: closedSession },
+  'rsm scripts add disk - < disk.sh': { alone: true },
+  'rsm scripts add deploy ./deploy.sh --timeout 5m': { alone: true, given: without('/api/scripts/1') },
+  'rsm scripts add ./deploy.sh': { alone: true },
+  'rsm scripts edit deploy': { alone: true, typed: [] },
+  'rsm scripts edit deploy --file ./deploy.sh --timeout 10m': { alone: true },
+  'rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3': { alone: true },
+  'rsm scripts remove deploy --yes': { alone: true },
+  'rsm server start': { until: /listen|http:\/\// },
+  'RSM_DATA_DIR=/srv/rsm rsm server start --port 18080': {
+    given: async ({ home }) => ({ '/srv/rsm': join(home, 'srv'), '18080': '0' }),
+    until: /listen|http:\/\//,
+  },
+  'rsm tasks cancel TASK': {
+    alone: true,
+    given: async (world) => ({ TASK: await run(world, 'echo', { async: true, queueSeconds: 600 }) }),
+  },
+  'rsm tasks retry TASK': {
+    given: async (world) => ({ TASK: await run(world, `fails once # ${Math.random()}`) }),
+  },
+  'rsm tasks retry TASK --secret-param DB_PASSWORD --detach': {
+    given: async (world) => ({
+      TASK: await run(world, `fails once # ${Math.random()}`, { secretParams: { DB_PASSWORD: 'x' } }),
+    }),
+  },
+  'rsm tasks show TASK': { given: task },
+  'rsm tasks wait TASK': { given: task },
+  'rsm tasks wait TASK1 TASK2': {
+    given: async (world) => ({ TASK1: await run(world, 'echo'), TASK2: await run(world, 'echo') }),
+  },
+  'rsm tasks wait TASK -o junit=report.xml': { given: task },
+  'rsm terminal web1 --run-as deploy -- htop': { typed: [] },
+  'rsm terminal web1': { typed: [[/\$ /, '\r~.']], exit: [255, '~. leaves it'] },
+  'rsm terminal --watch SESSION': { given: session, typed: [[/\$ /, 'q']] },
+  'rsm tokens add nightly --role OPERATOR --expires 30d': { alone: true },
+  '(umask 077; rsm tokens add ci > rsm-token) && RSM_TOKEN_FILE=rsm-token rsm hosts list': { alone: true },
+  'rsm tokens remove nightly --yes': { alone: true },
+  'rsm tui': { typed: [[/quit/, 'q']] },
+  'rsm tui TASK': { given: task, typed: [[/quit.*follow/s, 'q']] },
+  'rsm tui latest': { given: task, typed: [[/quit.*follow/s, 'q']] },
+  'rsm users add alice --role OPERATOR': {
+    alone: true,
+    given: without('/api/users/2'),
+    typed: [
+      [/[Pp]assword/, 'a password for tests\r'],
+      [/[Pp]assword[^]*([Pp]assword|again|[Rr]epeat)/, 'a password for tests\r'],
+    ],
+  },
+  'pwgen 20 1 | rsm users add ci --role VIEWER --password-stdin': {
+    alone: true,
+    given: without('/api/users/4'),
+  },
+  'rsm users edit alice --role ADMIN': { alone: true },
+  'rsm users edit alice --disable': { alone: true },
+  'pwgen 20 1 | rsm users edit ci --password-stdin': { alone: true },
+  'rsm users remove alice --yes': { alone: true },
+}
