@@ -1,5 +1,26 @@
+/** What takes longest begins first: else one of them runs alone at the end. */
+const longest = [
+  'server/routes/bad-input',
+  'web/terminal',
+  'e2e/fleet',
+  'web/console',
+  'faults/store',
+  'e2e/api-tour',
+  'server/engine/restart',
+  'server/routes/access',
+  'commands/services',
+  'server/hub/slow-disk',
+  'agent/restart',
+  'e2e/tls',
+]
+const placeOf = (file) => {
+  const place = longest.findIndex((name) => file.endsWith(`${name}.test.js`))
+  return place === -1 ? longest.length : place
+}
+
 export default {
   files: ['dist/test/**/*.test.js', '!dist/test/faults/long/**'],
   timeout: '120s',
+  sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
   environmentVariables: { NO_COLOR: '1', RSM_URL: '', RSM_TOKEN: '' },
 }

@@ -44,7 +44,7 @@ export async function benchExecution(fleet: Fleet): Promise<Row[]> {
   }
   try {
     const env = { ...process.env, RSM_URL: fleet.url, RSM_TOKEN: fleet.token }
-    const exec = () => wholeProcess(process.execPath, [binary, 'exec', '--all', '-y', '--', 'true'], env)
+    const exec = () => wholeProcess(process.execPath, [binary, 'exec', '--all', '-y', '--', 'true'], { env })
     const measured = await inTurn(pdshRounds, exec, () => pdsh.run('true'))
     rows.push(ratioRow(`rsm exec true on ${size} agents, beside pdsh`, 'ms', measured, { atMost: 0.2 }))
   } finally {

@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: one table, ours beside a baseline measured in the same run. Ratios hold, absolute times depend on the
- * machine. `npm run bench -- --agents 20` takes a smaller fleet, `npm run bench -- rest store` only these groups.
+ * machine. `npm run bench -- --agents 20` takes a smaller fleet, `npm run bench -- rest store` only these groups, and
+ * `npm run bench -- startup --node PATH` measures the start of the command line on another Node, too.
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -9,6 +10,7 @@ import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
 import { benchHistory } from './history/history.ts'
 import { benchMemory } from './memory.ts'
+import { benchFolding } from './output/folding.ts'
 import { benchOutput } from './output.ts'
 import { benchRest } from './rest/rest.ts'
 import type { Row } from './row.ts'
@@ -17,26 +19,31 @@ import { benchStartup } from './startup.ts'
 import { benchStore } from './store.ts'
 import { benchTerminal } from './terminal/terminal.ts'
 
+const { values, positionals } = parseArgs({
+  options: {
+    agents: { type: 'string', default: '100' },
+    node: { type: 'string', multiple: true, default: [] },
+  },
+  allowPositionals: true,
+})
+
 /** In the order of the table. */
 const groups: Record<string, () => Promise<Row[]>> = {
   store: benchStore,
   history: benchHistory,
   rest: benchRest,
   output: benchOutput,
+  folding: benchFolding,
   scale: benchScale,
   terminal: benchTerminal,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,
-  startup: benchStartup,
+  startup: (fleet) => benchStartup(fleet, [process.execPath, ...values.node]),
   execution: benchExecution,
   cancel: benchCancel,
 }
 
-const { values, positionals } = parseArgs({
-  options: { agents: { type: 'string', default: '100' } },
-  allowPositionals: true,
-})
 const names = [...Object.keys(groups), ...Object.keys(fleetGroups)]
 for (const name of positionals)
   if (!names.includes(name)) throw new Error(`no group ${name}; there are ${names.join(', ')}`)

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Row } from './row.ts'
@@ -8,17 +8,51 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
+interface Process {
+  readonly env?: NodeJS.ProcessEnv
+  /** What stands on its stdin. */
+  readonly input?: string
+}
+
+function begin(command: string, args: readonly string[], { env, input }: Process, stdout: 'ignore' | 'pipe') {
+  const stdin = input === undefined ? 'ignore' : 'pipe'
+  const child = spawn(command, args, { stdio: [stdin, stdout, 'ignore'], env: env ?? process.env })
+  child.stdin?.end(input)
+  return child
+}
+
+async function succeeded(child: ChildProcess): Promise<void> {
+  const [code] = (await once(child, 'exit')) as [number | null]
+  if (code !== 0) throw new Error(`${child.spawnargs.join(' ')} ended with ${code}`)
+}
+
 /** Milliseconds of a whole process, from spawn to exit. */
 export async function wholeProcess(
   command: string,
   args: readonly string[],
-  env: NodeJS.ProcessEnv = process.env,
+  how: Process = {},
 ): Promise<number> {
   const start = performance.now()
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'ignore'], env })
-  const [code] = (await once(child, 'exit')) as [number | null]
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}`)
+  await succeeded(begin(command, args, how, 'ignore'))
   return performance.now() - start
+}
+
+/** Milliseconds from spawn to the first output; the process ends before the next is measured. */
+export async function untilOutput(
+  command: string,
+  args: readonly string[],
+  how: Process = {},
+): Promise<number> {
+  const start = performance.now()
+  const child = begin(command, args, how, 'pipe')
+  const ended = succeeded(child)
+  let first = Number.NaN
+  child.stdout?.once('data', () => {
+    first = performance.now() - start
+  })
+  child.stdout?.resume()
+  await ended
+  return first
 }
 
 /** Medians of two measures, and the ratios of their single rounds from the least to the greatest. */

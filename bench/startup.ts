@@ -1,9 +1,16 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
 import type { Fleet } from './fleet/fleet.ts'
 import { binary } from './fleet/server.ts'
-import { inTurn, ratioRow, wholeProcess } from './measure.ts'
+import { type Sshd, startSshd } from './fleet/sshd.ts'
+import { inTurn, ratioRow, untilOutput, wholeProcess } from './measure.ts'
 import type { Row } from './row.ts'
 
 const rounds = 15
+/** Milliseconds that a person may wait for a Tab. */
+const answerBound = 150
 
 /** What a bare client does: one GET by node:http, and prints the answer. */
 const bareGet = `
@@ -14,22 +21,72 @@ http.get(process.argv[1] + '/api/hosts?size=500', { headers: { authorization: 'B
   answer.on('end', () => console.log(JSON.parse(text).data.content.length))
 })`
 
-/** Whole processes of the command line, from spawn to exit. */
-export async function benchStartup(fleet: Fleet): Promise<Row[]> {
-  const node = process.execPath
-  const env = { ...process.env, RSM_URL: fleet.url, RSM_TOKEN: fleet.token }
-  const version = await inTurn(
-    rounds,
-    () => wholeProcess(node, [binary, '--version']),
-    () => wholeProcess(node, ['-e', '0']),
-  )
+/** The words of a line as fish sends them, each ended by NUL: the last is under the cursor. */
+const tabPressed = ['rsm', 'hosts', 'show', 'ho'].map((word) => `${word}\0`).join('')
+
+/** One Node, and where its rsm finds server, token and caches: what is kept between commands is warm after the first round. */
+interface Setting {
+  readonly node: string
+  /** Like `20.20.2`. */
+  readonly version: string
+  readonly env: NodeJS.ProcessEnv
+  readonly fleet: Fleet
+}
+
+async function benchCommands({ node, version, env, fleet }: Setting): Promise<Row[]> {
+  const rsm = (...argv: string[]) => wholeProcess(node, [binary, ...argv], { env })
+  const empty = () => wholeProcess(node, ['-e', '0'])
+  const on = `, Node ${version}`
+  const own = await inTurn(rounds, () => rsm('--version'), empty)
   const list = await inTurn(
     rounds,
-    () => wholeProcess(node, [binary, 'hosts', 'list'], env),
+    () => rsm('hosts', 'list'),
     () => wholeProcess(node, ['-e', bareGet, fleet.url, fleet.token]),
   )
+  const tab = await inTurn(
+    rounds,
+    () => wholeProcess(node, [binary, '__complete', 'fish'], { env, input: tabPressed }),
+    empty,
+  )
+  const answer = ratioRow(`completion of a host's name${on}, beside node -e 0`, 'ms', tab, { atMost: 0 })
   return [
-    ratioRow('rsm --version, beside node -e 0', 'ms', version, { atMost: 2 }),
-    ratioRow('rsm hosts list, beside a bare GET', 'ms', list, { atMost: 3 }),
+    ratioRow(`rsm --version${on}, beside node -e 0`, 'ms', own, { atMost: 2 }),
+    ratioRow(`rsm hosts list${on}, beside a bare GET`, 'ms', list, { atMost: 2.5 }),
+    { ...answer, goal: `≤ ${answerBound} ms`, met: answer.ours <= answerBound },
   ]
+}
+
+/** A command on one host: when its first line is there, and when all is over, beside a whole ssh. */
+async function benchFirstLine({ node, version, env }: Setting, sshd: Sshd): Promise<Row[]> {
+  const exec = [binary, 'exec', '-w', 'host1', '--', 'echo', 'here']
+  const ssh = () => wholeProcess('ssh', [...sshd.options, '-l', userInfo().username, 'host1', 'echo', 'here'])
+  const on = `, Node ${version}`
+  const line = await inTurn(rounds, () => untilOutput(node, exec, { env }), ssh)
+  const whole = await inTurn(rounds, () => wholeProcess(node, exec, { env }), ssh)
+  const atMost = Number.parseInt(version, 10) >= 24 ? 1 : 1.5
+  return [
+    ratioRow(`first line of rsm exec echo${on}, beside a whole ssh`, 'ms', line, { atMost }),
+    ratioRow(`rsm exec echo${on}, beside ssh`, 'ms', whole, { atMost: 2 }),
+  ]
+}
+
+/** Whole processes of the command line, from spawn to exit; on each of these Nodes, while server and agents run on our own. */
+export async function benchStartup(fleet: Fleet, nodes: readonly string[]): Promise<Row[]> {
+  const rows: Row[] = []
+  const home = await mkdtemp(join(tmpdir(), 'rsm-bench-home-'))
+  const sshd = await startSshd()
+  if (!sshd) process.stderr.write('sshd is missing: the first line of rsm exec is not compared with ssh\n')
+  const env = { ...process.env, HOME: home, XDG_CACHE_HOME: '', RSM_URL: fleet.url, RSM_TOKEN: fleet.token }
+  try {
+    for (const node of nodes) {
+      const version = execFileSync(node, ['-p', 'process.versions.node'], { encoding: 'utf8' }).trim()
+      const setting = { node, version, env, fleet }
+      rows.push(...(await benchCommands(setting)))
+      if (sshd) rows.push(...(await benchFirstLine(setting, sshd)))
+    }
+  } finally {
+    await sshd?.stop()
+    await rm(home, { recursive: true, force: true })
+  }
+  return rows
 }

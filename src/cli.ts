@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
+import { refuseForeignBytes } from './ui/command/argv.ts'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
 import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
 
@@ -52,7 +53,8 @@ async function carryOut(asked: Asked): Promise<void> {
 export async function main(argv: string[]): Promise<void> {
   let asked: Asked | undefined
   const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // First: oclif has a listener of its own, which throws.
+  process.stdout.prependListener('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(brokenPipe)
     // What is half written is no success, and the rest can't be written either.
     process.exit(reportFailure(failureOf(unwritable(error)), isJson()))
@@ -61,6 +63,7 @@ export async function main(argv: string[]): Promise<void> {
   process.stderr.on('error', () => {})
   try {
     const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
+    refuseForeignBytes(argv)
     asked = readCommandLine(manifest, argv)
     await carryOut(asked)
   } catch (error) {

@@ -72,6 +72,22 @@ function breaches(file: string, text: string): string[] {
   return found
 }
 
+/** blessed is old: it stays replaceable as long as one folder knows it, and nobody waits for it who does not look at it. */
+const screenRoom = 'ui/tui/screen/'
+const takesScreen = 'commands/tui.ts'
+
+function screenBreaches(file: string, text: string): string[] {
+  return importsOf(text).flatMap(({ from, how }) => {
+    if (from === 'blessed' || from.startsWith('blessed/'))
+      return file.startsWith(screenRoom) ? [] : [`${file} imports ${from}`]
+    const target = path.posix.join(path.posix.dirname(file), from)
+    if (how === 'type' || !target.startsWith('ui/tui/') || file.startsWith('ui/tui/')) return []
+    return file === takesScreen && how === 'await'
+      ? []
+      : [`${file} imports ${from}: only rsm tui, when it runs`]
+  })
+}
+
 const src = path.resolve('src')
 
 function sources(): string[] {
@@ -86,6 +102,19 @@ test('every source file keeps the import rules of the house', (t) => {
   t.true(files.length > 20, 'the sources are found')
   const found = files.flatMap((file) => breaches(file, readFileSync(path.join(src, file), 'utf8')))
   t.deepEqual(found, [])
+})
+
+test('only ui/tui/screen knows blessed, and only rsm tui loads the screen, when it runs', (t) => {
+  const found = sources().flatMap((file) => screenBreaches(file, readFileSync(path.join(src, file), 'utf8')))
+  t.deepEqual(found, [])
+  t.true(sources().some((file) => /from 'blessed'/.test(readFileSync(path.join(src, file), 'utf8'))))
+  const refused: readonly (readonly [file: string, text: string])[] = [
+    ['ui/tui/tui.ts', `import blessed from 'blessed'`],
+    ['ui/text/table.ts', `const b = await import('blessed/lib/program.js')`],
+    ['commands/tui.ts', `import { Tui } from '../ui/tui/tui.ts'`],
+    ['commands/logs.ts', `const { Tui } = await import('../ui/tui/tui.ts')`],
+  ]
+  for (const [file, text] of refused) t.is(screenBreaches(file, text).length, 1, text)
 })
 
 test('what is bundled does not ask where it is: its files come to lie elsewhere', (t) => {

@@ -16,7 +16,7 @@ export async function startPdsh(
       wholeProcess(
         'pdsh',
         ['-S', '-R', 'ssh', '-l', userInfo().username, '-w', `host[1-${hosts}]`, command],
-        env,
+        { env },
       ),
     stop: () => sshd.stop(),
   }

@@ -60,7 +60,7 @@ export async function benchThroughput(fleet: Fleet, directory: string): Promise<
     const rate = async (took: Promise<number>) => (shownMB * 1000) / (await took)
     const measured = await inTurn(
       rounds,
-      () => rate(wholeProcess(process.execPath, exec, env)),
+      () => rate(wholeProcess(process.execPath, exec, { env })),
       () => rate(wholeProcess('ssh', [...sshd.options, 'localhost', 'cat', small])),
     )
     rows.push(ratioRow('output, host to rsm exec, beside ssh', 'MB/s', measured, { atLeast: 0.3 }))

@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
 import { readSecretFile } from './named-file.ts'
+import { PrivateFiles } from './private-files.ts'
+import { normalUrl } from './server-url.ts'
 
 /** A server that the user knows by a name. */
 export interface Context {
@@ -42,35 +43,53 @@ export interface ChosenServer {
   readonly context: string | undefined
 }
 
-/** The URL as it is stored and compared: lower-case host, no slash at the end. */
-export function normalUrl(text: string): string {
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    throw new RsmError('usage', `not a URL: ${text}`, {
-      hint: 'write it as http://HOST:18080 or https://HOST',
-    })
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new RsmError('usage', `a server's URL begins with http:// or https://, not ${url.protocol}//`)
-  if (url.username !== '' || url.password !== '')
-    throw new RsmError('usage', "a server's URL holds no password", { hint: 'log in: rsm login URL' })
-  return (url.origin + url.pathname).replace(/\/+$/, '')
+/** What no header can hold would fail in the depth of a request. Errors: `usage`. */
+export function checkedToken(token: string): string {
+  if (/^[!-~]+$/.test(token)) return token
+  throw new RsmError(
+    'usage',
+    'the token holds what no token does: a space, a line end, or a letter beyond ASCII',
+    {
+      hint: 'see RSM_TOKEN, RSM_TOKEN_FILE and --token-file',
+    },
+  )
 }
 
 /** Contexts and tokens on disk: a directory of mode 0700 with two files of mode 0600. */
 export class Contexts {
   readonly directory: string
+  readonly #files: PrivateFiles
 
   constructor(env: NodeJS.ProcessEnv = process.env) {
     const base = env['XDG_CONFIG_HOME']
     this.directory = join(base !== undefined && base !== '' ? base : join(homedir(), '.config'), 'rsm')
+    this.#files = new PrivateFiles(this.directory)
   }
 
   list(): ConfigFile {
-    const file = (this.#read('config.json') as Partial<ConfigFile> | undefined) ?? {}
+    const file = (this.#files.read('config.json') as Partial<ConfigFile> | undefined) ?? {}
     return { current: file.current ?? null, contexts: file.contexts ?? {} }
+  }
+
+  /** A name for a server that has none yet: its host, unless that is another server's already. */
+  nameFor(url: string): string {
+    const { host } = new URL(url)
+    const { [host]: known } = this.list().contexts
+    return known === undefined || known.url === url ? host : url
+  }
+
+  /** A name is one server's: its token must not be lost to another by a slip. Errors: `conflict`. */
+  refuseForeign(name: string, url: string): void {
+    const { [name]: known } = this.list().contexts
+    if (known === undefined || known.url === url) return
+    throw new RsmError('conflict', `context ${name} is ${known.url} already`, {
+      hint: `choose another with --context NAME, or forget it: rsm context remove ${name}`,
+    })
+  }
+
+  /** That the login can be stored: told before somebody logs in. Errors: `unavailable`. */
+  prepare(): void {
+    this.#files.prepare()
   }
 
   /** Stores a context and its token, and makes it the current one unless told not to. */
@@ -78,17 +97,17 @@ export class Contexts {
     const file = this.list()
     file.contexts[name] = context
     if (use || file.current === null) file.current = name
-    this.#write('config.json', file)
+    this.#files.write('config.json', file)
     const tokens = this.#tokens()
     if (token === undefined) delete tokens[name]
     else tokens[name] = { url: context.url, token }
-    this.#write('tokens.json', tokens)
+    this.#files.write('tokens.json', tokens)
   }
 
   use(name: string): Context {
     const file = this.list()
     const context = this.#named(file, name)
-    this.#write('config.json', { ...file, current: name })
+    this.#files.write('config.json', { ...file, current: name })
     return context
   }
 
@@ -97,7 +116,7 @@ export class Contexts {
     this.#named(file, name)
     delete file.contexts[name]
     if (file.current === name) file.current = null
-    this.#write('config.json', file)
+    this.#files.write('config.json', file)
     this.forget(name)
   }
 
@@ -106,7 +125,7 @@ export class Contexts {
     const tokens = this.#tokens()
     if (tokens[name] === undefined) return
     delete tokens[name]
-    this.#write('tokens.json', tokens)
+    this.#files.write('tokens.json', tokens)
   }
 
   /**
@@ -146,7 +165,8 @@ export class Contexts {
       (name === undefined ? undefined : file.contexts[name]?.caFile)
     const tlsFingerprint =
       choice.tlsFingerprint ?? (name === undefined ? undefined : file.contexts[name]?.tlsFingerprint)
-    return { url, token, caFile, tlsFingerprint, context: name }
+    const checked = token === undefined ? undefined : checkedToken(token)
+    return { url, token: checked, caFile, tlsFingerprint, context: name }
   }
 
   #named(file: ConfigFile, name: string): Context {
@@ -158,31 +178,6 @@ export class Contexts {
   }
 
   #tokens(): Record<string, StoredToken> {
-    return (this.#read('tokens.json') as Record<string, StoredToken> | undefined) ?? {}
-  }
-
-  #read(name: string): unknown {
-    const path = join(this.directory, name)
-    try {
-      return JSON.parse(readFileSync(path, 'utf8')) as unknown
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw new RsmError('usage', `cannot read ${path}: ${(error as Error).message}`, {
-        hint: 'mend it, or remove it and log in again',
-      })
-    }
-  }
-
-  #write(name: string, value: unknown): void {
-    mkdirSync(this.directory, { recursive: true, mode: 0o700 })
-    chmodSync(this.directory, 0o700)
-    const path = join(this.directory, name)
-    const temporary = `${path}.${process.pid}`
-    try {
-      writeFileSync(temporary, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 })
-      renameSync(temporary, path)
-    } finally {
-      rmSync(temporary, { force: true })
-    }
+    return (this.#files.read('tokens.json') as Record<string, StoredToken> | undefined) ?? {}
   }
 }

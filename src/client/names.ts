@@ -53,6 +53,17 @@ export function findUser(services: Pick<Services, 'users'>, name: string): Promi
   return findNamed(naming, name, (query) => services.users.list(query))
 }
 
+/** An empty list that was narrowed to one user: a name that nobody has is told; who may not see users is told nothing. */
+export async function refuseUnknownUser(
+  services: Pick<Services, 'users'>,
+  name: string | undefined,
+): Promise<void> {
+  if (name === undefined) return
+  await findUser(services, name).catch((error: unknown) => {
+    if (!(error instanceof RsmError && error.code === 'forbidden')) throw error
+  })
+}
+
 /** One of the caller's own; names of tokens need not be unique: then `usage` lists the ids. */
 export function findToken(services: Pick<Services, 'tokens'>, name: string): Promise<Token> {
   const naming = { noun: 'token', topic: 'tokens', nameOf: (token: Token) => token.name }

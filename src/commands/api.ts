@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
+import { readNamedFile } from '../client/named-file.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
@@ -9,14 +9,17 @@ async function readBody(data: string | undefined): Promise<string | undefined> {
   if (data === undefined) return undefined
   let text = data
   if (data === '-') text = await stdinReader()('the body')
-  else if (data.startsWith('@')) {
-    try {
-      text = readFileSync(data.slice(1), 'utf8')
-    } catch (error) {
-      throw new RsmError('usage', `cannot read the body: ${(error as Error).message}`)
-    }
-  }
+  else if (data.startsWith('@')) text = readNamedFile(data.slice(1), '-d')
   return text
+}
+
+/** The path as it is sent; one that is encoded already stays as it is. */
+function sentPath(path: string): string {
+  try {
+    return encodeURI(decodeURI(path))
+  } catch {
+    throw new RsmError('usage', `not a path: ${path}`, { hint: 'a % in it is written %25' })
+  }
 }
 
 export default class ApiCommand extends BaseCommand {
@@ -43,7 +46,7 @@ export default class ApiCommand extends BaseCommand {
     const method = args.method.toUpperCase()
     if (!/^[A-Z]+$/.test(method)) throw new RsmError('usage', `not a method: ${args.method}`)
     const client = await this.client()
-    const answer = await client.api.raw(method, encodeURI(decodeURI(args.path)), await readBody(flags.data))
+    const answer = await client.api.raw(method, sentPath(args.path), await readBody(flags.data))
     if ('text' in answer) process.stdout.write(answer.text)
     else process.stdout.write(`${JSON.stringify(answer.data, undefined, 2)}\n`)
   }

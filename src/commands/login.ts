@@ -1,19 +1,25 @@
 import { resolve } from 'node:path'
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
-import { openClient } from '../client/client.ts'
-import { Contexts, normalUrl } from '../client/contexts.ts'
+import { type Client, openClient } from '../client/client.ts'
+import { Contexts, checkedToken } from '../client/contexts.ts'
+import { readSecretFile } from '../client/named-file.ts'
+import { normalUrl } from '../client/server-url.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { readPassword } from '../ui/input/password.ts'
-import { ask } from '../ui/input/prompt.ts'
+import { ask, isSomeoneThere } from '../ui/input/prompt.ts'
+import { stdinReader } from '../ui/input/stdin.ts'
 
 const loopback = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/
 
 export default class Login extends BaseCommand {
   static override summary = 'Log in to a server and remember it'
+  static override description =
+    'With a token, as rsm tokens add makes one, nothing is asked: it is tried, and stored as it is.'
   static override examples = [
     '$ rsm login https://rsm.example.org',
     '$ rsm login http://127.0.0.1:18080 --username ci --password-stdin < password',
+    '$ rsm login https://rsm.example.org --context production --token-file ~/rsm-token',
   ]
   static override args = {
     url: word({ ignoreStdin: true, description: 'server; the one in use when left out' }),
@@ -21,39 +27,62 @@ export default class Login extends BaseCommand {
   static override flags = {
     username: string({ char: 'u', description: 'who logs in; asked when left out' }),
     'password-stdin': boolean({ description: 'password from stdin instead of asking' }),
+    'token-stdin': boolean({
+      exclusive: ['username', 'password-stdin', 'token-file'],
+      description: 'a token from stdin instead of a password; or --token-file FILE',
+    }),
   }
 
   async run() {
     const { args, flags } = await this.parse(Login)
     this.globals = flags
     const contexts = new Contexts()
-    const asked = args.url === undefined ? undefined : normalUrl(args.url)
-    const known =
-      asked === undefined
+    const { url, caFile, tlsFingerprint, context } =
+      args.url === undefined
         ? this.server()
         : contexts.choose({
-            url: asked,
+            url: normalUrl(args.url),
             caFile: flags['ca-file'],
             tlsFingerprint: flags['tls-fingerprint'],
           })
-    const url = known.url
-    const name = flags.context ?? known.context ?? new URL(url).host
+    const name = flags.context ?? context ?? contexts.nameFor(url)
+    contexts.refuseForeign(name, url)
+    contexts.prepare()
+    const token = await this.#givenToken(flags)
     if (url.startsWith('http:') && !loopback.test(url))
-      this.notice(`warning: ${url} is not encrypted: your password can be read on its way`)
-    const username =
-      flags.username ??
-      ((await ask('Username [admin]: ', { instead: 'give it with --username' })).trim() || 'admin')
-    const password = await readPassword(flags['password-stdin'], 'Password: ')
-    const { caFile, tlsFingerprint } = known
-    const client = await openClient({ url, caFile, tlsFingerprint })
-    const { token, expiresAt, user } = await client.auth.login({ username, password })
+      this.notice(
+        `warning: ${url} is not encrypted: your ${token === undefined ? 'password' : 'token'} can be read on its way`,
+      )
+    const endpoint = { url, caFile, tlsFingerprint }
+    const got =
+      token === undefined
+        ? await this.#logIn(await openClient(endpoint), flags)
+        : { token, expiresAt: null, user: await (await openClient({ ...endpoint, token })).auth.me() }
     const trust = {
       ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
       ...(tlsFingerprint === undefined ? {} : { tlsFingerprint }),
     }
-    contexts.save(name, { url, username: user.username, ...trust }, token)
-    this.print(`logged in to ${url} as ${user.username} (${user.role})`)
+    contexts.save(name, { url, username: got.user.username, ...trust }, got.token)
+    this.print(`logged in to ${url} as ${got.user.username} (${got.user.role})`)
     this.hint('next: rsm hosts list')
-    return { url, context: name, expiresAt, user }
+    return { url, context: name, expiresAt: got.expiresAt, user: got.user }
+  }
+
+  /** Said with this command only: one that happens to stand in the environment is not what somebody asks to store. */
+  async #givenToken(flags: { 'token-stdin': boolean; 'token-file'?: string | undefined }) {
+    const path = flags['token-file']
+    if (path !== undefined) return checkedToken(readSecretFile(path, '--token-file'))
+    if (!flags['token-stdin']) return undefined
+    return checkedToken((await stdinReader()('the token')).trim())
+  }
+
+  async #logIn(client: Client, flags: { username?: string | undefined; 'password-stdin': boolean }) {
+    const { username = '', 'password-stdin': fromStdin } = flags
+    // Before somebody types a password: a mistyped address, or one at which something else answers, is told now.
+    if (!fromStdin && isSomeoneThere()) await client.api.call('GET', '/api/health')
+    const instead = 'give it with --username'
+    const asked = username || (await ask('Username [admin]: ', { instead })).trim() || 'admin'
+    const password = await readPassword(fromStdin, 'Password: ')
+    return client.auth.login({ username: asked, password })
   }
 }

@@ -1,30 +1,38 @@
 import { openClient } from '../client/client.ts'
-import { Contexts } from '../client/contexts.ts'
+import { type ChosenServer, Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 
+/** What `login` got for a password; other tokens were made to be kept, and serve elsewhere too. */
+const isSession = (token: string) => token.startsWith('rsm_ses_')
+
 export default class Logout extends BaseCommand {
   static override summary = 'End the session with a server and forget its token'
-  static override examples = ['$ rsm logout']
+  static override description =
+    'A token that was made with rsm tokens add is forgotten and stays valid; rsm tokens remove ends it.'
+  static override examples = ['$ rsm logout', '$ rsm logout --context staging']
 
   async run() {
     const { flags } = await this.parse(Logout)
     this.globals = flags
     const server = this.server()
-    let ended = false
-    if (server.token !== undefined) {
-      const client = await openClient(server)
-      try {
-        await client.auth.logout()
-        ended = true
-      } catch (error) {
-        // A session that has ended already, or a server that is away, must not keep the token on this disk.
-        if (!(error instanceof RsmError)) throw error
-        if (error.code !== 'unauthenticated') this.notice(`the session could not be ended: ${error.message}`)
-      }
+    const { token, url, context } = server
+    const ended = token !== undefined && isSession(token) && (await this.#end(server))
+    if (context !== undefined) new Contexts().forget(context)
+    this.print(`logged out of ${url}`)
+    if (token !== undefined && !isSession(token)) this.notice('the token itself is still valid')
+    return { url, ended }
+  }
+
+  /** A session that has ended already, or a server that is away, must not keep the token on this disk. */
+  async #end(server: ChosenServer): Promise<boolean> {
+    try {
+      await (await openClient(server)).auth.logout()
+      return true
+    } catch (error) {
+      if (!(error instanceof RsmError)) throw error
+      if (error.code !== 'unauthenticated') this.notice(`the session could not be ended: ${error.message}`)
+      return false
     }
-    if (server.context !== undefined) new Contexts().forget(server.context)
-    this.print(`logged out of ${server.url}`)
-    return { url: server.url, ended }
   }
 }

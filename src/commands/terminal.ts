@@ -13,6 +13,11 @@ import { termOf } from '../ui/terminal/term.ts'
 
 /** A host by its name, `@id:17`, or its bare id where no host has that name. */
 async function findNamedHost(client: Client, name: string): Promise<Host> {
+  const [, user, host] = /^([^@]+)@([^@]+)$/.exec(name) ?? []
+  if (user !== undefined)
+    throw new RsmError('usage', `the user does not stand before the host: ${name}`, {
+      hint: `rsm terminal ${host} --run-as ${user}`,
+    })
   try {
     return await findHost(client, name)
   } catch (error) {

@@ -9,6 +9,26 @@ const systemBundles = [
   '/etc/ssl/cert.pem',
 ]
 
+const plainly: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'you may not read it',
+  EISDIR: 'it is a directory',
+}
+
+/** What is no certificate would be passed over in silence, and the server then be told to be the culprit. */
+function readCertificates(path: string): string {
+  try {
+    const text = readFileSync(path, 'utf8')
+    const { X509Certificate } = process.getBuiltinModule('node:crypto')
+    void new X509Certificate(text)
+    return text
+  } catch (error) {
+    const { code = '', message } = error as NodeJS.ErrnoException
+    const why = code.startsWith('ERR_OSSL') ? 'it holds no certificate in PEM' : (plainly[code] ?? message)
+    throw new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)
+  }
+}
+
 /** Node's certificates, the system's, and those of `caFile` (contract §9), as PEM. Errors: `usage`, naming the file. */
 export function trustedCertificates(caFile: string | undefined): string[] {
   const { rootCertificates } = process.getBuiltinModule('node:tls')
@@ -16,10 +36,6 @@ export function trustedCertificates(caFile: string | undefined): string[] {
   const bundle = systemBundles.find((path) => existsSync(path))
   if (bundle !== undefined) all.push(readFileSync(bundle, 'utf8'))
   if (caFile === undefined) return all
-  try {
-    all.push(readFileSync(caFile, 'utf8'))
-  } catch (error) {
-    throw new RsmError('usage', `cannot read the certificates in ${caFile}: ${(error as Error).message}`)
-  }
+  all.push(readCertificates(caFile))
   return all
 }

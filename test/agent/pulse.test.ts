@@ -17,6 +17,22 @@ test('heartbeats and metrics come at the intervals that the server sets', async 
   t.is(agent.hostId, 7)
 })
 
+test('a heartbeat says why there is no link: what the server, or a proxy before it, answered', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  server.refusesLinks = 502
+  const agent = await startAgent(agentOptions(server, dataDir))
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  const last = () => server.heartbeats.at(-1)
+  await server.until(() => last()?.linkFault?.includes('answered') === true, 'a heartbeat tells of the link')
+  t.like(last(), { status: 'HEALTHY', onDemand: false, linkFault: 'the server answered 502' })
+  t.false('reason' in (last() ?? {}))
+})
+
 test('metrics are measured, and their percentages are percentages', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()

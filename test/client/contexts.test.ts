@@ -1,7 +1,8 @@
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { Contexts, normalUrl } from '../../src/client/contexts.ts'
+import { Contexts } from '../../src/client/contexts.ts'
+import { normalUrl } from '../../src/client/server-url.ts'
 import { RsmError } from '../../src/core/errors.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 

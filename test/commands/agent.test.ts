@@ -111,7 +111,7 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   const away = await status()
   t.is(away.exit, 1)
   t.regex(away.stdout, /linked +no, since /)
-  t.regex(away.stdout, /^error +(it has no link|the server does not hear it): .*\n +\S.*server\b/m)
+  t.regex(away.stdout, /^error +(it has no link|the server does not hear it): .*\n +\S/m)
   const path = join(dataDir, 'status.json')
   const dead = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), startTime: 1 })
   await agent.stop()
@@ -120,6 +120,40 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.regex(stopped.stderr, /no agent runs on /)
   writeFileSync(path, dead)
   t.regex((await status()).stderr, new RegExp(`is gone: pid ${process.pid} has ended`))
+})
+
+test('agent status says why an agent is not registered yet, and that none runs once it has given up', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const stop = new AbortController()
+  const url = 'http://127.0.0.1:1'
+  const starting = startAgent({ ...agentOptions({ url }, dataDir), hostname: 'web1', signal: stop.signal })
+  const ended = t.throwsAsync(starting, { message: /stopped before it was registered/ })
+  const rsm = commandLine(t, { url, token: '' } as never)
+  const status = () => rsm(['agent', 'status', '--data-dir', dataDir])
+  let ran = await status()
+  for (let look = 0; look < 60 && !ran.stdout.includes('ECONNREFUSED'); look++) ran = await status()
+  t.is(ran.exit, 1, ran.stderr)
+  t.regex(ran.stdout, /^host +web1 \(not registered yet\)$/m)
+  t.regex(
+    ran.stdout,
+    /^error +it is not registered yet: .*ECONNREFUSED.*\n +nothing listens at http:\/\/127/m,
+  )
+  stop.abort()
+  await ended
+  ran = await status()
+  t.is(ran.exit, 5)
+  t.regex(ran.stderr, /^rsm: no agent runs on .*\n {5}\S/)
+})
+
+asRoot('agent status says whom to ask when the agent is another user’s', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const bin = join(import.meta.dirname, '../../../bin/run.js')
+  const words = ['agent', 'status', '--data-dir', dataDir]
+  const become = ['--reuid=nobody', '--clear-groups', '--', process.execPath, bin, ...words]
+  writeFileSync(join(dataDir, 'status.json'), '{}')
+  const { status, stderr } = spawnSync('setpriv', become, { encoding: 'utf8', cwd: '/' })
+  t.is(status, 3, stderr)
+  t.is(stderr, `rsm: ${dataDir} belongs to root\n     ask as that user: sudo rsm ${words.join(' ')}\n`)
 })
 
 test('descriptors that the agent was started with are closed to its scripts', async (t) => {

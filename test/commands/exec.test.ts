@@ -272,6 +272,20 @@ test('a closed stdout cancels nothing and is exit 141, silently', async (t) => {
   t.is(cancels(server), 0)
 })
 
+test('a closed stderr ends nothing', async (t) => {
+  const entries = Array.from({ length: 5000 }, () =>
+    entryOf('web1', `${'x'.repeat(200)}\n`, { stream: 'stderr' }),
+  )
+  const end = entryOf('web1', 'over\n')
+  const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), [...entries, end]))
+  const { child, done } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  await once(child.stderr, 'data')
+  child.stderr.destroy()
+  const ran = await done
+  t.is(ran.exit, 0)
+  t.is(ran.stdout, 'web1: over\n')
+})
+
 test('names of -w - come from stdin', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   await runRsm(['exec', '-w', '-', 'x'], envFor(t, server), 'web1\nweb2 db1\n')

@@ -65,7 +65,7 @@ for (const [options, said] of [
   [['--since', 'yesterday'], /not a duration/],
   [['--from', 'noon'], /--from takes a time/],
   [['--since', '1h', '--from', '2026-11-20'], /--from/],
-  [['--points', '0'], /1 but received: 0/],
+  [['--points', '0'], /--points takes a whole number from 1, not 0/],
 ] as const)
   test(`hosts metrics ${options.join(' ')} is a mistake in usage`, async (t) => {
     const { exit, stderr, asked } = await run(t, [...options])

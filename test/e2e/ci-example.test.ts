@@ -66,7 +66,7 @@ async function startWebHosts(t: ExecutionContext, server: TestServer): Promise<M
 }
 
 whereBoxed(
-  'the pipeline of examples/ci stops a bad version at its canary, exit 1 and a report that says so, and rolls a good one out',
+  'the pipeline of examples/ci stops a bad version at its canary, exit 1 and a report that says so, and rolls a good one out; the rolling restart shows its plan',
   async (t) => {
     const server = await startTestServer(t)
     const shops = await startWebHosts(t, server)
@@ -81,15 +81,18 @@ whereBoxed(
       await release(work, version, health)
     const report = join(work, 'report.xml')
 
+    const env = {
+      PATH: `${work}:${dirname(process.execPath)}:${process.env['PATH']}`,
+      HOME: work,
+      RSM_URL: server.url,
+      RSM_TOKEN_FILE: join(work, 'token'),
+    }
     const deploy = async (version: string, more: Record<string, string> = {}) => {
       const ran = await execa('sh', [resolve('examples/ci/deploy.sh')], {
         extendEnv: false,
         cwd: work,
         env: {
-          PATH: `${work}:${dirname(process.execPath)}:${process.env['PATH']}`,
-          HOME: work,
-          RSM_URL: server.url,
-          RSM_TOKEN_FILE: join(work, 'token'),
+          ...env,
           VERSION: version,
           SOURCE: work,
           ...more,
@@ -135,6 +138,14 @@ whereBoxed(
     const before = await tasks()
     t.is((await deploy('2.1', { DEPLOY_ID: 'job-7' })).exitCode, 0)
     t.is(await tasks(), before)
+
+    const plan = await execa('sh', [resolve('examples/rolling-restart.sh'), 'nginx', '@role:web', '--plan'], {
+      extendEnv: false,
+      env,
+      reject: false,
+    })
+    t.is(plan.exitCode, 0, plan.stderr)
+    t.regex(plan.stdout, /^batch 1 \(1\): web1\n[^]*\nSERVICE=nginx\n+#!\/bin\/bash -eu\n/)
 
     const [task] = (await server.data('GET', '/api/tasks?size=1')).content
     t.like(task, { strategy: 'ROLLING', batchSize: [1, '50%'], scriptName: 'put-version', timeout: 120 })

@@ -78,9 +78,14 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
   for (const name of ['killed1', 'killed2', 'stopped1'])
     await hostWhen(server, name, ({ status }) => status === 'OFFLINE')
 
-  const ran = await rsm(['exec', '-w', 'killed1', '--', 'true'])
-  t.is(ran.exit, 255, ran.stderr)
-  t.regex(ran.stderr, /killed1 is OFFLINE: no heartbeat for \d+ s\n +rsm hosts doctor killed1\n/)
+  const ran = await rsm(['exec', '-w', 'killed1,cut1', '--queue', '1', '--', 'true'])
+  t.is(ran.exit, 1, ran.stderr)
+  t.regex(ran.stderr, /killed1: UNREACHABLE: killed1 is OFFLINE: no heartbeat for \d+ s\n/)
+  t.regex(
+    ran.stderr,
+    /cut1: UNREACHABLE: cut1 is ONLINE: its agent has no link \(the server answered 403\), and /,
+  )
+  for (const name of ['killed1', 'cut1']) t.regex(ran.stderr, new RegExp(`\n +rsm hosts doctor ${name}\n`))
   const waits = { script: { content: 'true' }, target: { selector: 'killed[1-2]' }, queueSeconds: 600 }
   await server.data('POST', '/api/tasks', waits)
   const shown = await rsm(['hosts', 'doctor', 'killed1'])
@@ -138,7 +143,7 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
     'revoked1: revoked',
     'stopped1: silent',
   ])
-  const [cut] = hosts.filter(({ host }) => host === 'cut1')
+  const cut = hosts.find(({ host }) => host === 'cut1')
   t.regex(cut?.findings[0]?.message ?? '', /the server answered 403$/)
   t.regex(cut?.findings[0]?.advice ?? '', /^a proxy in between .*\/ws\/$/)
 

@@ -26,6 +26,8 @@ export interface ApiDocument {
   operations: DocumentedOperation[]
   /** What is wrong with a response by the document: its status, media type or body; null if nothing. */
   faultOf: (operation: DocumentedOperation, received: Received) => string | null
+  /** What is wrong with a value by a schema of the document; null if nothing. */
+  faultOfSchema: (name: string, value: unknown) => string | null
 }
 
 const pointer = (...steps: string[]) =>
@@ -105,5 +107,11 @@ export async function fetchDocument(server: Pick<TestServer, 'url'>): Promise<Ap
     return faults.find((fault) => fault !== null) ?? null
   }
 
-  return { document, operations, faultOf }
+  function faultOfSchema(name: string, value: unknown): string | null {
+    const validate = ajv.getSchema(`api#${pointer('components', 'schemas', name)}`)
+    if (!validate) return `there is no schema ${name}`
+    return validate(value) ? null : `${name}: ${ajv.errorsText(validate.errors)}`
+  }
+
+  return { document, operations, faultOf, faultOfSchema }
 }

@@ -58,6 +58,8 @@ export class FakeServer {
   pendingTasks: AgentConfig['pendingTasks'] = []
   configVersion = 1
   logLevel: AgentConfig['logLevel'] = 'INFO'
+  /** The status that a WebSocket is refused with, as a proxy does that passes none on. */
+  refusesLinks: number | null = null
   intercept: ((path: string, body: unknown) => Reply | 'drop' | undefined) | undefined
   socket: WebSocket | null = null
   #ids = 0
@@ -65,7 +67,12 @@ export class FakeServer {
   private constructor() {
     this.#events.setMaxListeners(100)
     this.#http = http.createServer((request, response) => this.#answer(request, response))
-    this.#wss = new WebSocketServer({ server: this.#http, handleProtocols: () => 'rsm.1' })
+    this.#wss = new WebSocketServer({
+      server: this.#http,
+      handleProtocols: () => 'rsm.1',
+      verifyClient: (_, settle: (accepted: boolean, status: number) => void) =>
+        settle(this.refusesLinks === null, this.refusesLinks ?? 101),
+    })
     this.#wss.on('connection', (socket) => {
       this.socket = socket
       socket.on('message', (data: Buffer) => this.#receive(socket, JSON.parse(data.toString()) as FromAgent))

@@ -60,6 +60,11 @@ export async function simulateFleet(
     }
     agent.socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as { type: string; payload: ExecuteScript }
+      if (message.type === 'CANCEL_SCRIPT')
+        agent.complete(message.payload.taskId, 143, {
+          status: 'CANCELLED',
+          lastSequence: (sequences.get(message.payload.taskId) ?? 0) - 1,
+        })
       if (message.type !== 'EXECUTE_SCRIPT') return
       const { taskId } = message.payload
       const { exitCode = 0, output = [], goesOn = false } = run(name, message.payload)

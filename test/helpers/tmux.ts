@@ -23,6 +23,8 @@ export interface Window {
   resize(cols: number, rows: number): Promise<void>
   /** The lines that are shown, with their colours, and where the cursor is. */
   screen(): Promise<string>
+  /** The lines that are shown, without their colours. */
+  text(): Promise<string>
   /** Resolves once the lines that are shown, without colours, match. */
   shows(pattern: RegExp): Promise<void>
 }
@@ -55,6 +57,7 @@ export async function openWindow(
     screen: async () =>
       (await tmux('capture-pane', '-p', '-e')) +
       (await tmux('display-message', '-p', '#{cursor_x},#{cursor_y}')),
+    text: lines,
     async shows(pattern) {
       let shown = ''
       await until('the screen', async () => pattern.test((shown = await lines()))).catch(() => {

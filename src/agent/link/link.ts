@@ -172,7 +172,8 @@ export class Link {
       socket.terminate()
     })
     socket.on('error', (error) => {
-      this.#fault = error.message
+      // To end a refused handshake is an error too, and says less than the answer did.
+      if (status === undefined) this.#fault = error.message
       this.#options.log('DEBUG', 'link', { error: error.message })
     })
     socket.on('open', () => {

@@ -13,17 +13,18 @@ function startCommand(url: string): string {
   return unitFiles.some((path) => existsSync(path)) ? `systemctl start ${unit}` : `rsm agent run --url ${url}`
 }
 
-/** Where else an agent runs, and how to ask that. */
-function elsewhere(directory: string): string | null {
-  const others = agentsHere().filter(({ dataDir }) => dataDir !== directory)
-  const [other] = others
-  if (other === undefined) return null
-  const all = others.map(({ pid, user }) => `pid ${pid} of ${user}`).join(', ')
-  const how =
-    other.dataDir === null
-      ? `ask as ${other.user}, with its --data-dir`
-      : `rsm agent status --data-dir ${other.dataDir}`
-  return `another one runs here (${all}): ${how}`
+/** Other agents that are named. */
+const mostNamed = 3
+
+/** Where agents run, for who asked at the wrong place; empty where none does. */
+function elsewhere(): string {
+  const found = agentsHere()
+  const named = found.slice(0, mostNamed).map(({ pid, user, dataDir }) => {
+    const where = dataDir === null ? '' : `, --data-dir ${dataDir}`
+    return `pid ${pid} of ${user}${where}`
+  })
+  if (found.length > mostNamed) named.push(`${found.length - mostNamed} more`)
+  return named.length === 0 ? '' : `; or ask one that runs here: ${named.join('; ')}`
 }
 
 /** The user whose directory it is, as far as the way to it can be seen. */
@@ -56,7 +57,7 @@ function isStopped(pid: number): boolean {
 export function readAgentState(directory: string): RunningState {
   const none = (message: string, url: string) =>
     new RsmError('not_found', message, {
-      hint: elsewhere(directory) ?? `start it: ${startCommand(url)}; or name its --data-dir`,
+      hint: `start it: ${startCommand(url)}${elsewhere()}`,
     })
   let text: string
   try {
@@ -66,7 +67,7 @@ export function readAgentState(directory: string): RunningState {
     if (code !== 'EACCES') throw none(`no agent runs on ${directory}`, 'URL')
     const owner = ownerOf(directory)
     throw new RsmError('forbidden', `${directory} belongs to ${owner}`, {
-      hint: `ask as that user: sudo -u ${owner} rsm agent status --data-dir ${directory}`,
+      hint: `ask as that user: sudo ${owner === 'root' ? '' : `-u ${owner} `}rsm agent status --data-dir ${directory}`,
       cause,
     })
   }

@@ -1,16 +1,18 @@
-import { EnvHttpProxyAgent, request } from 'undici'
+import { ProxyAgent, request } from 'undici'
 import { trustedCertificates } from '../../disk/trusted-certificates.ts'
 import type { Endpoint, Send } from './transport.ts'
 
-/** Requests through the proxy that the environment names. */
+/** Requests through a proxy. */
 export async function openProxied(
   endpoint: Endpoint,
-  unreachable: (url: string, error: unknown) => Error,
+  proxy: string,
+  unreachable: (error: unknown) => Error,
 ): Promise<Send> {
   const secure = endpoint.url.startsWith('https:')
-  const dispatcher = new EnvHttpProxyAgent(
-    secure ? { requestTls: { ca: trustedCertificates(endpoint.caFile) } } : {},
-  )
+  const dispatcher = new ProxyAgent({
+    uri: proxy,
+    ...(secure ? { requestTls: { ca: trustedCertificates(endpoint.caFile) } } : {}),
+  })
   const base = endpoint.url.replace(/\/$/, '')
   return async (outgoing) => {
     try {
@@ -25,7 +27,7 @@ export async function openProxied(
       return { status: answer.statusCode, headers: answer.headers, body: answer.body }
     } catch (error) {
       if (outgoing.signal?.aborted === true) throw error
-      throw unreachable(endpoint.url, error)
+      throw unreachable(error)
     }
   }
 }

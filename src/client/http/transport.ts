@@ -80,19 +80,33 @@ export function unreachable(url: string, error: unknown): RsmError {
   return new RsmError('unreachable', `cannot reach ${url}: ${why}`, { hint, cause: error })
 }
 
+/** The same where a proxy stands between, which may be what does not answer. */
+function unreachableThrough(proxy: string, url: string, error: unknown): RsmError {
+  // Without what stands before the host: a password.
+  const { host } = new URL(proxy)
+  const refused = /^Proxy response \((\d+)\)/.exec(error instanceof Error ? error.message : '')?.[1]
+  const cause = refused === undefined ? error : new Error(`the proxy answered ${refused}`, { cause: error })
+  const { message, hint } = unreachable(`${url} through the proxy ${host}`, cause)
+  const usual = 'see HTTPS_PROXY and HTTP_PROXY; what NO_PROXY names is reached without it'
+  const wanted = 'it wants a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
+  const trust = hint?.startsWith('trust it') === true ? hint : usual
+  return new RsmError('unreachable', message, { hint: refused === '407' ? wanted : trust, cause })
+}
+
 /**
  * Requests over node:http, whose start costs a fifth of undici's. Undici comes in only where a proxy variable applies.
  */
 export async function openTransport(endpoint: Endpoint): Promise<Send> {
   const base = new URL(endpoint.url)
   const { proxyFor } = await import('./proxy.ts')
-  if (proxyFor(base, process.env) !== undefined) {
+  const proxy = proxyFor(base, process.env)
+  if (proxy !== undefined) {
     if (endpoint.tlsFingerprint !== undefined)
       throw new RsmError('usage', 'a certificate is not pinned through a proxy', {
         hint: 'name the server in NO_PROXY, or trust it with --ca-file',
       })
     const { openProxied } = await import('./proxied.ts')
-    return openProxied(endpoint, (url, error) => unreachable(`${url} through the proxy`, error))
+    return openProxied(endpoint, proxy, (error) => unreachableThrough(proxy, endpoint.url, error))
   }
   const secure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.

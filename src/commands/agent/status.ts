@@ -8,8 +8,8 @@ export default class AgentStatus extends BaseCommand {
   static override summary =
     'Show how the agent of this host is; exit code 0 when scripts reach it, 1 when they do not'
   static override description =
-    `What is wrong stands at the end, each with what to do. Scripts reach an agent that is linked, or that links on demand
-and is heard. Exit code 5: no agent runs on that data directory.`
+    'What is wrong stands at the end, each with what to do. Scripts reach an agent that is linked, or that links on ' +
+    'demand and is heard. Exit code 5: no agent runs on that data directory.'
   static override examples = ['$ rsm agent status', '$ rsm agent status --data-dir /tmp/web1 --json']
   static override flags = {
     'data-dir': string({

@@ -6,12 +6,12 @@ export default class HostsDoctor extends BaseCommand {
   static override summary =
     'Say what is wrong with hosts and what to do; exit code 0 when nothing is, 1 when something is'
   static override description =
-    `Without HOST, and for several hosts, equal findings are folded, worst first, and the way to the server is looked at
-too: versions, clocks, certificate. Errors (no script can run there) and warnings make the exit code 1; notes, such as
-that scripts run as root, do not.
-
---json: {server, hosts: [{host, id, status, statusReason, findings, well}]}; a finding is {code, severity, message,
-advice} with a severity of error, warning or note; server is {url, version, findings, well}, and null for one HOST.`
+    'Of several hosts equal findings are folded, worst first, and the way to the server is looked at too: versions, ' +
+    'clocks, certificate. Errors (no script can run there) and warnings make the exit code 1; notes, such as that ' +
+    'scripts run as root, do not.\n\n' +
+    '--json: {server, hosts: [{host, id, status, statusReason, findings, well}]}; a finding is {code, severity, ' +
+    'message, advice}, its severity error, warning or note; server is {url, version, findings, well}, and null for ' +
+    'one HOST.'
   static override examples = [
     '$ rsm hosts doctor web1',
     '$ rsm hosts doctor',
@@ -33,7 +33,7 @@ advice} with a severity of error, warning or note; server is {url, version, find
       args.host,
     )
     const [only] = hosts
-    if (server !== null) this.print(showFleet(server, hosts))
+    if (server !== null) await this.printLong(showFleet(server, hosts))
     else if (only !== undefined) this.print(showHost(only))
     const found = [...(server?.findings ?? []), ...hosts.flatMap(({ findings }) => findings)]
     process.exitCode = complains(found) ? 1 : 0

@@ -1,6 +1,6 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
-import { findHost } from '../../client/names.ts'
+import { findHost, refuseUnknownUser } from '../../client/names.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
@@ -55,8 +55,12 @@ export default class RecordingsList extends BaseCommand {
         ]),
       )
     }
-    if (page.totalElements === 0)
-      this.notice(flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one')
+    if (page.totalElements === 0) {
+      await refuseUnknownUser(client, flags.user)
+      const filtered = flags.user !== undefined || flags.host !== undefined
+      const none = flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one'
+      this.notice(filtered ? `no ${flags.open ? 'session' : 'recording'} is like that` : none)
+    }
     this.saidCut(page, flags.open ? 'sessions' : 'recordings')
     return page
   }

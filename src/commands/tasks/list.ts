@@ -1,6 +1,6 @@
 import { integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
-import { findCluster, findHost, findScript } from '../../client/names.ts'
+import { findCluster, findHost, findScript, refuseUnknownUser } from '../../client/names.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showDuration, showTime } from '../../ui/text/time.ts'
@@ -57,6 +57,7 @@ export default class TasksList extends BaseCommand {
       )
     }
     if (page.totalElements === 0) {
+      await refuseUnknownUser(client, flags['created-by'])
       const filtered = Object.keys(query).length > 0
       this.notice(filtered ? 'no task is like that' : 'no tasks: rsm exec -w HOST COMMAND')
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { string } from '@oclif/core/args'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
-import { startFlags } from '../../ui/flags/run.ts'
+import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
 import { isSomeoneThere } from '../../ui/input/prompt.ts'
 import { parseTimer } from '../../ui/input/values.ts'
@@ -24,6 +24,7 @@ Values of secret params are not kept: they are asked, or come from the environme
     const { args, flags } = await this.parse(TasksRetry)
     this.globals = flags
     const deadline = flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline)
+    checkKey(flags['idempotency-key'])
     const show = readShowOptions(flags, flags.json, 'live')
     refuseDetached(flags.detach, show)
     const client = await this.client()

@@ -39,11 +39,31 @@ export function gather(looked: readonly Look[]): Examination {
   return { findings: worstFirst(findings), well: looked.filter((look) => typeof look === 'string') }
 }
 
+/** What servers before this release do not tell of an agent is as what an agent has not said. */
+const unsaid = {
+  runAs: null,
+  runsAsRoot: null,
+  sandbox: null,
+  containment: null,
+  terminal: null,
+  enforces: null,
+  onDemand: null,
+  linkFault: null,
+  statusReason: null,
+  clockOffsetSeconds: null,
+}
+
+function withUnsaid(facts: HostFacts): HostFacts {
+  const { host } = facts
+  return { ...facts, host: { ...host, agent: host.agent && { ...unsaid, ...host.agent } } }
+}
+
 /**
  * Why a host is not as it should be: a decision on what the REST API tells of it, made where it is asked for, so that it
  * works with older servers too.
  */
-export function examineHost(facts: HostFacts): Examination {
+export function examineHost(given: HostFacts): Examination {
+  const facts = withUnsaid(given)
   const found = gather(looks.map((look) => look(facts)))
   const { status, statusReason } = facts.host
   if (status === 'ONLINE' || complains(found.findings)) return found

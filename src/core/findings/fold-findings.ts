@@ -8,14 +8,14 @@ export interface FoldedFinding {
   readonly message: string
 }
 
-/** Equal findings together: the worst first, then those of the most hosts. */
+/** Findings with the same words and the same advice together: the worst first, then those of the most hosts. */
 export function foldFindings(
   hosts: readonly { readonly hostname: string; readonly findings: readonly Finding[] }[],
 ): FoldedFinding[] {
   const groups = new Map<string, { finding: Finding; hostnames: string[]; messages: Set<string> }>()
   for (const { hostname, findings } of hosts)
     for (const each of findings) {
-      const key = `${each.severity} ${each.code} ${each.title}`
+      const key = [each.severity, each.code, each.title, each.advice].join('\n')
       const group = groups.get(key) ?? { finding: each, hostnames: [], messages: new Set() }
       groups.set(key, group)
       group.hostnames.push(hostname)

@@ -23,7 +23,7 @@ const troubles: readonly Trouble[] = [
   {
     words: /has expired|CERT_HAS_EXPIRED|not yet valid/,
     advice: () =>
-      "look at this host's clock first (date, timedatectl); if it is right, the server needs a new certificate",
+      'look at the clock of HOST first (timedatectl); if it is right, the server needs a new certificate',
   },
   {
     words: /self.signed|unable to (verify|get)|UNABLE_TO|DEPTH_ZERO/i,
@@ -59,8 +59,13 @@ const troubles: readonly Trouble[] = [
     advice: (at) => `no way through to ${at}: look at firewalls and routes; curl -m 5 ${at}/api/health`,
   },
   {
-    words: /ECONNRESET|EPIPE|socket hang up|\b1006\b/,
+    words: /ECONNRESET|EPIPE|socket hang up/,
     advice: (at) => `the connection is cut on the way: a firewall or proxy, or ${at} wants https://`,
+  },
+  {
+    words: /\b1006\b/,
+    advice: () =>
+      'the agent tries again by itself; if it stays cut off: is the server up, does a firewall or proxy cut long connections?',
   },
   {
     words: /\b(1001|1013|503|429)\b/,

@@ -213,7 +213,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
       faultPoint('server.unreachable.before')
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
-        const why = view?.statusReason ?? `its agent has no link, and ${lastHeard(view?.lastHeartbeatAt)}`
+        const fault = view?.linkFault == null ? '' : ` (${view.linkFault})`
+        const why =
+          view?.statusReason ?? `its agent has no link${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })

@@ -89,6 +89,7 @@ function message(error: ErrorObject): string {
       if (parent?.format === 'ip') return 'must be an IPv4 or IPv6 address'
       return 'must be an ISO 8601 time in UTC'
     case 'pattern':
+      if (String(params['pattern']).startsWith('^/')) return 'must be an absolute path'
       return String(params['pattern']).includes('u0000')
         ? 'must not hold control characters'
         : `must match ${String(params['pattern'])}`

@@ -1,9 +1,23 @@
+import { isUtf8 } from 'node:buffer'
+import { readFileSync } from 'node:fs'
+import { RsmError } from '../../core/errors.ts'
+
 /** As much of a flag as the manifest and the classes both tell. */
 interface FlagShape {
   readonly type: string
   readonly char?: string | undefined
   readonly aliases?: readonly string[] | undefined
   readonly charAliases?: readonly string[] | undefined
+}
+
+/**
+ * Words that are no UTF-8 arrive with U+FFFD in place of their bytes: what would run then is not what was typed. One who
+ * types U+FFFD itself is believed, by the bytes that the kernel keeps. Errors: `usage`.
+ */
+export function refuseForeignBytes(argv: readonly string[]): void {
+  const word = argv.find((each) => each.includes('\ufffd'))
+  if (word === undefined || isUtf8(readFileSync('/proc/self/cmdline'))) return
+  throw new RsmError('usage', `not UTF-8: ${word}`, { hint: 'type it in UTF-8, or pass it in a file' })
 }
 
 /**

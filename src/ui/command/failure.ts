@@ -38,8 +38,23 @@ function plainMessage(error: Error): string {
     .replace(/\n*See more help with --help/g, '')
     .replace(/^The following errors? occurred:\s*/, '')
     .replace(/^Expected (\S+) to be/, '$1 is not')
-    .replace(/^Parsing --\S+\s+/, '')
     .replace(/\s*\n\s*/g, ' ')
+    .replace(
+      /^Parsing (--\S+) Expected an integer (.*?)but received: (.*)$/,
+      (_, option, range: string, text) => {
+        const bound = /(greater|less) than or equal to (-?\d+)/.exec(range)
+        const limits = bound === null ? '' : ` ${bound[1] === 'greater' ? 'from' : 'up to'} ${bound[2]}`
+        return `${option} takes a whole number${limits}, not ${text || 'nothing'}`
+      },
+    )
+    .replace(/^Parsing --\S+ /, '')
+    .replace(
+      /^(--[^\s=]+)\S* cannot also be provided when using (--[^\s=]+)\S*$/,
+      '$1 and $2 exclude each other',
+    )
+    .replace(/^Missing required flag (\S+)$/, '--$1 is missing')
+    .replace(/^Flag (--\S+) expects a value$/, '$1 needs a value')
+    .replace(/^Flag (--\S+) can only be specified once$/, '$1 is given twice')
     .trim()
 }
 
@@ -72,6 +87,11 @@ function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmEr
   return new RsmError('usage', withNearestValue(plainMessage(error)), { hint: help })
 }
 
+/** Faults of a body in the words of a command line, where a selector is what was typed. */
+function plainFaults(message: string): string {
+  return message.replace(/^Validation failed: /, '').replace(/(^|; )(?:target\.)?selector: /g, '$1')
+}
+
 /** Any thrown value as what is shown; a defect shows its message and never a stack. */
 export function failureOf(error: unknown, id = '', flags: readonly string[] = []): Failure {
   const cause = isParseError(error) ? usageOf(error, id, flags) : error
@@ -79,7 +99,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
     return {
       exit: cause instanceof Halted ? cause.exit : exitCode(cause),
       code: cause.code,
-      message: cause.message,
+      message: plainFaults(cause.message),
       errors: cause.fields,
       hint: cause.hint ?? null,
     }

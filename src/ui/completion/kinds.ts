@@ -50,9 +50,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--watch': 'session',
   '--context': 'context',
   '--strategy': 'strategy',
-  '--limit': 'free',
   '--output': 'format',
-  '--outdir': 'directory',
+  '--limit': 'free',
   'exec --limit': 'limit',
   'scripts:run --limit': 'limit',
   'agent:run --limit': 'limit',
@@ -65,6 +64,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--tls-cert': 'file',
   '--tls-key': 'file',
   '--data-dir': 'directory',
+  '--outdir': 'directory',
 
   '--action': 'free',
   '--after': 'free',

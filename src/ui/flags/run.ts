@@ -110,6 +110,12 @@ function count(option: string, text: string): number {
   throw new RsmError('usage', `${option} takes a number from 1, not ${text}`)
 }
 
+/** As the server has it; what no header can hold would fail in the depth of the request. */
+export function checkKey(key: string | undefined): void {
+  if (key === undefined || /^[!-~]{1,255}$/.test(key)) return
+  throw new RsmError('usage', '--idempotency-key takes 1 to 255 visible ASCII characters')
+}
+
 /** What would be without effect: somebody relies on it. */
 function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
   if (flags['batch-size'] !== undefined && strategy !== 'ROLLING')
@@ -122,6 +128,7 @@ function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
 
 /** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
 export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions> {
+  checkKey(flags['idempotency-key'])
   const options: ExecutionOptions = {}
   if (flags.param !== undefined) options.params = parsePairs('-p', flags.param)
   // A plan shows their names only: nobody is asked for values that go nowhere.

@@ -28,11 +28,19 @@ export interface TargetFlags {
   readonly exclude?: readonly string[] | undefined
 }
 
+/** `-w "$HOSTS"` of a variable that is not set must be told by what was typed. */
+function refuseEmpty({ hosts = [], cluster = [], tag = [], exclude = [] }: TargetFlags): void {
+  for (const [option, values] of Object.entries({ '-w': hosts, '-g': cluster, '-t': tag, '-x': exclude }))
+    if (values.some((value) => value.trim() === ''))
+      throw new RsmError('usage', `${option} is empty`, { hint: 'is a variable not set?' })
+}
+
 /** The targets that the options say; `-w -` takes the names that `readStdin` gives. */
 export async function readTargets(
   flags: TargetFlags,
   readStdin: () => Promise<string>,
 ): Promise<TargetOptions> {
+  refuseEmpty(flags)
   const hosts: string[] = []
   for (const selector of flags.hosts ?? []) {
     if (selector !== '-') {

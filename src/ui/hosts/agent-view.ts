@@ -39,7 +39,7 @@ export function showAgent(state: ShownAgent, findings: readonly Finding[], utc: 
     heartbeat: showTime(state.lastHeartbeatAt, utc),
     'scripts run as': showRunAs(state),
     'held by': state.containment,
-    limits: showLimits(state.limits) || `none (it can limit ${canLimit || 'nothing'})`,
+    limits: showLimits(state.limits) || (state.enforces && `none (it can limit ${canLimit || 'nothing'})`),
     executions: `${executions.running} running, ${executions.queued} queued, ${executions.unacknowledged} unacknowledged`,
     terminals: state.terminals === null ? 'none can be opened' : `${state.terminals} open`,
   })

@@ -1,9 +1,13 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
+import { readNamedBytes } from '../../client/named-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import { utf8Text } from '../text/utf8-text.ts'
 import { stdinReader } from './stdin.ts'
+
+/** What the server takes (contract §1); its schema, which says so too, costs too much of a start. */
+const maxScriptBytes = 1024 * 1024
 
 const extensions: Record<string, ScriptType> = {
   '.sh': 'BASH',
@@ -32,14 +36,11 @@ export function meansFile(name: string): boolean {
 
 /** A script from a file: its text, and its name as the task shows it. */
 export function readScriptFile(path: string): { text: string; name: string } {
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(path)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    const why = code === 'ENOENT' ? 'there is no such file' : (error as Error).message
-    throw new RsmError('usage', `cannot read ${path}: ${why}`)
-  }
+  const bytes = readNamedBytes(path)
+  if (bytes.length > maxScriptBytes)
+    throw new RsmError('usage', `${path} is too large: a script has at most 1 MiB`, {
+      hint: 'let the script fetch what it needs beside its text',
+    })
   return { text: utf8Text(bytes, path), name: basename(path) }
 }
 

@@ -38,6 +38,13 @@ export class BoundedText {
     }
   }
 
+  clear(): void {
+    this.#head = ''
+    this.#tail = []
+    this.#tailLength = 0
+    this.#dropped = 0
+  }
+
   toString(): string {
     const tail = this.#tail.join('')
     const kept = tail.slice(-this.#half)

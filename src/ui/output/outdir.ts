@@ -34,32 +34,61 @@ export function prepareOutdir(path: string): void {
   }
 }
 
+/** What is kept before it is written, so that lines of many hosts do not cost a file opened each; in characters. */
+const mostPending = 1024 * 1024
+/** How long it is kept at most, in milliseconds: somebody may read along. */
+const longestPending = 200
+
 /** A file a host and stream, `web1.out` and `web1.err`, with what the host wrote as it came; empty where it wrote nothing. */
 export class OutdirOutput implements OutputFormat {
   readonly #path: string
   readonly #begun = new Set<string>()
+  readonly #pending = new Map<string, string>()
+  #size = 0
+  #later: NodeJS.Timeout | undefined
+  #failure: Error | undefined
 
   constructor(path: string) {
     this.#path = path
   }
 
   event(event: TaskEvent): void {
-    if (event.type === 'output') this.#append(event.entry)
+    if (event.type !== 'output') return
+    this.#append(event.entry)
+    if (this.#failure !== undefined || this.#size > mostPending) this.#write()
+    else
+      this.#later ??= setTimeout(() => {
+        try {
+          this.#write()
+        } catch (error) {
+          this.#failure = error as Error
+        }
+      }, longestPending)
   }
 
   end(task: Task): void {
     // What is there of a former run would be taken for this one's.
     for (const { hostname } of task.results)
       for (const stream of ['stdout', 'stderr'] as const) this.#append({ hostname, stream, data: '' })
+    this.#write()
   }
 
   #append({ hostname, stream, data }: Pick<LogEntry, 'hostname' | 'stream' | 'data'>): void {
     const path = join(this.#path, `${fileNameOf(hostname)}.${suffixes[stream]}`)
-    if (this.#begun.has(path)) {
-      if (data !== '') appendFileSync(path, data)
-      return
+    this.#pending.set(path, (this.#pending.get(path) ?? '') + data)
+    this.#size += data.length
+  }
+
+  #write(): void {
+    clearTimeout(this.#later)
+    this.#later = undefined
+    if (this.#failure !== undefined) throw this.#failure
+    for (const [path, data] of this.#pending) {
+      if (!this.#begun.has(path)) writeFileSync(path, data)
+      else if (data !== '') appendFileSync(path, data)
+      this.#begun.add(path)
     }
-    this.#begun.add(path)
-    writeFileSync(path, data)
+    this.#pending.clear()
+    this.#size = 0
   }
 }

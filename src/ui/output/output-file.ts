@@ -24,21 +24,22 @@ export interface OutputFile {
   discard(): void
 }
 
-/** Where the file is to be, and as what it is written: a pipe or a device can't be replaced by a file of that name. */
-function placeOf(
-  path: string,
-  whole: boolean,
-): { target: string; written: string; mode: number | undefined } {
+interface Place {
+  readonly target: string
+  /** Another name beside it, where it takes its own when it is complete. */
+  readonly written: string
+  readonly mode?: number
+}
+
+/** Where it is written. A pipe or a device can't be replaced by a file of that name, and that of `>(…)` has no other path. */
+function placeOf(path: string, whole: boolean): Place {
   const known = statSync(path, { throwIfNoEntry: false })
-  const target = known === undefined ? path : realpathSync(path)
   if (known?.isDirectory() === true) throw new Error('it is a directory')
-  if (!whole || known?.isFile() === false) return { target, written: target, mode: undefined }
+  if (!whole || known?.isFile() === false) return { target: path, written: path }
+  const target = known === undefined ? path : realpathSync(path)
   const temporary = `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}.tmp`
-  return {
-    target,
-    written: join(dirname(target), temporary),
-    mode: known === undefined ? undefined : known.mode & 0o777,
-  }
+  const written = join(dirname(target), temporary)
+  return known === undefined ? { target, written } : { target, written, mode: known.mode & 0o777 }
 }
 
 /**
@@ -47,7 +48,7 @@ function placeOf(
  */
 export function openOutputFile(path: string, whole: boolean): OutputFile {
   let fd: number
-  let place: ReturnType<typeof placeOf>
+  let place: Place
   try {
     place = placeOf(path, whole)
     fd = openSync(place.written, place.written === place.target ? 'w' : 'wx')

@@ -24,8 +24,16 @@ function colorsOf(stream: Stream): Colors {
   return depth >= 4 ? 'basic' : 'none'
 }
 
-/** Waits for a slow reader, so that memory stays bounded however much the hosts write. */
-export function sinkOf(stream: Stream): Sink {
+/**
+ * Waits for a slow reader, so that memory stays bounded however much the hosts write. Where the reader of one that is
+ * `dispensable` has gone, nothing is written any more and nobody waits; else that rejects.
+ */
+export function sinkOf(stream: Stream, { dispensable = false } = {}): Sink {
+  let isGone = false
+  if (dispensable)
+    stream.once('error', () => {
+      isGone = true
+    })
   return {
     get isTTY() {
       return stream.isTTY
@@ -35,8 +43,9 @@ export function sinkOf(stream: Stream): Sink {
     },
     colors: colorsOf(stream),
     write(text) {
-      if (text === '' || stream.write(text)) return
-      return once(stream, 'drain').then(() => {})
+      if (isGone || text === '' || stream.write(text)) return
+      const drained = once(stream, 'drain').then(() => {})
+      return dispensable ? drained.catch(() => {}) : drained
     },
   }
 }

@@ -1,3 +1,4 @@
+import { beginningOf } from '../text/width.ts'
 import type { Sink } from './sink.ts'
 
 /** The least time between two drawings, in milliseconds. */
@@ -16,21 +17,6 @@ interface Screen {
   write(text: string): boolean
   on(event: 'resize', listener: () => void): unknown
   off(event: 'resize', listener: () => void): unknown
-}
-
-/**
- * The text as far as it fits. What may take two columns is counted as two, so that the line never wraps; a line break would
- * be one.
- */
-export function fitLine(text: string, columns: number): string {
-  let width = 0
-  let fitted = ''
-  for (const character of text.replace(/\s/g, ' ')) {
-    width += (character.codePointAt(0) ?? 0) < 0x300 ? 1 : 2
-    if (width > columns) return fitted
-    fitted += character
-  }
-  return fitted
 }
 
 /**
@@ -56,6 +42,11 @@ export class StatusLine {
     this.#drawSoon()
   }
   readonly #onExit = () => this.#erase()
+  /** Ctrl-Z: the shell's prompt comes where the line stands. */
+  readonly #onStop = () => {
+    this.#erase()
+    process.kill(process.pid, 'SIGSTOP')
+  }
 
   constructor(screen: Screen, text: () => string) {
     this.#screen = screen
@@ -65,6 +56,7 @@ export class StatusLine {
     screen.on('resize', this.#onResize)
     // A closed stdout ends the process wherever it stands.
     process.on('exit', this.#onExit)
+    process.on('SIGTSTP', this.#onStop)
   }
 
   /** The same sink, before whose writes the line goes away. */
@@ -107,6 +99,7 @@ export class StatusLine {
     this.#erase()
     this.#screen.off('resize', this.#onResize)
     process.off('exit', this.#onExit)
+    process.off('SIGTSTP', this.#onStop)
   }
 
   #write(sink: Sink, text: string): Promise<void> | void {
@@ -135,7 +128,7 @@ export class StatusLine {
     this.#later = undefined
     if (this.#isOver || this.#isInLine || this.#question !== undefined) return
     this.#erase()
-    const line = fitLine(this.#text(), (this.#screen.columns ?? 80) - 1)
+    const line = beginningOf(this.#text().replace(/\s/g, ' '), (this.#screen.columns ?? 80) - 1)
     this.#drawnAt = performance.now()
     if (line === '') return
     this.#isShown = true

@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs'
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { ShowOptions } from '../flags/output.ts'
@@ -45,7 +46,8 @@ export class Outputs {
   #kept: readonly Kept[] = []
   #shown: OutputFormat | undefined
   #status: StatusLine | undefined
-  #stderr: Sink = sinkOf(process.stderr)
+  /** That nobody reads the errors any more ends no command. */
+  #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
   #failure: Error | undefined
 
@@ -82,16 +84,11 @@ export class Outputs {
     const common = { hostCount, alone, diff, prefix, raw, timestamps }
     const notice = (text: string) => this.notice(text)
     let stdout = sinkOf(process.stdout)
-    // What a host does with the terminal is not known: then nothing is drawn there.
-    const isDrawn =
-      progress &&
-      !quiet &&
-      isWatched() &&
-      !(raw && show.format !== undefined) &&
-      process.env['TERM'] !== 'dumb'
-    if (isDrawn) {
+    if (process.stderr.isTTY) {
+      const isDrawn = progress && !quiet && isWatched() && this.#hasRoom()
       const began = performance.now()
-      this.#status = new StatusLine(process.stderr, () => this.#statusText(performance.now() - began))
+      const text = () => (isDrawn ? this.#statusText(performance.now() - began) : '')
+      this.#status = new StatusLine(process.stderr, text)
       stdout = this.#status.guard(stdout)
       this.#stderr = this.#status.guard(this.#stderr)
     }
@@ -166,6 +163,14 @@ export class Outputs {
         this.warn(`can't write ${kept.path}: ${(error as Error).message}`)
       }
     }
+  }
+
+  /** Whether nobody else writes on the terminal in a way that is not known: a host, or who reads our stdout. */
+  #hasRoom(): boolean {
+    const { raw, format } = this.#options.show
+    if ((raw && format !== undefined) || process.env['TERM'] === 'dumb') return false
+    const stdout = fstatSync(1)
+    return !stdout.isFIFO() && !stdout.isSocket()
   }
 
   #statusText(milliseconds: number): string {

@@ -51,11 +51,12 @@ export abstract class TaskCommand extends BaseCommand {
     process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
     if (this.globals.json) return
     await this.#summarise(client, task, outputs)
-    if (exit === 0 || task.status === 'RUNNING') return
-    this.hint(`try again on those that did not succeed: rsm tasks retry ${task.taskId}`)
+    if (task.status === 'RUNNING') return
     const failed = task.results.find(({ status }) => status === 'FAILED' || status === 'TIMEOUT')
+    const isWorthIt = failed !== undefined || task.counts.UNREACHABLE + task.counts.LOST > 0
+    if (isWorthIt) this.hint(`retry the failed: rsm tasks retry ${task.taskId}`)
     if (failed !== undefined && task.results.length > 1)
-      this.hint(`what one of them wrote: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
+      this.hint(`output of one: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
   }
 
   async #summarise(client: Client, task: Task, outputs: Outputs): Promise<void> {

@@ -29,6 +29,9 @@ export class Keyboard {
     stdin.on('data', this.#options.typed)
     stdin.on('end', this.#options.gone)
     stdin.on('error', this.#options.gone)
+    // One that was stopped before lets nothing through by itself.
+    stdin.ref()
+    stdin.resume()
     process.on('exit', this.#restore)
     // Before the fault is printed, which would run down the screen like stairs.
     process.on('uncaughtExceptionMonitor', this.#restore)

@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { mendable } from '../../client/http/event-stream.ts'
 import { allPages } from '../../client/http/pages.ts'
 import { watchEvents } from '../../client/services/events.ts'
-import { type RsmError } from '../../core/errors.ts'
+import type { RsmError } from '../../core/errors.ts'
 import { FleetState, tasksShown } from './fleet-state.ts'
 import type { House, Room } from './room.ts'
 import { FleetView } from './view/fleet-view.ts'
@@ -30,7 +30,7 @@ export class FleetRoom implements Room {
     this.#client = client
     this.#house = house
     this.view = new FleetView(this.#state, client.api.url, {
-      openTask: (taskId) => house.openTask(taskId),
+      openTask: (taskId, hostId) => house.openTask(taskId, hostId),
       tasksOf: (hostId) => this.#choose(hostId),
       terminal: (hostId) => house.terminal(hostId, this.view.say),
     })
@@ -56,10 +56,8 @@ export class FleetRoom implements Room {
     let isToRead = true
     for await (const event of watchEvents(this.#client.api, options)) {
       this.view.lost = null
-      if (event.type === 'reset' || (event.type === 'ready' && isToRead)) {
-        isToRead = false
-        await Promise.all([this.#readHosts(), this.#readTasks()])
-      } else if (this.#state.apply(event)) this.#choose(this.#hostId)
+      if (event.type === 'reset' || isToRead) isToRead = !(await this.#readAll())
+      else if (this.#state.apply(event)) this.#choose(this.#hostId)
       this.#house.changed()
     }
   }
@@ -71,6 +69,17 @@ export class FleetRoom implements Room {
         if (!mendable(error)) throw error
       })
       this.#house.changed()
+    }
+  }
+
+  /** False where it has to be done again: the stream is about to be cut, too. */
+  async #readAll(): Promise<boolean> {
+    try {
+      await Promise.all([this.#readHosts(), this.#readTasks()])
+      return true
+    } catch (error) {
+      if (mendable(error)) return false
+      throw error
     }
   }
 

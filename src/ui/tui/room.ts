@@ -25,7 +25,8 @@ export interface Room {
 export interface House {
   /** There is something new to show. */
   changed(): void
-  openTask(taskId: string): void
+  /** With this host chosen; null: all of them. */
+  openTask(taskId: string, hostId?: number | null): void
   openFleet(): void
   terminal(hostId: number, say: (text: string, isBad?: boolean) => void): void
 }

@@ -1,11 +1,20 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
+import { mendable } from '../../client/http/event-stream.ts'
 import { watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import { LogReader } from './log/reader.ts'
 import type { House, Room } from './room.ts'
 import { TaskState } from './task-state.ts'
 import { TaskView } from './view/task-view.ts'
+
+const retryPause = 1_000
+
+function whenMendable(error: unknown): false {
+  if (mendable(error)) return false
+  throw error
+}
 
 const told = (error: unknown) =>
   error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
@@ -21,7 +30,7 @@ export class TaskRoom implements Room {
   readonly #reader: LogReader
   readonly #closing = new AbortController()
 
-  constructor(client: Client, house: House, taskId: string) {
+  constructor(client: Client, house: House, taskId: string, hostId: number | null) {
     this.#client = client
     this.#house = house
     this.#state = new TaskState(taskId)
@@ -36,6 +45,7 @@ export class TaskRoom implements Room {
       terminal: (hostId) => house.terminal(hostId, this.view.say),
       back: () => house.openFleet(),
     })
+    if (hostId !== null) this.view.choose(hostId)
     this.done = this.#follow()
   }
 
@@ -55,11 +65,19 @@ export class TaskRoom implements Room {
   async #follow(): Promise<void> {
     const { signal } = this.#closing
     try {
-      await this.#read()
+      while (!(await this.#begin().then(() => true, whenMendable)))
+        await delay(retryPause, undefined, { signal })
+      this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }
+  }
+
+  async #begin(): Promise<void> {
+    await this.#read()
+    const { taskId, summary } = this.#state
+    if (summary?.scriptName === null) this.#state.script = (await this.#client.tasks.script(taskId)).content
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -72,10 +90,8 @@ export class TaskRoom implements Room {
     }
     const options = { query: { tail: 0 }, signal, onCut, retryFor: Number.POSITIVE_INFINITY }
     for await (const event of watchTask(this.#client.api, this.#state.taskId, options)) {
-      if (isToRead) {
-        isToRead = false
-        await this.#read()
-      }
+      // A read that fails for a cut is made again when the stream is taken up.
+      if (isToRead) isToRead = !(await this.#read().then(() => true, whenMendable))
       this.view.lost = null
       if (event.type === 'output') this.#reader.heard(event.entry.id, event.entry.hostId, event.entry.stream)
       else if (event.type === 'host') this.#state.result(event.result)

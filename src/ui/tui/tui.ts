@@ -33,6 +33,7 @@ export class Tui implements House, ScreenListener {
   #frame: NodeJS.Timeout | undefined
   #drawnAt = 0
   #isInTerminal = false
+  #isClosed = false
   #exit: number | null = null
   #end: (exit: number) => void = () => undefined
   #fail: (error: unknown) => void = () => undefined
@@ -60,6 +61,7 @@ export class Tui implements House, ScreenListener {
       const exit = await ended
       return { exit, runningTask: this.#room.runningTask }
     } finally {
+      this.#isClosed = true
       clearInterval(tick)
       clearTimeout(this.#frame)
       this.#room.close()
@@ -69,7 +71,7 @@ export class Tui implements House, ScreenListener {
   }
 
   changed(): void {
-    if (this.#frame !== undefined) return
+    if (this.#frame !== undefined || this.#isClosed) return
     const wait = Math.max(0, this.#drawnAt + frameEvery - performance.now())
     this.#frame = setTimeout(() => {
       this.#frame = undefined
@@ -77,8 +79,8 @@ export class Tui implements House, ScreenListener {
     }, wait)
   }
 
-  openTask(taskId: string): void {
-    this.#enter(this.#open(taskId))
+  openTask(taskId: string, hostId: number | null = null): void {
+    this.#enter(this.#open(taskId, hostId))
   }
 
   openFleet(): void {
@@ -132,9 +134,9 @@ export class Tui implements House, ScreenListener {
     this.#depart(signals.SIGHUP)
   }
 
-  #open(taskId: string | null): Room {
+  #open(taskId: string | null, hostId: number | null = null): Room {
     const { client } = this.#options
-    return taskId === null ? new FleetRoom(client, this) : new TaskRoom(client, this, taskId)
+    return taskId === null ? new FleetRoom(client, this) : new TaskRoom(client, this, taskId, hostId)
   }
 
   #enter(room: Room): void {

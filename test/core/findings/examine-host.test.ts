@@ -235,6 +235,16 @@ test('what is well is said in a few words, what is not known is not', (t) => {
   )
 })
 
+test('a server that tells less, as older ones do, makes no finding', (t) => {
+  const { host, ...facts } = factsOf({ facts: { server: null } })
+  const { agentId, agentVersion, status, uptime, connected, registeredAt, lastHeartbeatAt } =
+    host.agent as Agent
+  const told = { agentId, agentVersion, status, uptime, connected, registeredAt, lastHeartbeatAt }
+  const { findings, well } = examineHost({ ...facts, host: { ...host, agent: told as Agent } })
+  t.deepEqual(findings, [])
+  t.false(well.join().includes('undefined'), well.join())
+})
+
 test('equal findings fold under their hosts, with figures only where all have the same, worst and most first', (t) => {
   const hosts = [
     {

@@ -12,8 +12,8 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ],
   ['POST https://rsm.example.org:8443/api/agent/heartbeat: no answer in 30 s', /no way through/],
   ['connect EHOSTUNREACH 10.0.0.1:8443', /firewalls and routes/],
-  ['certificate has expired', /clock first/],
-  ['certificate is not yet valid', /clock first/],
+  ['certificate has expired', /clock of HOST first/],
+  ['certificate is not yet valid', /clock of HOST first/],
   ['self-signed certificate in certificate chain', /--ca-file FILE, or --tls-fingerprint/],
   ['unable to get local issuer certificate', /--ca-file FILE/],
   [
@@ -36,7 +36,7 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ['the server answered 502', /Upgrade for https:\/\/rsm\.example\.org:8443\/ws\//],
   ['Opening handshake has timed out', /no way through/],
   ['socket hang up', /cut on the way/],
-  ['it was closed with 1006', /cut on the way/],
+  ['it was closed with 1006', /tries again by itself/],
   ['proxy 10.0.0.2:3128 for rsm.example.org:8443: answered 407', /HTTPS_PROXY/],
   ['something that nobody has seen before', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
 ]

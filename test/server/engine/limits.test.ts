@@ -85,7 +85,14 @@ test('a host shows how its agent runs scripts, after a restart of the server too
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
   const shown = async () => ((await server.data('GET', `/api/hosts/${identity.hostId}`)) as Host).agent
-  const unsaid = { runAs: null, runsAsRoot: null, sandbox: null, containment: null }
+  const unsaid = {
+    runAs: null,
+    runsAsRoot: null,
+    sandbox: null,
+    containment: null,
+    terminal: null,
+    enforces: null,
+  }
   t.like(await shown(), unsaid)
   const said = {
     runAs: 'deploy',
@@ -93,11 +100,13 @@ test('a host shows how its agent runs scripts, after a restart of the server too
     sandbox: 'strict',
     containment: 'pid-namespace',
   } as const
-  const agent = await ScriptedAgent.link(server, identity, { capabilities: said })
+  const limits = ['processes', 'of a newer agent', 'memoryMB'] as ('processes' | 'memoryMB')[]
+  const capabilities = { ...said, terminal: true, limits }
+  const agent = await ScriptedAgent.link(server, identity, { capabilities })
   await agent.settled()
-  t.like(await shown(), said)
+  t.like(await shown(), { ...said, terminal: true, enforces: ['memoryMB', 'processes'] })
   await server.restart()
-  t.like(await shown(), said)
+  t.like(await shown(), { ...said, terminal: true, enforces: ['memoryMB', 'processes'] })
   agent.socket.terminate()
   await agent.closed
   const seed = await ScriptedAgent.link(server, identity, { storeId: null })

@@ -31,8 +31,7 @@ const hostile: Record<string, string[]> = {
 }
 
 /** What people must never be shown: control characters but tab and line feed, and marks that turn text around. */
-// oxlint-disable-next-line no-control-regex
-const shownNever = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/
+const shownNever = /[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/u
 
 async function show(
   name: FormatName,

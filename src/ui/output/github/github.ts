@@ -1,27 +1,37 @@
 import type { TaskEvent } from '../../../client/watch.ts'
-import type { Task, TaskResult } from '../../../core/protocol/http/tasks.ts'
+import type { LogEntry, Task, TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../../core/selector/nodeset.ts'
 import { foldFailures } from '../../task/outcome.ts'
 import { sanitize, sanitizeLine } from '../../text/sanitize.ts'
 import { BoundedText, keptPerHost } from '../bounded-text.ts'
 import type { FormatOptions, OutputFormat } from '../format.ts'
+import { LineAssembler } from '../lines.ts'
 import { appendStepSummary } from './step-summary.ts'
 import { commandData, commandProperty, defuse } from './workflow-commands.ts'
 
 /** GitHub keeps ten error annotations of a step. */
 const maxAnnotations = 10
-/** Lines of a failed host's last words in its annotation. */
+/** Lines of a failed host's last words in its annotation, and the characters in which they are looked for. */
 const quotedLines = 10
+const quotedFrom = 4096
+
+/** What a host has written. */
+interface Written {
+  /** For its group, which is shown when it has ended. */
+  readonly all: BoundedText
+  readonly stderr: BoundedText
+  /** Of a lone host, which is shown as it writes. */
+  readonly lines: { readonly stdout: LineAssembler; readonly stderr: LineAssembler }
+}
 
 /**
- * The log of a GitHub Actions step: a group a host as soon as the host has ended, an error annotation a reason of failure,
- * and a table in the step's summary. What hosts wrote commands nothing.
+ * The log of a GitHub Actions step: a group a host, when it has ended (of a lone host, as it writes), an annotation a reason
+ * of failure, and a table in the step's summary. What hosts wrote commands nothing.
  */
 export class GithubOutput implements OutputFormat {
   readonly #options: FormatOptions
   readonly #limit: number
-  readonly #kept = new Map<number, BoundedText>()
-  readonly #lastWords = new Map<number, BoundedText>()
+  readonly #written = new Map<number, Written>()
   readonly #ended = new Set<number>()
 
   constructor(options: FormatOptions) {
@@ -30,11 +40,7 @@ export class GithubOutput implements OutputFormat {
   }
 
   event(event: TaskEvent): Promise<void> | void {
-    if (event.type === 'output') {
-      const { hostId, data } = event.entry
-      this.#textOf(this.#kept, hostId, this.#limit).push(data)
-      if (event.entry.stream === 'stderr') this.#textOf(this.#lastWords, hostId, 4096).push(data)
-    }
+    if (event.type === 'output') return this.#output(event.entry)
     if (event.type === 'host' && event.result.completedAt !== null) return this.#group(event.result)
   }
 
@@ -54,34 +60,58 @@ export class GithubOutput implements OutputFormat {
     }
   }
 
-  #textOf(texts: Map<number, BoundedText>, hostId: number, limit: number): BoundedText {
-    let text = texts.get(hostId)
-    if (text === undefined) {
-      text = new BoundedText(limit)
-      texts.set(hostId, text)
+  async #output({ hostId, hostname, stream, data }: LogEntry): Promise<void> {
+    let written = this.#written.get(hostId)
+    if (written === undefined) {
+      written = {
+        all: new BoundedText(this.#limit),
+        stderr: new BoundedText(quotedFrom),
+        lines: { stdout: new LineAssembler(), stderr: new LineAssembler() },
+      }
+      this.#written.set(hostId, written)
+      if (this.#options.alone) await this.#write(`::group::${commandData(sanitizeLine(hostname))}\n`)
     }
-    return text
+    if (stream === 'stderr') written.stderr.push(data)
+    if (!this.#options.alone) {
+      written.all.push(data)
+      return
+    }
+    const lines = written.lines[stream].pushText(data)
+    if (lines !== undefined) await this.#write(`${this.#shown(lines)}\n`)
   }
 
-  async #group(result: TaskResult): Promise<void> {
-    if (this.#ended.has(result.hostId)) return
-    this.#ended.add(result.hostId)
-    const { stdout, raw } = this.#options
-    const text = (this.#kept.get(result.hostId)?.toString() ?? '').replace(/\r\n?/g, '\n')
-    this.#kept.delete(result.hostId)
-    const outcome = result.status === 'SUCCESS' ? '' : ` (${result.status})`
-    const shown = defuse(raw ? text : sanitize(text))
+  async #group({ hostId, hostname, status }: TaskResult): Promise<void> {
+    if (this.#ended.has(hostId)) return
+    this.#ended.add(hostId)
+    const written = this.#written.get(hostId)
+    if (this.#options.alone && written !== undefined) {
+      for (const { rest } of [written.lines.stdout, written.lines.stderr])
+        if (rest !== '') await this.#write(`${this.#shown(rest)}\n`)
+      await this.#write('::endgroup::\n')
+      return
+    }
+    const outcome = status === 'SUCCESS' ? '' : ` (${status})`
+    const title = commandData(sanitizeLine(hostname) + outcome)
+    const shown = this.#shown(written?.all.toString() ?? '')
+    written?.all.clear()
     const end = shown === '' || shown.endsWith('\n') ? '' : '\n'
-    await stdout.write(
-      `::group::${commandData(sanitizeLine(result.hostname) + outcome)}\n${shown}${end}::endgroup::\n`,
-    )
+    await this.#write(`::group::${title}\n${shown}${end}::endgroup::\n`)
+  }
+
+  #shown(text: string): string {
+    const lines = text.replace(/\r\n?/g, '\n')
+    return defuse(this.#options.raw ? lines : sanitize(lines))
+  }
+
+  #write(text: string): Promise<void> | void {
+    return this.#options.stdout.write(text)
   }
 
   /** The last lines that a failed host wrote to stderr: an annotation is read without the log. */
   #quote(result: TaskResult | undefined): string {
-    const words = this.#lastWords.get(result?.hostId ?? 0)
-    if (result === undefined || words === undefined) return ''
-    const lines = sanitize(words.toString().replace(/\r\n?/g, '\n')).trimEnd().split('\n')
+    const written = result === undefined ? undefined : this.#written.get(result.hostId)
+    if (result === undefined || written === undefined || written.stderr.isEmpty) return ''
+    const lines = sanitize(written.stderr.toString().replace(/\r\n?/g, '\n')).trimEnd().split('\n')
     return `\n${sanitizeLine(result.hostname)}:\n${lines.slice(-quotedLines).join('\n')}`
   }
 }

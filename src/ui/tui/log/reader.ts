@@ -31,6 +31,8 @@ export interface ReaderOptions {
 
 const pageSize = 500
 const endOfLog = Number.MAX_SAFE_INTEGER
+/** What a search holds: a page and what its lines may go on in. A page put on at the front makes all lines anew. */
+const searchBounds = { entries: 2 * pageSize, characters: 327_680 }
 /** Between two reads of what comes: a burst makes few large pages and not many small ones. */
 const pause = 60
 const retryPause = 1_000
@@ -63,10 +65,9 @@ export class LogReader {
     return this.#isLoaded
   }
 
-  /** How far a search has come, from 0 to 1; null without one. */
+  /** How far in its direction a search has come, from 0 to 1; null without one. */
   get searching(): number | null {
-    if (this.#search === null) return null
-    return this.#newest === 0 ? 0 : Math.min(1, this.#search.at / this.#newest)
+    return this.#search?.at ?? null
   }
 
   select(selection: Selection): void {
@@ -138,14 +139,14 @@ export class LogReader {
     if (near !== null) return near
     // Pages of nothing else are not read: the server finds the next one by its index.
     if (find.stream !== undefined) return this.#foundByStream(find, find.stream, search, generation)
-    const looked = this.window.copy()
+    const looked = this.window.copy(searchBounds)
     let edge = start
     for (;;) {
       if (direction === 'down' ? looked.isAtEnd : looked.previous === 0) return null
       const query = direction === 'down' ? { after: looked.next } : { before: looked.previous }
       const page = await this.#page(query)
       if (search.abort.signal.aborted || generation !== this.#generation) return undefined
-      search.at = direction === 'down' ? page.next : page.previous
+      search.at = this.#way(direction, page)
       if (direction === 'down') looked.append(page, page.entries.length === 0)
       else looked.prepend(page)
       const found = scan(looked, find, edge)
@@ -156,6 +157,11 @@ export class LogReader {
       if (direction === 'down') edge = Math.max(edge, looked.ended)
       this.#options.changed()
     }
+  }
+
+  #way(direction: Find['direction'], { next, previous }: LogPage): number {
+    const at = Math.min(1, (direction === 'down' ? next : previous) / Math.max(1, this.#newest))
+    return direction === 'down' ? at : 1 - at
   }
 
   async #foundByStream(
@@ -170,7 +176,7 @@ export class LogReader {
     for (;;) {
       const page = await this.#page({ ...query, stream, size: 1 })
       if (search.abort.signal.aborted || generation !== this.#generation) return undefined
-      search.at = find.direction === 'down' ? page.next : page.previous
+      search.at = this.#way(find.direction, page)
       const [entry] = page.entries
       if (entry !== undefined) return this.#around(entry.id, find, generation)
       if (find.direction === 'down' || page.previous === 0) return null
@@ -209,6 +215,7 @@ export class LogReader {
             this.#options.failed(error)
             // Only what waiting can mend is tried again.
             if (mendable(error)) this.#jobs.add(job)
+            else this.#isLoaded = true
           }
           await delay(retryPause)
         }

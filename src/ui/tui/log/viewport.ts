@@ -25,7 +25,8 @@ interface Place {
 /** A line takes no more rows than that: the longest ones are cut by their assembler. */
 const mostParts = 1_000
 
-function partsOf(text: string, width: number): string[] {
+/** A text in rows of this width; characters are not cut in two. */
+export function partsOf(text: string, width: number): string[] {
   const parts: string[] = []
   let rest = text
   while (widthOf(rest) > width && parts.length < mostParts) {

@@ -98,7 +98,6 @@ export class BlessedScreen implements Screen {
     process.on('exit', this.#giveBack)
     process.on('uncaughtExceptionMonitor', this.#giveBack)
     this.#keyboard.start()
-    process.stdin.ref()
     this.#take()
   }
 
@@ -125,8 +124,10 @@ export class BlessedScreen implements Screen {
   }
 
   #take(): void {
+    // Stopped and continued behind our back it is still taken, in whatever state.
+    if (!this.#isTaken) this.#program.setMode(secondScreen)
     this.#isTaken = true
-    this.#program.setMode(secondScreen)
+    this.#hasMouse = false
     process.stdout.write(taken)
     this.redraw()
   }

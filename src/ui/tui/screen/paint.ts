@@ -1,3 +1,5 @@
+import { sanitizeLine } from '../../text/sanitize.ts'
+import { withoutBidi } from '../../text/width.ts'
 import type { Frame, Row, Size, Span, Style } from './screen.ts'
 
 const escape = '\u001b'
@@ -13,7 +15,11 @@ function codes(style: Style, isColoured: boolean): number[] {
   return found
 }
 
-function paintSpan({ text, style = {} }: Span, isColoured: boolean): string {
+/** Whoever made the text: nothing in it moves the cursor or turns a line round (reliability S06). */
+const harmless = (text: string) => withoutBidi(sanitizeLine(text))
+
+function paintSpan({ text: given, style = {} }: Span, isColoured: boolean): string {
+  const text = harmless(given)
   const set = codes(style, isColoured)
   return set.length === 0 ? text : `${escape}[${set.join(';')}m${text}${escape}[0m`
 }

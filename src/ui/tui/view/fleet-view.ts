@@ -1,20 +1,17 @@
-import type { Host } from '../../../core/protocol/http/hosts.ts'
-import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
-import { showTags } from '../../hosts/view.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { FleetState } from '../fleet-state.ts'
-import type { Frame, Key, Mouse, Row, Size, Span, Style } from '../screen/screen.ts'
-import { fit, fitRight, spread } from './fit.ts'
-import { type Glyph, glyph } from './glyphs.ts'
+import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
+import { fit } from './fit.ts'
+import { aboutHost, fleetProgress, fleetTitle, taskRows } from './fleet-rows.ts'
 import { allHosts, HostPane } from './host-pane.ts'
-import { fleetRow, isFailure, shortTime } from './host-row.ts'
-import { assemble, type Focus, footOf, type Panes, panesOf, progressBar } from './layout.ts'
+import { fleetRow } from './host-row.ts'
+import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
 import { List, stepOf } from './list.ts'
 import { helpLines, overlay } from './overlay.ts'
 import { Prompt } from './prompt.ts'
 
 export interface FleetActions {
-  openTask(taskId: string): void
+  openTask(taskId: string, hostId: number | null): void
   /** Reads the tasks of this host; null: of all. */
   tasksOf(hostId: number | null): void
   terminal(hostId: number): void
@@ -43,22 +40,7 @@ const keys: Keys = [
   ['e', 'next not ONLINE'],
 ]
 
-const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
-  RUNNING: { mark: 'running', style: { fg: 'cyan' } },
-  SUCCESS: { mark: 'success', style: { fg: 'green' } },
-  FAILED: { mark: 'failed', style: { fg: 'red' } },
-  CANCELLED: { mark: 'stopped', style: { fg: 'yellow' } },
-}
 const wheelStep = 3
-
-function doneOf({ counts, hostCount }: TaskSummary): string {
-  return `${hostCount - counts.PENDING - counts.RUNNING}/${hostCount}`
-}
-
-function failuresOf({ counts }: TaskSummary): number {
-  const statuses = ['FAILED', 'TIMEOUT', 'LOST', 'UNREACHABLE'] as const
-  return statuses.filter(isFailure).reduce((sum, status) => sum + counts[status], 0)
-}
 
 /** All hosts on the screen, and the tasks to choose from. */
 export class FleetView {
@@ -126,7 +108,7 @@ export class FleetView {
     else {
       const taskId = this.#tasks.shown(panes.height - this.#tasksFrom)[at - this.#tasksFrom]
       if (taskId === undefined) return
-      if (taskId === this.#tasks.chosen) this.#actions.openTask(taskId)
+      if (taskId === this.#tasks.chosen) this.#actions.openTask(taskId, this.#hostId())
       else this.#tasks.choose(taskId)
     }
   }
@@ -136,8 +118,8 @@ export class FleetView {
     const panes = panesOf(size, this.#hosts.wanted, this.#focus)
     this.#panes = panes
     const frame = assemble(size, panes, {
-      title: this.#title(size.cols),
-      progress: this.#progress(size.cols),
+      title: fleetTitle(this.#state, this.#server, size.cols),
+      progress: fleetProgress(this.#state, size.cols),
       leftTitle: this.#leftTitle(),
       rightTitle: [{ text: ` Tasks ${this.#selected === allHosts ? '' : `of ${this.#selectedName()} `}` }],
       rightState: this.#state.isLoaded ? [] : [{ text: ' reading... ' }],
@@ -159,7 +141,7 @@ export class FleetView {
   #open(): void {
     const taskId = this.#focus === 'right' ? this.#tasks.chosen : this.#state.tasks[0]?.taskId
     if (this.#focus === 'left' && this.#selected === allHosts) this.#focus = 'right'
-    else if (typeof taskId === 'string') this.#actions.openTask(taskId)
+    else if (typeof taskId === 'string') this.#actions.openTask(taskId, this.#hostId())
     else this.say('no task to open')
   }
 
@@ -188,7 +170,7 @@ export class FleetView {
   }
 
   #refresh(now: number): void {
-    const shown = `${this.#state.version} ${Math.floor(now / 1000)} ${this.#hosts.filter}`
+    const shown = `${this.#state.version} ${Math.floor(now / 1000)}`
     if (shown !== this.#shown) {
       this.#shown = shown
       this.#hosts.set([...this.#state.hosts.values()].map((host) => fleetRow(host, now)))
@@ -201,51 +183,18 @@ export class FleetView {
     this.#tasks.set(this.#state.tasks.map(({ taskId }) => taskId))
   }
 
+  #hostId(): number | null {
+    return this.#selected === allHosts ? null : this.#selected
+  }
+
   #selectedName(): string {
     return this.#hosts.row(this.#selected)?.name ?? ''
-  }
-
-  #count(status: Host['status']): number {
-    let count = 0
-    for (const host of this.#state.hosts.values()) if (host.status === status) count++
-    return count
-  }
-
-  #title(cols: number): Row {
-    const running = this.#state.tasks.filter(({ status }) => status === 'RUNNING').length
-    const back = `  ${running} ${running === 1 ? 'task' : 'tasks'} running `
-    return spread(
-      cols,
-      [{ text: ' rsm', style: { bold: true } }, { text: `  ${sanitizeLine(this.#server)}` }],
-      [{ text: back, style: running > 0 ? { fg: 'cyan', bold: true } : { dim: true } }],
-    )
-  }
-
-  #progress(cols: number): Row {
-    const all = this.#state.hosts.size
-    const shares = [
-      { status: 'OFFLINE', style: { fg: 'red' } },
-      { status: 'WARNING', style: { fg: 'yellow' } },
-      { status: 'ONLINE', style: { fg: 'green' } },
-    ] as const
-    const counts = shares.flatMap(({ status, style }): Span[] => {
-      const count = this.#count(status)
-      return count === 0 ? [] : [{ text: `  ${count} ${status}`, style }]
-    })
-    const told: Span[] = [
-      { text: ` ${all} ${all === 1 ? 'host' : 'hosts'}`, style: { bold: true } },
-      ...counts,
-      { text: ' ' },
-    ]
-    const room = Math.max(0, cols - told.reduce((sum, { text }) => sum + text.length, 0) - 1)
-    const parts = shares.map(({ status, style }) => ({ count: this.#count(status), span: { style } }))
-    return spread(cols, [{ text: ' ' }, ...(room < 10 ? [] : progressBar(room, parts, all))], told)
   }
 
   #leftTitle(): Span[] {
     const { filter, count, shownCount } = this.#hosts
     const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
-    return [{ text: ` Hosts ${which} ` }]
+    return [{ text: ` Hosts ${which}, last heard ` }]
   }
 
   #right({ right, height }: Panes, now: number): Span[][] {
@@ -254,33 +203,16 @@ export class FleetView {
     const about = host === undefined ? [] : aboutHost(host)
     this.#tasksFrom = about.length
     const tasks = new Map(this.#state.tasks.map((task) => [task.taskId, task]))
-    const rows = this.#tasks.shown(Math.max(1, height - about.length)).flatMap((id) => {
-      const task = tasks.get(id)
-      return task === undefined ? [] : [this.#taskRow(task, right, now)]
+    const shown = this.#tasks.shown(Math.max(1, height - about.length)).flatMap((id) => tasks.get(id) ?? [])
+    const rows = taskRows(shown, now).map((spans, at): Span[] => {
+      if (shown[at]?.taskId !== this.#tasks.chosen) return spans
+      const text = fit(spans.map((span) => span.text).join(''), right)
+      const style = this.#focus === 'right' ? { inverse: true, bold: true } : { inverse: true, dim: true }
+      return [{ text, style }]
     })
     if (rows.length > 0 || !this.#state.isLoaded) return [...about, ...rows]
     const hint = this.#state.hosts.size === 0 ? 'no hosts yet: rsm hosts join' : 'no tasks yet: rsm exec'
     return [...about, [{ text: `  ${hint}`, style: { dim: true } }]]
-  }
-
-  #taskRow(task: TaskSummary, width: number, now: number): Span[] {
-    const { mark, style } = looks[task.status]
-    const failures = failuresOf(task)
-    const spans: Span[] = [
-      { text: `${glyph(mark)} `, style },
-      { text: fit(task.status, 10), style },
-      { text: fitRight(doneOf(task), 10) },
-      { text: fitRight(failures === 0 ? '' : `${failures} failed`, 13), style: { fg: 'red' } },
-      { text: fitRight(shortTime(now - Date.parse(task.createdAt)), 7), style: { dim: true } },
-      { text: ' ago  ', style: { dim: true } },
-      { text: sanitizeLine(task.scriptName ?? 'command') },
-      { text: `  ${sanitizeLine(task.createdBy)}  ${task.taskId}`, style: { dim: true } },
-    ]
-    if (task.taskId !== this.#tasks.chosen) return spans
-    const text = fit(spans.map((span) => span.text).join(''), width)
-    return [
-      { text, style: this.#focus === 'right' ? { inverse: true, bold: true } : { inverse: true, dim: true } },
-    ]
   }
 
   #foot(cols: number): Row {
@@ -288,30 +220,4 @@ export class FleetView {
     if (this.lost !== null) return footOf(cols, [], { text: this.lost, style: { fg: 'yellow', bold: true } })
     return footOf(cols, keys, null)
   }
-}
-
-function aboutHost({ status, statusReason, ip, systemInfo, agent, tags }: Host): Span[][] {
-  const reason = statusReason === null ? '' : `: ${sanitizeLine(statusReason)}`
-  const system =
-    systemInfo === null
-      ? 'system not known'
-      : `${systemInfo.os}, ${systemInfo.arch}, ${systemInfo.cpuCores} cores`
-  const version = agent === null ? 'no agent' : `agent ${agent.agentVersion}`
-  const lines = [
-    `  ${status}${reason}`,
-    `  ${ip}  ${sanitizeLine(system)}  ${sanitizeLine(version)}`,
-    ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
-  ]
-  const isBad = status !== 'ONLINE'
-  return [
-    ...lines.map((text, at): Span[] => [
-      {
-        text,
-        ...(at === 0 && isBad
-          ? { style: { fg: status === 'OFFLINE' ? 'red' : 'yellow', bold: true } as const }
-          : {}),
-      },
-    ]),
-    [],
-  ]
 }

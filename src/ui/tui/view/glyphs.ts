@@ -13,6 +13,10 @@ const drawn = {
   line: '─',
   side: '│',
   join: '┬',
+  topLeft: '┌',
+  topRight: '┐',
+  bottomLeft: '└',
+  bottomRight: '┘',
 }
 const ascii: typeof drawn = {
   failed: 'x',
@@ -27,6 +31,10 @@ const ascii: typeof drawn = {
   line: '-',
   side: '|',
   join: '+',
+  topLeft: '+',
+  topRight: '+',
+  bottomLeft: '+',
+  bottomRight: '+',
 }
 
 export type Glyph = keyof typeof drawn

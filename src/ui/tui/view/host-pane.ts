@@ -16,37 +16,48 @@ const leastName = 10
 /** The hosts, in their order, with what tells them apart. */
 export class HostPane {
   readonly list = new List<number>()
-  filter = ''
+  #filter = ''
   #rows = new Map<number, HostRow>()
-  #count = 0
 
   /** The width in which nothing is cut. */
   get wanted(): number {
-    return markWidth + this.longestName + 1 + widestState + timeWidth + 1
+    return markWidth + Math.max(leastName, this.longestName) + 1 + widestState + timeWidth + 1
   }
 
-  longestName = leastName
+  longestName = 0
 
   get shownCount(): number {
     return this.list.ids.length - 1
   }
 
   get count(): number {
-    return this.#count
+    return this.#rows.size
   }
 
   row(id: number): HostRow | undefined {
     return this.#rows.get(id)
   }
 
+  get filter(): string {
+    return this.#filter
+  }
+
+  set filter(text: string) {
+    this.#filter = text
+    this.#narrow()
+  }
+
   set(rows: readonly HostRow[]): void {
-    const sought = this.filter.toLowerCase()
+    this.#rows = new Map(rows.map((row) => [row.id, row]))
+    this.longestName = rows.reduce((most, { name }) => Math.max(most, widthOf(name)), 0)
+    this.#narrow()
+  }
+
+  #narrow(): void {
+    const sought = this.#filter.toLowerCase()
     const fits = ({ name, state }: HostRow) =>
       sought === '' || name.toLowerCase().includes(sought) || state.toLowerCase().includes(sought)
-    this.#count = rows.length
-    this.#rows = new Map(rows.map((row) => [row.id, row]))
-    this.longestName = rows.reduce((most, { name }) => Math.max(most, widthOf(name)), leastName)
-    this.list.set([allHosts, ...inOrder(rows.filter(fits)).map(({ id }) => id)])
+    this.list.set([allHosts, ...inOrder([...this.#rows.values()].filter(fits)).map(({ id }) => id)])
   }
 
   /** The nearest of these hosts below or above the chosen row, from the other end if there is none. */
@@ -76,7 +87,7 @@ export class HostPane {
   }
 
   #all(width: number): Span[] {
-    const count = String(this.filter === '' ? this.#count : this.shownCount)
+    const count = String(this.shownCount)
     return [
       { text: fit('  all hosts', width - count.length - 1), style: { bold: true } },
       { text: `${count} ` },

@@ -1,12 +1,12 @@
 import { widthOf } from '../../text/width.ts'
-import type { Frame, Row, Segment, Size, Span } from '../screen/screen.ts'
+import type { Frame, Row, Segment, Size, Span, Style } from '../screen/screen.ts'
 import { fitSpans, rowOf, spread } from './fit.ts'
 import { glyph } from './glyphs.ts'
 import type { Prompt } from './prompt.ts'
 
 /** Narrower than this only the pane in use is shown. */
 const narrowest = 50
-const smallest: Size = { cols: 12, rows: 6 }
+const smallest: Size = { cols: 12, rows: 5 }
 /** Title, progress, titles of the panes; and the last row. */
 const headRows = 3
 const footRows = 1
@@ -114,23 +114,20 @@ export function footOf(
 /** How much is done, in parts of one width each. */
 export function progressBar(
   width: number,
-  parts: readonly { count: number; span: Omit<Span, 'text'> }[],
+  parts: readonly { readonly count: number; readonly style: Style }[],
   all: number,
 ): Span[] {
-  if (width <= 0 || all <= 0)
-    return [{ text: glyph('rest').repeat(Math.max(0, width)), style: { dim: true } }]
   const spans: Span[] = []
   let done = 0
   let drawn = 0
-  for (const { count, span } of parts) {
+  for (const { count, style } of parts) {
     done += count
     // One failure in a thousand is to be seen.
-    const upTo = Math.max(count > 0 ? drawn + 1 : drawn, Math.floor((done * width) / all))
+    const upTo = Math.max(count > 0 ? drawn + 1 : drawn, Math.floor((done * width) / Math.max(1, all)))
     const wide = Math.min(width, upTo) - drawn
-    if (wide > 0) spans.push({ ...span, text: glyph('bar').repeat(wide) })
+    if (wide > 0) spans.push({ text: glyph('bar').repeat(wide), style })
     drawn += wide
   }
-  return drawn < width
-    ? [...spans, { text: glyph('rest').repeat(width - drawn), style: { dim: true } }]
-    : spans
+  const rest = { text: glyph('rest').repeat(Math.max(0, width - drawn)), style: { dim: true } }
+  return drawn < width ? [...spans, rest] : spans
 }

@@ -53,6 +53,7 @@ export class LogPane {
   select(hostId: number | null, longest: number): void {
     this.#hostId = hostId
     this.#nameWidth = hostId === null ? Math.min(longest, widestName) : 0
+    this.#isToBegin = false
     this.#found = null
     this.viewport.follow()
     this.#reader.select({ hostId, stream: this.#stream })
@@ -74,18 +75,16 @@ export class LogPane {
 
   follow(): void {
     this.#found = null
+    this.#isToBegin = false
     this.viewport.follow()
     if (this.#reader.isBehind) this.#reader.want('tail')
   }
 
   /** False of a key that is not the pane's. */
   key({ name }: Key): boolean {
-    const { window } = this.#reader
     if (name === 'end' || name === 'G' || name === 'F') this.follow()
-    else if (name === 'home' || name === 'g') {
-      if (window.previous > 0) this.#reader.want('head')
-      this.#isToBegin = true
-    } else if ((name === 'left' || name === 'right') && !this.viewport.wrap)
+    else if (name === 'home' || name === 'g') this.#isToBegin = true
+    else if ((name === 'left' || name === 'right') && !this.viewport.wrap)
       this.viewport.column = Math.max(0, this.viewport.column + (name === 'left' ? -sideStep : sideStep))
     else {
       const step = stepOf(name, this.viewport.height)
@@ -172,10 +171,13 @@ export class LogPane {
   }
 
   #begin(): void {
-    const { window } = this.#reader
-    if (!this.#isToBegin || window.previous > 0) return
-    this.#isToBegin = false
-    this.viewport.goTo(window.first)
+    const { window, isLoaded } = this.#reader
+    if (!this.#isToBegin || !isLoaded) return
+    if (window.previous > 0) this.#reader.want('head')
+    else {
+      this.#isToBegin = false
+      this.viewport.goTo(window.first)
+    }
   }
 
   #before(): number {
@@ -226,7 +228,11 @@ export class LogPane {
 
   #spans({ number, part, line, text }: LogRow, before: number): Span[] {
     const isError = line.stream === 'stderr'
-    const spans: Span[] = [{ text: isError ? '! ' : '  ', style: { fg: 'red' } }]
+    const mark = isError ? '!' : ' '
+    const spans: Span[] = [
+      { text: mark, style: number === this.#found ? { fg: 'red', inverse: true } : { fg: 'red' } },
+      { text: ' ' },
+    ]
     if (this.#nameWidth > 0) {
       const name = part === 0 ? sanitizeLine(line.hostname) : ''
       const style = prefixStyles[line.hostId % prefixStyles.length]

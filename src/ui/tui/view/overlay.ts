@@ -1,7 +1,7 @@
 import { widthOf } from '../../text/width.ts'
 import type { Frame, Row, Segment, Size, Span } from '../screen/screen.ts'
 import { fit } from './fit.ts'
-import { glyph } from './glyphs.ts'
+import { type Glyph, glyph } from './glyphs.ts'
 
 /** A box of lines over the middle of a frame. */
 export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (readonly Span[])[]): Frame {
@@ -14,8 +14,13 @@ export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (rea
   if (wide < 4 || high > rows) return frame
   const left = Math.floor((cols - wide) / 2)
   const top = Math.floor((rows - high) / 2)
-  const edge: Span[] = [{ text: `+${glyph('line').repeat(wide - 2)}+` }]
-  const box: readonly (readonly Span[])[] = [edge, ...shown.map((line) => boxed(line, wide)), edge]
+  const line = glyph('line').repeat(wide - 2)
+  const edge = (from: Glyph, to: Glyph): Span[] => [{ text: `${glyph(from)}${line}${glyph(to)}` }]
+  const box: readonly (readonly Span[])[] = [
+    edge('topLeft', 'topRight'),
+    ...shown.map((each) => boxed(each, wide)),
+    edge('bottomLeft', 'bottomRight'),
+  ]
   const boxRows = frame.rows.map((row, at): Row => {
     const spans = box[at - top]
     if (spans === undefined) return row

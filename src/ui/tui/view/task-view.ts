@@ -1,15 +1,18 @@
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { LogReader } from '../log/reader.ts'
-import type { Frame, Key, Mouse, Row, Size, Span, Style } from '../screen/screen.ts'
+import { partsOf } from '../log/viewport.ts'
+import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import type { TaskState } from '../task-state.ts'
-import { rowOf, spread } from './fit.ts'
+import { copyFrame } from './copy-frame.ts'
 import { allHosts, HostPane } from './host-pane.ts'
-import { isFailure, resultRow, shortTime } from './host-row.ts'
-import { assemble, type Focus, footOf, type Panes, panesOf, progressBar } from './layout.ts'
+import { isFailure, resultRow } from './host-row.ts'
+import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
 import { stepOf } from './list.ts'
 import { LogPane } from './log-pane.ts'
+import { logState, logTitle } from './log-title.ts'
 import { helpLines, overlay } from './overlay.ts'
 import { Prompt } from './prompt.ts'
+import { taskProgress, taskTitle } from './task-head.ts'
 import { taskHelp, taskKeys } from './task-help.ts'
 
 /** What a person can ask of a task; each says by `say` what became of it. */
@@ -21,13 +24,8 @@ export interface TaskActions {
   back(): void
 }
 
-const statusStyles: Readonly<Record<string, Style>> = {
-  RUNNING: { fg: 'cyan', bold: true },
-  SUCCESS: { fg: 'green', bold: true },
-  FAILED: { fg: 'red', bold: true },
-  CANCELLED: { fg: 'yellow', bold: true },
-}
 const wheelStep = 3
+const mostErrorRows = 3
 
 interface Question {
   readonly text: string
@@ -49,8 +47,9 @@ export class TaskView {
   #note: Span | null = null
   /** Why nothing new comes at present; null while it does. */
   lost: string | null = null
-  #shown: { version: number; filter: string; second: number } | null = null
+  #shown: { version: number; second: number } | null = null
   #selected: number | null = null
+  #wanted: number | null = null
   #panes: Panes | null = null
 
   constructor(state: TaskState, reader: LogReader, actions: TaskActions) {
@@ -62,6 +61,11 @@ export class TaskView {
 
   readonly say = (text: string, isBad = false): void => {
     this.#note = { text: sanitizeLine(text), style: isBad ? { fg: 'red', bold: true } : { bold: true } }
+  }
+
+  /** Chooses this host as soon as it is known. */
+  choose(hostId: number): void {
+    this.#wanted = hostId
   }
 
   /** While text is selected nothing may be drawn over it. */
@@ -81,6 +85,8 @@ export class TaskView {
     else if (this.#isHelping) this.#isHelping = false
     else if (this.#isCopying) this.#copied(key)
     else if (!this.#command(key)) this.#moved(key)
+    // At once, and not with the next frame: the next key may be for the log of what is chosen now.
+    this.#select()
   }
 
   mouse({ action, x, y }: Mouse): void {
@@ -102,18 +108,17 @@ export class TaskView {
   frame(size: Size, now: number): Frame {
     this.#refresh(now)
     this.#select()
-    if (this.#isCopying) return this.#copyFrame(size)
+    if (this.#isCopying) return copyFrame(this.#log, size)
     const panes = panesOf(size, this.#hosts.wanted, this.#focus)
     this.#panes = panes
-    const [error, ...right] = this.#right(panes)
     const frame = assemble(size, panes, {
-      title: this.#title(size.cols, now),
-      progress: this.#progress(size.cols),
+      title: taskTitle(this.#state, size.cols, now),
+      progress: taskProgress(this.#state, size.cols),
       leftTitle: this.#leftTitle(),
-      rightTitle: this.#rightTitle(),
-      rightState: this.#rightState(),
+      rightTitle: logTitle(this.#log, this.#hosts.row(this.#selected ?? allHosts)),
+      rightState: logState(this.#log, this.#reader, this.#state.isRunning),
       left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
-      right: error === undefined ? right : [error, ...right],
+      right: this.#right(panes),
       foot: this.#foot(size.cols),
       focus: this.#focus,
       prompt: this.#prompt?.line ?? null,
@@ -223,7 +228,8 @@ export class TaskView {
     if (this.#state.isRunning) this.say('the task still runs: retry it when it has ended')
     else if (failed + stopped === 0) this.say('every host has succeeded')
     else {
-      const text = `run it again on the ${failed + stopped} hosts that did not succeed? (y/n)`
+      const count = failed + stopped
+      const text = `run it again on ${count} ${count === 1 ? 'host' : 'hosts'} that did not succeed? (y/n)`
       this.#question = { text, yes: () => this.#actions.retry() }
     }
   }
@@ -236,12 +242,14 @@ export class TaskView {
 
   #refresh(now: number): void {
     const { version } = this.#state
-    const { filter } = this.#hosts
     const second = this.#state.isRunning ? Math.floor(now / 1000) : 0
     const shown = this.#shown
-    if (shown?.version === version && shown.filter === filter && shown.second === second) return
-    this.#shown = { version, filter, second }
+    if (shown?.version === version && shown.second === second) return
+    this.#shown = { version, second }
     this.#hosts.set([...this.#state.results.values()].map((result) => resultRow(result, now)))
+    if (this.#wanted === null || !this.#state.results.has(this.#wanted)) return
+    this.#hosts.list.choose(this.#wanted)
+    this.#wanted = null
   }
 
   #select(): void {
@@ -251,82 +259,28 @@ export class TaskView {
     this.#log.select(chosen === allHosts ? null : chosen, this.#hosts.longestName)
   }
 
-  #title(cols: number, now: number): Row {
-    const { summary, taskId } = this.#state
-    if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
-    const { scriptName, strategy, batchSize, createdBy, status } = summary
-    const name = sanitizeLine(scriptName ?? 'command')
-    const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
-    const front: Span[] = [
-      { text: ` ${name}`, style: { bold: true } },
-      { text: `  ${strategy}${batches}  by ${sanitizeLine(createdBy)}  ` },
-      { text: taskId, style: { dim: true } },
-    ]
-    const back: Span[] = [
-      { text: `  ${status}`, style: statusStyles[status] },
-      { text: `  ${shortTime(this.#state.elapsed(now))} ` },
-    ]
-    return spread(cols, front, back)
-  }
-
-  #progress(cols: number): Row {
-    const { done, failed, running, pending, stopped, success } = this.#state.tally()
-    const all = this.#state.summary?.hostCount ?? this.#state.results.size
-    const counts: Span[] = [{ text: ` ${done}/${all} done`, style: { bold: true } }]
-    const add = (count: number, what: string, style: Style) => {
-      if (count > 0) counts.push({ text: `  ${count} ${what}`, style })
-    }
-    add(failed, 'failed', { fg: 'red', bold: true })
-    add(running, 'running', { fg: 'cyan' })
-    add(pending, 'pending', { dim: true })
-    add(stopped, 'stopped', { fg: 'yellow' })
-    add(success, 'ok', { fg: 'green' })
-    counts.push({ text: ' ' })
-    const wide = counts.reduce((sum, { text }) => sum + text.length, 0)
-    const parts = [
-      { count: failed, span: { style: { fg: 'red' } as const } },
-      { count: stopped, span: { style: { fg: 'yellow' } as const } },
-      { count: success, span: { style: { fg: 'green' } as const } },
-    ]
-    const room = Math.max(0, cols - wide - 1)
-    const bar = room < 10 ? [] : progressBar(room, parts, all)
-    return spread(cols, [{ text: ' ' }, ...bar], counts)
-  }
-
   #leftTitle(): Span[] {
     const { filter, count, shownCount } = this.#hosts
     const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
     return [{ text: ` Hosts ${which} ` }]
   }
 
-  #rightTitle(): Span[] {
-    const row = this.#selected === null ? undefined : this.#hosts.row(this.#selected)
-    const title: Span[] = [{ text: ` ${row === undefined ? 'all hosts' : row.name} ` }]
-    if (row !== undefined) title.push({ text: `${row.state} `, style: row.style })
-    if (this.#log.stream !== null) title.push({ text: `${this.#log.stream} only `, style: { fg: 'yellow' } })
-    if (!this.#log.viewport.wrap) title.push({ text: 'not wrapped ' })
-    if (this.#log.sought !== null) title.push({ text: `/${this.#log.sought} ` })
-    return title
-  }
-
-  #rightState(): Span[] {
-    const { searching } = this.#reader
-    if (searching !== null)
-      return [{ text: ` searching ${Math.round(searching * 100)} %, Esc stops `, style: { fg: 'yellow' } }]
-    if (!this.#reader.isLoaded) return [{ text: ' reading... ' }]
-    if (!this.#log.viewport.isFollowing) return [{ text: ' F follows ', style: { fg: 'yellow' } }]
-    return [{ text: this.#state.isRunning ? ' following ' : ' end ', style: { dim: true } }]
-  }
-
   #right({ right, height }: Panes): Span[][] {
-    const result = this.#selected === null ? undefined : this.#state.results.get(this.#selected)
-    const error = result?.error ?? null
-    const told: Span[][] =
-      error === null ? [] : [[{ text: `  ${sanitizeLine(error)}`, style: { fg: 'red', bold: true } }]]
+    if (right <= 0) return []
+    const told = this.#error(right)
     const rows = this.#log.rows(right, Math.max(1, height - told.length))
     if (rows.length > 0 || !this.#reader.isLoaded) return [...told, ...rows]
-    const isWaiting = this.#state.isRunning
-    return [...told, [{ text: isWaiting ? '  no output yet' : '  no output', style: { dim: true } }]]
+    const text = this.#state.isRunning ? '  no output yet' : '  no output'
+    return [...told, [{ text, style: { dim: true } }]]
+  }
+
+  /** What the chosen host's result says beside its exit code. */
+  #error(width: number): Span[][] {
+    const result = this.#selected === null ? undefined : this.#state.results.get(this.#selected)
+    if (result === undefined || result.error === null) return []
+    const style = { fg: isFailure(result.status) ? 'red' : 'yellow', bold: true } as const
+    const parts = partsOf(sanitizeLine(result.error), Math.max(1, width - 2))
+    return parts.slice(0, mostErrorRows).map((part) => [{ text: `  ${part}`, style }])
   }
 
   #foot(cols: number): Row {
@@ -335,16 +289,5 @@ export class TaskView {
     if (this.#note !== null) return footOf(cols, [], this.#note)
     if (this.lost !== null) return footOf(cols, [], { text: this.lost, style: { fg: 'yellow', bold: true } })
     return footOf(cols, taskKeys(this.#focus, this.#state.isRunning), null)
-  }
-
-  #copyFrame(size: Size): Frame {
-    const rows = this.#log.plainRows(size.cols, Math.max(1, size.rows - 1))
-    const body = rows.map((spans): Row => [{ at: 0, spans }])
-    while (body.length < size.rows - 1) body.push([])
-    const told = {
-      text: "the mouse is your terminal's: select and copy; y goes back",
-      style: { inverse: true },
-    }
-    return { rows: [...body, rowOf(size.cols, told)], mouse: false }
   }
 }

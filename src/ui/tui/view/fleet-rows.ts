@@ -1,0 +1,116 @@
+import type { Host } from '../../../core/protocol/http/hosts.ts'
+import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
+import { showTags } from '../../hosts/view.ts'
+import { sanitizeLine } from '../../text/sanitize.ts'
+import { widthOf } from '../../text/width.ts'
+import type { FleetState } from '../fleet-state.ts'
+import type { Row, Span, Style } from '../screen/screen.ts'
+import { fit, fitRight, spread } from './fit.ts'
+import { type Glyph, glyph } from './glyphs.ts'
+import { shortTime } from './host-row.ts'
+import { progressBar } from './layout.ts'
+
+const leastBar = 10
+const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
+  RUNNING: { mark: 'running', style: { fg: 'cyan' } },
+  SUCCESS: { mark: 'success', style: { fg: 'green' } },
+  FAILED: { mark: 'failed', style: { fg: 'red' } },
+  CANCELLED: { mark: 'stopped', style: { fg: 'yellow' } },
+}
+const shares = [
+  { status: 'OFFLINE', style: { fg: 'red' } },
+  { status: 'WARNING', style: { fg: 'yellow' } },
+  { status: 'ONLINE', style: { fg: 'green' } },
+] as const
+
+function doneOf({ counts, hostCount }: TaskSummary): string {
+  return `${hostCount - counts.PENDING - counts.RUNNING}/${hostCount}`
+}
+
+function failuresOf({ counts }: TaskSummary): number {
+  const statuses = ['FAILED', 'TIMEOUT', 'LOST', 'UNREACHABLE'] as const
+  return statuses.reduce((sum, status) => sum + counts[status], 0)
+}
+
+function failedOf(task: TaskSummary): string {
+  const failures = failuresOf(task)
+  return failures === 0 ? '' : `${failures} failed`
+}
+
+/** Tasks, a row each, in columns that fit all of them. */
+export function taskRows(tasks: readonly TaskSummary[], now: number): Span[][] {
+  const widest = (shown: (task: TaskSummary) => string) =>
+    tasks.reduce((most, task) => Math.max(most, shown(task).length), 0)
+  const [done, failed] = [widest(doneOf), widest(failedOf)]
+  return tasks.map((task) => {
+    const { mark, style } = looks[task.status]
+    const age = fitRight(shortTime(now - Date.parse(task.createdAt)), 7)
+    return [
+      { text: `${glyph(mark)} `, style },
+      { text: fit(task.status, 10), style },
+      { text: fitRight(doneOf(task), done) },
+      { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
+      { text: `${age} ago  `, style: { dim: true } },
+      { text: sanitizeLine(task.scriptName ?? 'command') },
+      { text: `  ${task.taskId}  ${sanitizeLine(task.createdBy)}`, style: { dim: true } },
+    ]
+  })
+}
+
+function countOf({ hosts }: FleetState, status: Host['status']): number {
+  let count = 0
+  for (const host of hosts.values()) if (host.status === status) count++
+  return count
+}
+
+export function fleetTitle(state: FleetState, server: string, cols: number): Row {
+  const running = state.tasks.filter(({ status }) => status === 'RUNNING').length
+  const back = `  ${running} ${running === 1 ? 'task' : 'tasks'} running `
+  return spread(
+    cols,
+    [{ text: ' rsm', style: { bold: true } }, { text: `  ${sanitizeLine(server)}` }],
+    [{ text: back, style: running > 0 ? { fg: 'cyan', bold: true } : { dim: true } }],
+  )
+}
+
+/** How many hosts are in which status. */
+export function fleetProgress(state: FleetState, cols: number): Row {
+  const all = state.hosts.size
+  const parts = shares.map(({ status, style }) => ({ count: countOf(state, status), status, style }))
+  const told: Span[] = [
+    { text: ` ${all} ${all === 1 ? 'host' : 'hosts'}`, style: { bold: true } },
+    ...parts.flatMap(({ count, status, style }): Span[] =>
+      count === 0 ? [] : [{ text: `  ${count} ${status}`, style }],
+    ),
+    { text: ' ' },
+  ]
+  const room = cols - told.reduce((sum, { text }) => sum + widthOf(text), 0) - 1
+  return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], told)
+}
+
+/** What is known of a host, above its tasks. */
+export function aboutHost({ status, statusReason, ip, systemInfo, agent, tags }: Host): Span[][] {
+  const reason = statusReason === null ? '' : `: ${sanitizeLine(statusReason)}`
+  const system =
+    systemInfo === null
+      ? 'system not known'
+      : `${systemInfo.os}, ${systemInfo.arch}, ${systemInfo.cpuCores} cores`
+  const version = agent === null ? 'no agent' : `agent ${agent.agentVersion}`
+  const lines = [
+    `  ${status}${reason}`,
+    `  ${ip}  ${sanitizeLine(system)}  ${sanitizeLine(version)}`,
+    ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
+  ]
+  const isBad = status !== 'ONLINE'
+  return [
+    ...lines.map((text, at): Span[] => [
+      {
+        text,
+        ...(at === 0 && isBad
+          ? { style: { fg: status === 'OFFLINE' ? 'red' : 'yellow', bold: true } as const }
+          : {}),
+      },
+    ]),
+    [],
+  ]
+}

@@ -1,0 +1,71 @@
+import { sanitizeLine } from '../../text/sanitize.ts'
+import { widthOf } from '../../text/width.ts'
+import type { Row, Span, Style } from '../screen/screen.ts'
+import type { TaskState } from '../task-state.ts'
+import { rowOf, spread } from './fit.ts'
+import { shortTime } from './host-row.ts'
+import { progressBar } from './layout.ts'
+
+const longestName = 60
+const leastBar = 10
+const statusStyles: Readonly<Record<string, Style>> = {
+  RUNNING: { fg: 'cyan', bold: true },
+  SUCCESS: { fg: 'green', bold: true },
+  FAILED: { fg: 'red', bold: true },
+  CANCELLED: { fg: 'yellow', bold: true },
+}
+
+/** The name of a text that has none. */
+function firstLine(text: string): string {
+  const line = text.split('\n').find((each) => each.trim() !== '' && !each.startsWith('#')) ?? ''
+  return line.trim().slice(0, longestName)
+}
+
+/** What runs, how, by whom; and how it stands. */
+export function taskTitle(state: TaskState, cols: number, now: number): Row {
+  const { summary, taskId, script } = state
+  if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
+  const { scriptName, strategy, batchSize, createdBy, status } = summary
+  const name = sanitizeLine(scriptName ?? firstLine(script ?? 'command'))
+  const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
+  const front: Span[] = [
+    { text: ` ${name}`, style: { bold: true } },
+    { text: `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  ` },
+    { text: taskId, style: { dim: true } },
+  ]
+  const back: Span[] = [
+    { text: `  ${status}`, style: statusStyles[status] },
+    { text: `  ${shortTime(state.elapsed(now))} ` },
+  ]
+  return spread(cols, front, back)
+}
+
+/** How many hosts are done, and how. */
+export function taskProgress(state: TaskState, cols: number): Row {
+  const { done, failed, running, pending, stopped, success } = state.tally()
+  const all = state.summary?.hostCount ?? state.results.size
+  const counts: Span[] = [{ text: ` ${done}/${all} done`, style: { bold: true } }]
+  const add = (count: number, what: string, style: Style) => {
+    if (count > 0) counts.push({ text: `  ${count} ${what}`, style })
+  }
+  add(failed, 'failed', { fg: 'red', bold: true })
+  add(running, 'running', { fg: 'cyan' })
+  add(pending, 'pending', { dim: true })
+  add(stopped, 'stopped', { fg: 'yellow' })
+  add(success, 'ok', { fg: 'green' })
+  counts.push({ text: ' ' })
+  const room = cols - counts.reduce((sum, { text }) => sum + widthOf(text), 0) - 1
+  const bar =
+    room < leastBar
+      ? []
+      : progressBar(
+          room,
+          [
+            { count: failed, style: { fg: 'red' } },
+            { count: stopped, style: { fg: 'yellow' } },
+            { count: success, style: { fg: 'green' } },
+          ],
+          all,
+        )
+  return spread(cols, [{ text: ' ' }, ...bar], counts)
+}

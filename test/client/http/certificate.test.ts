@@ -1,0 +1,12 @@
+import test from 'ava'
+import { certificateEnds } from '../../../src/client/http/certificate.ts'
+import { startTlsServer } from '../../helpers/tls-server.ts'
+
+test('a certificate is looked at, trusted or not; without TLS, or without an answer, there is none', async (t) => {
+  const { url, server } = await startTlsServer(t, { selfSigned: true })
+  const ends = await certificateEnds({ url })
+  t.true(ends !== null && ends > Date.now())
+  await server.close()
+  t.is(await certificateEnds({ url }), null)
+  t.is(await certificateEnds({ url: url.replace('https:', 'http:') }), null)
+})

@@ -1,0 +1,186 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
+import test, { type ExecutionContext } from 'ava'
+import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
+import { type Line, runLines } from '../helpers/command-line.ts'
+import { startTestServer, type TestServer } from '../helpers/server.ts'
+
+/** `[what was typed, exit code, what is said]`; words are separated by spaces, and `''` is an empty one. */
+type Case = readonly [string, number, RegExp, Record<string, string>?]
+
+const targets: Case[] = [
+  ['exec', 2, /no target: say on which hosts/],
+  ['exec -x web1 ls', 2, /no target/],
+  ["exec -w '' ls", 2, /-w is empty/],
+  ["exec -g '' ls", 2, /-g is empty/],
+  ["exec -w web1 -x '' ls", 2, /-x is empty/],
+  ['exec -w , ls', 2, /^rsm: a name or group is missing beside an operator/],
+  ['exec -w web[1 ls', 2, /a bracket that is not closed/],
+  ['exec -w web[1-9999999] ls', 2, /more than 100,000 names/],
+  [`exec -w ${'x'.repeat(70_000)} ls`, 2, /at most 65536 characters/],
+  ['exec -w nosuch ls', 5, /no such host: nosuch/],
+  ['exec -w web1 -x web1 ls', 2, /names no host/],
+  ['exec -a -w web1 ls', 2, /--all stands alone/],
+  ['exec -t role ls', 2, /--tag takes KEY=VALUE, not role/],
+  ["hosts show ''", 2, /must not be blank/],
+  ['hosts wait web[1-2', 2, /a bracket that is not closed/],
+  ['hosts wait --new @web', 2, /no groups/],
+  [
+    'terminal nobody@web1',
+    2,
+    /the user does not stand before the host.*\n.*rsm terminal web1 --run-as nobody/,
+  ],
+]
+
+const options: Case[] = [
+  ['exec -w', 2, /--hosts needs a value/],
+  ['exec -w web1', 2, /nothing to run/],
+  ['exec -w web1 --', 2, /nothing to run/],
+  ['exec -w web1 -u 5 -u 6 ls', 2, /--timeout is given twice/],
+  ['exec -w web1 -p =x ls', 2, /-p takes KEY=VALUE, not =x/],
+  ['exec -w web1 -p A ls', 2, /-p takes KEY=VALUE, not A/],
+  ['exec -w web1 -p PATH=x ls', 2, /^rsm: params\.PATH: /],
+  ['exec -w web1 -u 1e5 ls', 2, /not a duration: 1e5/],
+  ['exec -w web1 --deadline 25d ls', 2, /--deadline takes at most 24d, not 25d/],
+  ['exec -w web1 -f 0 ls', 2, /--concurrency takes a number from 1, not 0/],
+  ['exec -w web1 --workdir x ls', 2, /workDir: must be an absolute path/],
+  ["exec -w web1 --idempotency-key '' ls", 2, /--idempotency-key takes/],
+  ['exec -w web1 --idempotency-key ü ls', 2, /--idempotency-key takes/],
+  ['exec -w web1 --script a b', 2, /either --script or a command/],
+  ['logs x --tail -1', 2, /--tail takes a whole number from 0, not -1/],
+  ['logs x --after abc', 2, /--after takes a whole number, not abc/],
+  ['server start --port 65536', 2, /--port takes a whole number up to 65535, not 65536/],
+  ['hosts list -o foo', 2, /--output=foo is not one of/],
+  ['hosts list --limt 2', 2, /unknown option --limt \(did you mean --limit\?\)/],
+  ['hosts list -- x', 2, /unexpected x/],
+  ['hosts show', 2, /missing HOST/],
+  ['hosts shw web1', 2, /did you mean rsm hosts show/],
+  ['api GET hosts', 2, /a path begins with a slash/],
+  ['api GET /api/%zz', 2, /not a path/],
+  ['api POST /api/hosts -d {', 2, /not valid JSON/],
+  ['recordings list --user nosuch', 5, /no such user: nosuch/],
+  ['tasks list --by admn', 5, /no such user: admn \(did you mean admin\?\)/],
+  ['logs ../../x', 5, /no task/i],
+]
+
+const surroundings: Case[] = [
+  ['hosts list', 2, /begins with http:.*: web1:18080\n.*https:\/\/web1:18080/, { RSM_URL: 'web1:18080' }],
+  ['hosts list', 2, /begins with http/, { RSM_URL: 'ftp://x' }],
+  ['hosts list', 4, /connection refused/, { RSM_URL: 'http://127.0.0.1:1' }],
+  ['hosts list', 2, /the token holds what no token does/, { RSM_TOKEN: 'a\nb' }],
+  ['hosts list', 3, /unknown, has expired or was revoked\n.*rsm login/, { RSM_TOKEN: 'x' }],
+  ['hosts list', 2, /names no HTTP proxy/, { HTTP_PROXY: 'socks5://127.0.0.1:1' }],
+  [
+    'hosts list',
+    4,
+    /through the proxy 127\.0\.0\.1:1: connection refused\n.*NO_PROXY/,
+    { HTTP_PROXY: 'http://user:secret@127.0.0.1:1' },
+  ],
+  ['hosts list', 5, /no such context: nosuch/, { RSM_URL: '', RSM_CONTEXT: 'nosuch' }],
+]
+
+let server: TestServer
+let stop: () => unknown
+
+test.before(async (t) => {
+  // Its teardown would come with the end of this hook.
+  const teardown = (end: () => unknown) => {
+    stop = end
+  }
+  server = await startTestServer({ ...t, teardown })
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+})
+test.after.always(() => stop())
+
+const wordsOf = (line: string) => line.split(' ').map((word) => (word === "''" ? '' : word))
+
+async function refuses(t: ExecutionContext, cases: readonly Case[]): Promise<void> {
+  const lines = cases.map(([line, , , env]): Line => ({ argv: wordsOf(line), ...(env ? { env } : {}) }))
+  const ran = await runLines(t, server, lines)
+  for (const [at, [line, exit, said]] of cases.entries()) {
+    const about = `${line.slice(0, 100)}: ${ran[at]?.stderr}`
+    t.is(ran[at]?.exit, exit, about)
+    t.regex(ran[at]?.stderr ?? '', said, about)
+    // One line that names the fault, and one at most with the way out; never a stack.
+    t.regex(ran[at]?.stderr ?? '', /^rsm: [^\n]+\n( {5}[^\n]+\n)?$/, about)
+    t.notRegex(ran[at]?.stderr ?? '', /internal error|node:|Validation failed/, about)
+    t.is(ran[at]?.stdout, '', about)
+  }
+  t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
+}
+
+test('bad targets are refused by name, and nothing starts', (t) => refuses(t, targets))
+test('bad options are refused by name, and nothing starts', (t) => refuses(t, options))
+test('a bad environment is told by what is wrong with it', (t) => refuses(t, surroundings))
+
+test('a file that is not there, may not be read, is a directory, endless, too large or no text is told as such', (t) => {
+  const home = temporaryDirectory(t)
+  const file = (name: string, content: string | Buffer) => {
+    writeFileSync(join(home, name), content)
+    return join(home, name)
+  }
+  mkdirSync(join(home, 'directory'))
+  const faults: [string, RegExp][] = [
+    [join(home, 'nosuch'), /there is no such file/],
+    [join(home, 'directory'), /it is a directory/],
+    ['/dev/zero', /larger than 16 MiB/],
+    [file('large', 'x'.repeat(1024 * 1024 + 1)), /a script has at most 1 MiB/],
+    [file('binary', Buffer.from([0x23, 0x0a, 0xff, 0xfe])), /no UTF-8: see line 2/],
+    [file('nul', 'a\nb\0c'), /line 2 holds a NUL/],
+    [file('empty', ''), /blank|nothing/],
+  ]
+  if (process.getuid?.() !== 0) {
+    const secret = file('secret', 'x')
+    chmodSync(secret, 0)
+    faults.push([secret, /you may not read it/])
+  }
+  return refuses(
+    t,
+    faults.map(([path, said]) => [`exec -w web1 --script ${path}`, 2, said]),
+  )
+})
+
+/** A real process by a shell, which can do to its streams what an argument list can't say. */
+async function inShell(t: ExecutionContext, url: string, token: string, line: string) {
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: url, RSM_TOKEN: token })
+  const rsm = `rsm() { '${process.execPath}' '${resolve('bin/run.js')}' "$@"; }`
+  const shell = spawn('bash', ['--norc', '--noprofile', '-c', `${rsm}; ${line}`], { env })
+  const [stdout, stderr, [exit]] = await Promise.all([
+    text(shell.stdout),
+    text(shell.stderr),
+    once(shell, 'close'),
+  ])
+  return { exit: exit as number, stdout, stderr }
+}
+
+test('an argument that is no UTF-8 is refused, for what ran would not be what was typed', async (t) => {
+  const ran = await inShell(t, server.url, server.token, String.raw`rsm exec -w web1 rm $'caf\xe9'`)
+  t.is(ran.exit, 2)
+  t.regex(ran.stderr, /^rsm: not UTF-8: caf\ufffd\n/)
+  t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
+})
+
+test('a reader that goes away ends a command quietly with 141; a full disk is one line and 6', async (t) => {
+  const server = await startTestServer(t)
+  for (let at = 0; at < 20; at++)
+    await server.data('POST', '/api/hosts', {
+      hostname: `web${at}`,
+      ip: '192.0.2.1',
+      tags: { note: 'x'.repeat(200) },
+    })
+  for (const line of ['hosts list', 'hosts list --json', 'api GET /api/hosts', 'exec --help', '--version']) {
+    const closed = await inShell(
+      t,
+      server.url,
+      server.token,
+      `exec 3> >(exec true); wait $!; rsm ${line} >&3`,
+    )
+    t.deepEqual(closed, { exit: 141, stdout: '', stderr: '' }, line)
+    const full = await inShell(t, server.url, server.token, `rsm ${line} > /dev/full`)
+    t.is(full.exit, 6, line)
+    t.regex(full.stderr, /^[^\n]*cannot write the output: [^\n]+\n$/, line)
+  }
+})

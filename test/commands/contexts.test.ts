@@ -1,0 +1,78 @@
+import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { startFakeServer } from '../fixtures/fake-server.ts'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { runLines } from '../helpers/command-line.ts'
+
+test('a token is tried before it is stored, beside other contexts; logout forgets it and ends no pipeline', async (t) => {
+  const user = { id: 1, username: 'ci', role: 'OPERATOR' }
+  const server = await startFakeServer(t, {
+    'GET /api/auth/me': ({ headers }) => (headers.authorization === 'Bearer rsm_pat_good' ? user : undefined),
+    'POST /api/auth/logout': () => ({}),
+  })
+  const home = temporaryDirectory(t)
+  const file = (name: string, content: string) => {
+    writeFileSync(join(home, name), content)
+    return join(home, name)
+  }
+  const good = file('good', 'rsm_pat_good\n')
+  const XDG_CONFIG_HOME = join(home, 'config')
+  const env = { RSM_URL: '', RSM_TOKEN: '', XDG_CONFIG_HOME }
+  mkdirSync(join(XDG_CONFIG_HOME, 'rsm'), { recursive: true })
+  const linked = join(XDG_CONFIG_HOME, 'rsm', 'tokens.json')
+  symlinkSync(file('settings', '{}'), linked)
+  const { url } = server
+  const stranger = url.replace('127.0.0.1', 'localhost')
+  const ran = await runLines(
+    t,
+    { url, token: '' },
+    [
+      ['login', url, '--context', 'production', '--token-file', good],
+      ['login', stranger, '--context', 'staging', '--token-file', good],
+      ['login', stranger, '--context', 'production', '--token-file', good],
+      ['login', url, '--token-stdin', '--password-stdin'],
+      ['context', 'list'],
+      ['whoami'],
+      ['whoami', '--context', 'production'],
+      ['logout', '--context', 'production'],
+      ['whoami', '--context', 'production'],
+      ['whoami'],
+      ['login', url, '--token-file', join(home, 'nosuch')],
+    ].map((argv) => ({ argv, env })),
+  )
+  const out = ran.map(({ exit, stdout, stderr }) => `${exit} ${stdout}${stderr}`)
+  t.is(out[0], `0 logged in to ${url} as ci (OPERATOR)\n`)
+  t.is(out[1], `0 logged in to ${stranger} as ci (OPERATOR)\n`)
+  t.regex(
+    out[2] ?? '',
+    /^6 rsm: context production is http:\/\/127.*already\n.*rsm context remove production/,
+  )
+  t.regex(out[3] ?? '', /^2 rsm: .*exclude each other/)
+  t.regex(out[4] ?? '', /production +http:\/\/127\S+ +ci\n\* +staging +http:\/\/localhost\S+ +ci\n/)
+  t.is(out[5], `0 ci (OPERATOR) at ${stranger}\n`)
+  t.is(out[6], `0 ci (OPERATOR) at ${url}\n`)
+  t.is(out[7], `0 logged out of ${url}\nrsm: the token itself is still valid\n`)
+  t.regex(out[8] ?? '', /^3 rsm: not logged in to http:\/\/127/)
+  t.is(out[9], `0 ci (OPERATOR) at ${stranger}\n`)
+  t.regex(out[10] ?? '', /^2 rsm: cannot read .*nosuch \(--token-file\): there is no such file/)
+  t.false(server.seen.some(({ path }) => path === '/api/auth/logout'))
+  t.true(lstatSync(linked).isSymbolicLink())
+  t.false(readFileSync(join(home, 'settings'), 'utf8').includes(url))
+})
+
+test('where logins can not be stored it is told before a token or password goes anywhere', async (t) => {
+  const server = await startFakeServer(t, {})
+  const home = temporaryDirectory(t)
+  writeFileSync(join(home, 'file'), '')
+  const env = { RSM_URL: '', RSM_TOKEN: '', XDG_CONFIG_HOME: join(home, 'file') }
+  const [ran] = await runLines(t, { url: server.url, token: '' }, [
+    { argv: ['login', server.url, '--username', 'ann', '--password-stdin'], env },
+  ])
+  t.is(ran?.exit, 6)
+  t.regex(
+    ran?.stderr ?? '',
+    /^rsm: cannot write in .*file\/rsm: a part of this path is a file\n.*XDG_CONFIG_HOME/,
+  )
+  t.deepEqual(server.seen, [])
+})

@@ -1,0 +1,45 @@
+import test from 'ava'
+import { finding } from '../../../src/core/findings/finding.ts'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
+import { showFleet, showHost } from '../../../src/ui/hosts/findings-view.ts'
+
+const hostOf = (hostname: string, statusReason: string | null) =>
+  ({ hostname, status: statusReason === null ? 'ONLINE' : 'WARNING', statusReason }) as Host
+const server = { url: 'https://rsm.example.org', version: '1.0.0', findings: [], well: [] }
+
+test('S06 what an agent says of itself reaches the terminal as text', (t) => {
+  const hostile =
+    'the agent reports DEGRADED: \u001b]52;c;ZXZpbA==\u0007\u001b[2J\u202egnihton\r\nweb2 is ONLINE'
+  const found = finding('degraded', 'warning', hostile, 'make room', hostile)
+  const shown = showHost({
+    host: hostOf('web1', hostile),
+    hostname: 'web1',
+    findings: [found],
+    well: [hostile],
+  })
+  const folded = showFleet(server, [
+    { host: hostOf('web1', hostile), hostname: 'web1', findings: [found], well: [] },
+  ])
+  for (const text of [shown, folded]) t.notRegex(text.replaceAll('\n', ''), /[\p{Cc}\p{Bidi_C}]/u)
+  t.is(shown.split('\n').length, 4)
+  t.is(folded.split('\n').length, 3)
+})
+
+test('advice names the host it is for, and HOST where it is for several', (t) => {
+  const found = finding('never-joined', 'error', 'no agent', 'rsm hosts join --replace HOST')
+  const examined = (hostname: string) => ({
+    host: hostOf(hostname, 'x'),
+    hostname,
+    findings: [found],
+    well: [],
+  })
+  const well = { host: hostOf('db1', null), hostname: 'db1', findings: [], well: ['linked'] }
+  const one =
+    'error    web1: no agent\n         rsm hosts join --replace web1\nnothing is wrong with 1 of 2 hosts'
+  t.is(showFleet(server, [examined('web1'), well]), one)
+  const two =
+    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nnothing is wrong with 0 of 2 hosts'
+  t.is(showFleet(server, [examined('web1'), examined('web2')]), two)
+  t.is(showFleet(server, [well]), 'nothing is wrong with the one host')
+  t.is(showFleet(server, []), 'no hosts yet: rsm hosts join')
+})

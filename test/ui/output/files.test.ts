@@ -1,0 +1,105 @@
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { readShowOptions } from '../../../src/ui/flags/output.ts'
+import { BoundedText, keptPerHost } from '../../../src/ui/output/bounded-text.ts'
+import { fileNameOf } from '../../../src/ui/output/outdir.ts'
+import { openOutputFile } from '../../../src/ui/output/output-file.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+
+const flags = { grouped: false, diff: false, 'no-prefix': false, raw: false }
+
+test('a format is on stdout, others in files; -b and --diff mean grouped', (t) => {
+  const read = (output: string[], more = {}) => readShowOptions({ ...flags, output, ...more }, false, 'live')
+  t.is(read([]).format, 'live')
+  t.like(read(['junit=a=b.xml', 'NDJSON=run']), {
+    format: 'live',
+    files: [
+      { format: 'junit', path: 'a=b.xml' },
+      { format: 'ndjson', path: 'run' },
+    ],
+  })
+  t.is(read(['junit=-']).format, 'junit')
+  t.is(read(['grouped'], { grouped: true }).format, 'grouped')
+  t.is(read([], { diff: true }).format, 'grouped')
+  t.is(read(['grouped=file'], { diff: true }).format, 'live')
+  t.is(readShowOptions(flags, true, 'live').format, undefined)
+  t.throws(() => read(['junit=f', 'ndjson=f']), { message: /one file/ })
+})
+
+test('a whole file takes its name when it is complete, with the mode of the one before it', async (t) => {
+  const directory = temporaryDirectory(t)
+  const path = join(directory, 'report.xml')
+  writeFileSync(path, 'former')
+  chmodSync(path, 0o640)
+  symlinkSync(path, join(directory, 'link'))
+  const kept = openOutputFile(path, true)
+  await kept.sink.write('lost')
+  kept.discard()
+  const file = openOutputFile(join(directory, 'link'), true)
+  await file.sink.write('new')
+  t.is(readFileSync(path, 'utf8'), 'former')
+  await file.finish()
+  t.is(readFileSync(path, 'utf8'), 'new')
+  t.is(statSync(path).mode & 0o777, 0o640)
+  t.deepEqual(
+    readdirSync(directory).sort((a, b) => a.localeCompare(b)),
+    ['link', 'report.xml'],
+  )
+})
+
+test('a device is written to and never replaced; a full disk is told', async (t) => {
+  const file = openOutputFile('/dev/full', true)
+  await t.throwsAsync(
+    async () => {
+      await file.sink.write('x')
+      await file.finish()
+    },
+    { message: /ENOSPC/ },
+  )
+  t.false(statSync('/dev/full').isFile())
+})
+
+test('S07 the name of a host is a name in the directory, and of no other host', (t) => {
+  const names = [
+    'web1',
+    'web-1.example.com',
+    '..',
+    '.',
+    '../../etc/passwd',
+    '.hidden',
+    '-rf',
+    'a/b',
+    'a%2fb',
+    'ü',
+    '',
+    'x'.repeat(253),
+    `${'x'.repeat(252)}y`,
+  ]
+  const files = names.map((name) => fileNameOf(name))
+  t.deepEqual(files.slice(0, 2), ['web1', 'web-1.example.com'])
+  for (const name of files) t.true(/^(?![.-])[\w.%-]{0,251}$/.test(name), name)
+  t.is(new Set(files).size, names.length)
+  t.false(existsSync('/etc/passwd.out'))
+})
+
+test('of too much text the first and the last part are kept, and how much was between', (t) => {
+  for (const size of [1, 7, 1000]) {
+    const text = new BoundedText(20)
+    const all = Array.from({ length: 1000 }, (_, at) => String(at % 10)).join('')
+    for (let at = 0; at < all.length; at += size) text.push(all.slice(at, at + size))
+    t.is(text.toString(), '0123456789\n[... 980 characters left out ...]\n0123456789')
+  }
+  const short = new BoundedText(20)
+  for (const piece of ['0123456', '7890123', '456789']) short.push(piece)
+  t.is(short.toString(), '01234567890123456789')
+  t.true(keptPerHost(1) <= 1024 * 1024 && keptPerHost(1_000_000) >= 8 * 1024)
+})

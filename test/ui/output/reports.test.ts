@@ -1,0 +1,116 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { resultStatuses } from '../../../src/core/protocol/http/tasks.ts'
+import { Differ } from '../../../src/ui/output/differ.ts'
+import { GithubOutput } from '../../../src/ui/output/github/github.ts'
+import { appendStepSummary, stepSummary } from '../../../src/ui/output/github/step-summary.ts'
+import { GroupedOutput } from '../../../src/ui/output/grouped.ts'
+import { hostPrefix } from '../../../src/ui/output/host-color.ts'
+import { JunitOutput } from '../../../src/ui/output/junit.ts'
+import { foldFailures } from '../../../src/ui/task/outcome.ts'
+import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
+import { formatOptions } from '../../fixtures/format-options.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+
+function paper() {
+  const texts: string[] = []
+  return { texts, all: () => texts.join(''), sink: { write: (text: string) => void texts.push(text) } }
+}
+
+test('JUnit: a script that fails is a failure, a host that can not run it an error, one left out skipped', async (t) => {
+  const { sink, all } = paper()
+  const results = resultStatuses.map((status, at) => resultOf(`web${at + 1}`, { status, duration: null }))
+  await new JunitOutput(formatOptions({ stdout: sink })).end(taskOf(results))
+  const verdicts = [...all().matchAll(/<(failure|error|skipped) message="(\w+)/g)].map(
+    ([, kind, status]) => `${status} ${kind}`,
+  )
+  t.deepEqual(new Set(verdicts).size, resultStatuses.length - 1)
+  for (const verdict of [
+    'FAILED failure',
+    'TIMEOUT failure',
+    'UNREACHABLE error',
+    'LOST error',
+    'RUNNING error',
+    'PENDING error',
+    'SKIPPED skipped',
+    'CANCELLED skipped',
+  ])
+    t.true(verdicts.includes(verdict), verdict)
+  t.regex(all(), /tests="9" failures="2" errors="4" skipped="2"/)
+})
+
+test('a step summary stays within what GitHub takes, and hosts can not leave their cell', (t) => {
+  const error = `x | y </td></table><script>\`[a](b)\`\n# ${'z'.repeat(5000)}`
+  const results = Array.from({ length: 2000 }, (_, at) =>
+    resultOf(`web${at}`, { status: 'LOST', error: `${at} ${error}` }),
+  )
+  const task = taskOf(results)
+  const text = stepSummary(task, foldFailures(task), 100_000)
+  t.true(Buffer.byteLength(text) <= 100_000)
+  t.regex(text, /\n\d+ more rows left out\n\n$/)
+  const rows = text.split('\n').filter((line) => line.startsWith('| web'))
+  t.true(rows.length > 5)
+  for (const row of rows) t.regex(row, /^\| [^|<>`[\]]+ \| [^|<>`[\]]+ \|$/)
+  const path = join(temporaryDirectory(t), 'summary.md')
+  writeFileSync(path, 'x'.repeat(1024 * 1024 - 10))
+  appendStepSummary(path, task, foldFailures(task))
+  t.is(readFileSync(path, 'utf8').length, 1024 * 1024 - 10)
+})
+
+test('GitHub: the output of a lone host comes as it writes', async (t) => {
+  const { sink, texts, all } = paper()
+  const output = new GithubOutput(formatOptions({ stdout: sink, alone: true, hostCount: 1 }))
+  const say = (data: string, stream: 'stdout' | 'stderr' = 'stdout') =>
+    output.event({ type: 'output', entry: entryOf('web1', data, { stream }) })
+  await say('one\ntw')
+  t.deepEqual(texts, ['::group::web1\n', 'one\n'])
+  await say('oops\n', 'stderr')
+  await say('o\n::end')
+  await output.end(taskOf([resultOf('web1')]))
+  t.is(all(), '::group::web1\none\noops\ntwo\n: :end\n::endgroup::\n')
+})
+
+test('GitHub: what was skipped is a warning, and no more than ten reasons are told', async (t) => {
+  const { sink, all } = paper()
+  const results = Array.from({ length: 20 }, (_, at) =>
+    resultOf(`web${at + 1}`, { status: 'FAILED', exitCode: at + 1 }),
+  )
+  await new GithubOutput(formatOptions({ stdout: sink })).end(
+    taskOf([...results, resultOf('db1', { status: 'SKIPPED' }), resultOf('db2', { status: 'SKIPPED' })]),
+  )
+  t.is(all().match(/^::error /gm)?.length, 9)
+  t.regex(all(), /^::warning title=db\[1-2\]::SKIPPED$/m)
+})
+
+test('grouped: who had nothing to say is named where others had, and stands in no group', async (t) => {
+  const { sink, all } = paper()
+  const said: string[] = []
+  const output = new GroupedOutput(formatOptions({ stdout: sink, notice: (text) => void said.push(text) }))
+  await output.event({ type: 'output', entry: entryOf('web1', 'x\n') })
+  const results = ['web1', 'web2', 'web3'].map((name) => resultOf(name))
+  await output.end(taskOf([...results, resultOf('web4', { status: 'FAILED' })]))
+  t.deepEqual(said, ['no output: web[2-3]'])
+  t.false(all().includes('web[2-3]'))
+})
+
+test('comparing takes a bounded time, and says when it was not enough', (t) => {
+  const lines = (seed: number) =>
+    Array.from({ length: 20_000 }, (_, at) => `${Math.imul(at + 1, seed) >>> 0}\n`).join('')
+  const differ = new Differ('web1', lines(2654435761), 'none')
+  const began = performance.now()
+  for (const seed of [40503, 2246822519, 3266489917]) differ.unified('web2', lines(seed))
+  t.true(performance.now() - began < 60_000)
+  t.true(differ.isSpent)
+  t.is(new Differ('a', 'x\ny', 'none').unified('b', 'x\nz\n')?.split('\n')[2], '@@ -1,2 +1,2 @@')
+})
+
+test('a host has the same colour in every run; stderr is told apart without it too', (t) => {
+  t.is(hostPrefix('web1', 'stdout', 'none'), 'web1: ')
+  t.is(hostPrefix('web1', 'stdout', 'many'), hostPrefix('web1', 'stdout', 'many'))
+  const prefixes = Array.from({ length: 50 }, (_, at) =>
+    hostPrefix(`web${at}`, 'stdout', 'many').replace(/web\d+/, ''),
+  )
+  t.true(new Set(prefixes).size >= 10)
+  t.true(hostPrefix('web1', 'stderr', 'basic').includes('[4;'))
+})

@@ -1,0 +1,110 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { StatusLine } from '../../../src/ui/output/status-line.ts'
+import { until } from '../../helpers/until.ts'
+
+const eraseBelow = '\u001b[J'
+
+/** A terminal as far as these tests need one: rows, a cursor, `\r`, `\n` and "erase below"; it does not wrap. */
+class Terminal {
+  columns = 40
+  rows = ['']
+  #column = 0
+  readonly isTTY = true
+  resized = () => {}
+
+  on(_event: 'resize', listener: () => void) {
+    this.resized = listener
+  }
+
+  off() {
+    this.resized = () => {}
+  }
+
+  write(text: string): boolean {
+    for (const part of text.replaceAll(eraseBelow, '\v').split(/(\v|\r|\n)/)) {
+      const row = this.rows.at(-1) ?? ''
+      if (part === '\r') this.#column = 0
+      else if (part === '\n') {
+        this.rows.push('')
+        this.#column = 0
+      } else if (part === '\v') this.rows[this.rows.length - 1] = row.slice(0, this.#column)
+      else {
+        this.rows[this.rows.length - 1] =
+          row.slice(0, this.#column) + part + row.slice(this.#column + part.length)
+        this.#column += part.length
+      }
+    }
+    return true
+  }
+}
+
+function line(t: ExecutionContext, text = () => '1/2 done') {
+  const terminal = new Terminal()
+  const status = new StatusLine(terminal, text)
+  t.teardown(() => status.end())
+  const sink = { isTTY: true, write: (more: string) => void terminal.write(more) }
+  const shows = (...rows: string[]) =>
+    until(`the rows ${rows.join('|')}`, () => terminal.rows.join('|') === rows.join('|'))
+  return { terminal, status, out: status.guard(sink), shows }
+}
+
+test('it stands below the output, is never part of it, and is gone at the end', async (t) => {
+  const { terminal, status, out, shows } = line(t)
+  await shows('1/2 done')
+  await out.write('web1: one\n')
+  await shows('web1: one', '1/2 done')
+  for (let count = 0; count < 1000; count++) await out.write(`${count}\n`)
+  status.end()
+  t.deepEqual(terminal.rows, ['web1: one', ...Array.from({ length: 1000 }, (_, at) => String(at)), ''])
+  await delay(150)
+  t.is(terminal.rows.at(-1), '')
+})
+
+test('it is drawn on an empty line only', async (t) => {
+  const { terminal, out, shows } = line(t)
+  await shows('1/2 done')
+  await out.write('Password? ')
+  await delay(150)
+  t.deepEqual(terminal.rows, ['Password? '])
+  await out.write('ok\n')
+  await shows('Password? ok', '1/2 done')
+})
+
+test('while something is asked nothing is drawn, and what comes waits for the answer', async (t) => {
+  const { terminal, status, out, shows } = line(t)
+  await shows('1/2 done')
+  status.ask()
+  terminal.write('cancel it? ')
+  const waiting = out.write('web1: one\n')
+  await delay(150)
+  t.deepEqual(terminal.rows, ['cancel it? '])
+  terminal.write('l\n')
+  status.answered()
+  await waiting
+  await shows('cancel it? l', 'web1: one', '1/2 done')
+})
+
+test('output that goes elsewhere passes by it', async (t) => {
+  const { terminal, status, shows } = line(t)
+  await shows('1/2 done')
+  let piped = ''
+  await status.guard({ write: (text) => void (piped += text) }).write('half a line')
+  t.is(piped, 'half a line')
+  t.deepEqual(terminal.rows, ['1/2 done'])
+})
+
+test('it never wraps, however narrow the terminal becomes; a width of 1 shows nothing', async (t) => {
+  const { terminal, shows } = line(t, () => 'a line with wide 文字 and a\nbreak')
+  await shows('a line with wide 文字 and a break')
+  for (const [columns, shown] of [
+    [20, 'a line with wide 文'],
+    [5, 'a li'],
+    [1, ''],
+  ] as const) {
+    terminal.columns = columns
+    terminal.resized()
+    await shows(shown)
+  }
+  t.is(terminal.rows.length, 1)
+})

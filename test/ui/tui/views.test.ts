@@ -1,0 +1,269 @@
+import test, { type ExecutionContext } from 'ava'
+import { host as exampleHost } from '../../../src/core/protocol/http/fleet-examples.ts'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
+import type { Task, TaskResult, TaskSummary } from '../../../src/core/protocol/http/tasks.ts'
+import { task as exampleTask, taskSummary } from '../../../src/core/protocol/http/work-examples.ts'
+import { widthOf } from '../../../src/ui/text/width.ts'
+import { FleetState } from '../../../src/ui/tui/fleet-state.ts'
+import { LogReader } from '../../../src/ui/tui/log/reader.ts'
+import { paintRow } from '../../../src/ui/tui/screen/paint.ts'
+import type { Frame, Size } from '../../../src/ui/tui/screen/screen.ts'
+import { TaskState } from '../../../src/ui/tui/task-state.ts'
+import { FleetView } from '../../../src/ui/tui/view/fleet-view.ts'
+import { shortTime } from '../../../src/ui/tui/view/host-row.ts'
+import { TaskView } from '../../../src/ui/tui/view/task-view.ts'
+import { until } from '../../helpers/until.ts'
+
+process.env['LC_ALL'] = 'C.UTF-8'
+const now = Date.parse('2026-03-02T10:00:00.000Z')
+const usual: Size = { cols: 80, rows: 14 }
+
+/** The frame as a terminal shows it: each segment in its column. */
+function screenOf({ rows }: Frame): string[] {
+  return rows.map((row) => {
+    let line = ''
+    for (const { at, spans } of row) {
+      const text = spans.map((span) => span.text).join('')
+      const kept = Array.from(line).slice(0, at).join('')
+      line = kept + ' '.repeat(Math.max(0, at - widthOf(kept))) + text + line.slice(kept.length + text.length)
+    }
+    return line.trimEnd()
+  })
+}
+
+function resultOf(hostId: number, hostname: string, more: Partial<TaskResult>): TaskResult {
+  const [first] = (exampleTask as unknown as Task).results
+  return { ...(first as TaskResult), hostId, hostname, error: null, duration: 1_500, ...more }
+}
+
+async function openTask(
+  t: ExecutionContext,
+  results: readonly TaskResult[],
+  status: Task['status'] = 'RUNNING',
+) {
+  const did: string[] = []
+  const output = [
+    {
+      id: 1,
+      hostId: 1,
+      hostname: 'web1',
+      stream: 'stdout',
+      sequence: 0,
+      timestamp: '',
+      data: 'all is well\n',
+    },
+    {
+      id: 2,
+      hostId: 2,
+      hostname: 'web2',
+      stream: 'stderr',
+      sequence: 0,
+      timestamp: '',
+      data: 'disk is full\n',
+    },
+    {
+      id: 3,
+      hostId: 10,
+      hostname: 'web10',
+      stream: 'stdout',
+      sequence: 0,
+      timestamp: '',
+      data: '漢字 is well\n',
+    },
+  ] as const
+  const reader = new LogReader({
+    page: async ({ hostId, stream }) => ({
+      taskId: 't',
+      entries: output.filter(
+        (entry) => (hostId ?? entry.hostId) === entry.hostId && (stream ?? entry.stream) === entry.stream,
+      ),
+      next: 3,
+      previous: 0,
+    }),
+    changed: () => undefined,
+    failed: (error) => t.fail(String(error)),
+  })
+  const state = new TaskState('task-1')
+  const view = new TaskView(state, reader, {
+    cancel: () => did.push('cancel'),
+    retry: () => did.push('retry'),
+    terminal: (id) => did.push(`terminal ${id}`),
+    back: () => did.push('back'),
+  })
+  const summary = {
+    ...(taskSummary as unknown as TaskSummary),
+    taskId: 'task-1',
+    status,
+    hostCount: results.length,
+  }
+  state.read({ ...summary, duration: 2_500, results: [...results] })
+  const screen = (size = usual) => screenOf(view.frame(size, now))
+  const press = (...names: string[]) => {
+    for (const name of names) view.key({ name, text: name.length === 1 ? name : null })
+  }
+  screen()
+  await until('the log is read', () => reader.isLoaded)
+  const settled = async () => {
+    screen()
+    await until('it is read', () => reader.isLoaded && reader.searching === null)
+    return screen()
+  }
+  return { state, view, did, screen, press, settled }
+}
+
+const fleet = [
+  resultOf(1, 'web1', { status: 'SUCCESS' }),
+  resultOf(10, 'web10', { status: 'RUNNING', startedAt: '2026-03-02T09:58:55.000Z', duration: null }),
+  resultOf(2, 'web2', { status: 'FAILED', exitCode: 3, error: 'the disk is full' }),
+  resultOf(3, 'web3', { status: 'PENDING', duration: null }),
+]
+
+test('a task: failures first, its counts, the log of all; then that of the chosen host', async (t) => {
+  const { screen, press, settled } = await openTask(t, fleet)
+  const shown = screen()
+  t.regex(shown[0] ?? '', /^ .*task-1 +RUNNING +\S+$/)
+  t.regex(shown[1] ?? '', /2\/4 done {2}1 failed {2}1 running {2}1 pending {2}1 ok$/)
+  t.deepEqual(
+    shown.slice(3, 8).map((line) => line.slice(0, 32).replace(/ +/g, ' ').trimEnd()),
+    [' all hosts 4', '✗ web2 exit 3 1.5s', '▸ web10 RUNNING 1m05s', '· web3 PENDING', '✓ web1 SUCCESS 1.5s'],
+  )
+  t.deepEqual(
+    shown.slice(3, 6).map((line) => line.slice(33).trimEnd()),
+    ['  web1  all is well', '! web2  disk is full', '  web10 漢字 is well'],
+  )
+  press('j')
+  const chosen = await settled()
+  t.regex(chosen[2] ?? '', /web2 exit 3/)
+  t.deepEqual(
+    chosen.slice(3, 5).map((line) => line.slice(33)),
+    ['  the disk is full', '! disk is full'],
+  )
+  press('s')
+  t.regex((await settled())[4] ?? '', /no output yet$/)
+})
+
+test('keys: search, filter, errors, copy, help, and questions that a y answers', async (t) => {
+  const { screen, press, settled, did, view } = await openTask(t, fleet)
+  const foot = () => screen().at(-1) ?? ''
+  press('/', 'W', 'E', 'L', 'L', 'enter')
+  t.regex((await settled())[2] ?? '', /\/WELL.*F follows/)
+  press('/', 'x', 'y', 'enter')
+  await settled()
+  t.is(foot(), ' not found: xy')
+  press('escape', 'f', 'w', 'e', 'b', '1', 'enter')
+  t.regex(screen()[2] ?? '', /Hosts 2 of 4 with web1/)
+  press('escape', 'e')
+  await settled()
+  t.regex(screen()[2] ?? '', /web2/)
+  press('t')
+  t.deepEqual(did, ['terminal 2'])
+  press('y')
+  t.true(view.isCopying)
+  const copying = view.frame(usual, now)
+  t.false(copying.mouse)
+  t.deepEqual(screenOf(copying).slice(0, 2), ['disk is full', ''])
+  press('q', '?')
+  t.regex(screen().join('\n'), /Keys of a task/)
+  press('x', 'c')
+  t.regex(foot(), /cancel this task\? 1 running and 1 waiting/)
+  press('n')
+  t.is(foot(), ' left as it is')
+  press('c', 'y', 'escape')
+  t.deepEqual(did, ['terminal 2', 'cancel', 'back'])
+  press('r')
+  t.regex(foot(), /still runs/)
+})
+
+test('a finished task can be tried again where it failed, and not where it did not', async (t) => {
+  const failed = await openTask(t, fleet.slice(2, 3), 'FAILED')
+  failed.press('r', 'y')
+  t.deepEqual(failed.did, ['retry'])
+  const fine = await openTask(t, fleet.slice(0, 1), 'SUCCESS')
+  fine.press('r', 'c')
+  t.deepEqual(fine.did, [])
+  t.regex(fine.screen().at(-1) ?? '', /has ended: SUCCESS/)
+})
+
+test('the chosen host stays chosen when others fail before it; what was read late takes nothing back', async (t) => {
+  const { state, screen, press } = await openTask(t, fleet)
+  press('j', 'j')
+  t.regex(screen()[2] ?? '', /web10/)
+  state.result(resultOf(1, 'web1', { status: 'FAILED', exitCode: 1 }))
+  t.regex(screen()[2] ?? '', /web10/)
+  state.result(resultOf(1, 'web1', { status: 'RUNNING' }))
+  t.regex(screen()[4] ?? '', /^✗ web1 /)
+})
+
+test('every size gives a frame that fits it', async (t) => {
+  const { view } = await openTask(t, [
+    ...fleet,
+    resultOf(77, `${'a'.repeat(200)}.example`, { status: 'LOST', error: 'x'.repeat(500) }),
+  ])
+  for (const cols of [1, 5, 12, 20, 49, 50, 80, 200])
+    for (const rows of [1, 2, 5, 6, 24])
+      for (const name of ['tab', '?', 'x', 'y', 'y']) {
+        view.key({ name, text: null })
+        const frame = view.frame({ cols, rows }, now)
+        t.true(frame.rows.length <= rows, `${cols}x${rows}`)
+        for (const row of frame.rows)
+          for (const { at, spans } of row)
+            t.true(
+              at + widthOf(spans.map((span) => span.text).join('')) <= cols,
+              `${cols}x${rows} ${paintRow(row, false)}`,
+            )
+      }
+})
+
+test('the fleet: hosts that are not ONLINE first; a task of the chosen host is opened with it', (t) => {
+  const state = new FleetState()
+  const did: string[] = []
+  const view = new FleetView(state, 'http://127.0.0.1:18080', {
+    openTask: (taskId, hostId) => did.push(`open ${taskId} ${hostId}`),
+    tasksOf: (hostId) => did.push(`tasks of ${hostId}`),
+    terminal: (hostId) => did.push(`terminal ${hostId}`),
+  })
+  const press = (...names: string[]) => {
+    for (const name of names) view.key({ name, text: null })
+  }
+  const screen = () => screenOf(view.frame({ cols: 120, rows: 14 }, now))
+  t.regex(screen()[2] ?? '', /reading/)
+  const base = exampleHost as unknown as Host
+  const at = '2026-03-02T09:59:00.000Z'
+  const agent = { ...(base.agent as NonNullable<Host['agent']>), lastHeartbeatAt: at }
+  state.readHosts([
+    { ...base, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null, agent },
+    { ...base, id: 2, hostname: 'web1', status: 'OFFLINE', statusReason: 'never heard', agent: null },
+  ])
+  t.regex(screen().join('\n'), /no tasks yet/)
+  const summary = taskSummary as unknown as TaskSummary
+  const event = { id: 'x-1', type: 'task', change: 'created', at } as const
+  t.false(state.apply({ ...event, task: { ...summary, taskId: 'old' } }))
+  t.false(state.apply({ ...event, task: { ...summary, taskId: 'new', status: 'RUNNING' } }))
+  const shown = screen()
+  t.regex(shown[1] ?? '', /2 hosts {2}1 OFFLINE {2}1 ONLINE$/)
+  t.regex(shown[4] ?? '', /^✗ web1 +OFFLINE +never/)
+  t.regex(shown[5] ?? '', /^✓ db1 +ONLINE +1m00s/)
+  t.regex(shown[3] ?? '', /RUNNING.*new/)
+  press('j')
+  t.regex(screen()[3] ?? '', /OFFLINE: never heard/)
+  t.deepEqual(did, ['tasks of 2'])
+  state.readTasks([{ ...summary, taskId: 'own' }], 2)
+  t.true(state.apply({ ...event, task: { ...summary, taskId: 'newer' } }), 'whose it is has to be asked')
+  press('enter', 't')
+  t.deepEqual(did.slice(1), ['open own 2', 'terminal 2'])
+  state.apply({ id: 'x-2', type: 'host', change: 'removed', at, host: { id: 2 } })
+  t.notRegex(screen().join('\n'), /web1 +OFFLINE/)
+})
+
+test('times are short', (t) => {
+  const cases: [number, string][] = [
+    [0, '0.0s'],
+    [9_950, '9.9s'],
+    [59_900, '59s'],
+    [185_000, '3m05s'],
+    [7_620_000, '2h07m'],
+    [400_000_000, '4d'],
+    [-5, '0.0s'],
+  ]
+  for (const [milliseconds, short] of cases) t.is(shortTime(milliseconds), short)
+})
