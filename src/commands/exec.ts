@@ -63,6 +63,7 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
     "$ rsm exec -w 'web[1-3]' uptime",
     '$ rsm exec -t role=web --strategy rolling --batch-size 1,25% -- systemctl restart nginx',
     '$ rsm exec -a -b --script ./check.sh -p LEVEL=full',
+    '$ rsm exec -g production -o live -o junit=report.xml --script ./check.sh',
     '$ echo "df -h /" | rsm exec -g production -',
   ]
   static override usage = 'exec [TARGETS] [OPTIONS] [--] COMMAND...'

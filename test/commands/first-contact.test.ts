@@ -100,7 +100,7 @@ test('more unknown names than the server lists are exit 5 too, under one heading
 
 const taken: [string[], string, string, RegExp][] = [
   [['clusters', 'add', 'web'], '/api/clusters', 'cluster web', /rsm clusters edit web/],
-  [['scripts', 'add', 'web', '-'], '/api/scripts', 'script web', /rsm scripts show web/],
+  [['scripts', 'add', 'web', '-'], '/api/scripts', 'script web', /rsm scripts edit web/],
   [['hosts', 'add', 'web', '--ip', '192.0.2.1'], '/api/hosts', 'host web', /rsm hosts show web/],
   [
     ['users', 'add', 'web', '--role', 'VIEWER', '--password-stdin'],

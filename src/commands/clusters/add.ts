@@ -3,6 +3,8 @@ import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
+import { counted } from '../../ui/text/counted.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class ClustersAdd extends BaseCommand {
   static override summary = 'Make a cluster of hosts'
@@ -29,7 +31,8 @@ export default class ClustersAdd extends BaseCommand {
       `rsm clusters edit ${args.name}`,
       client.clusters.create({ name: args.name, ...description, ...members }),
     )
-    this.print(`added ${cluster.name} (id ${cluster.id}, ${cluster.hostCount} hosts)`)
+    this.print(`added ${cluster.name} (id ${cluster.id}, ${counted(cluster.hostCount, 'host')})`)
+    this.hint(`next: rsm exec -g ${shellWord(cluster.name)} COMMAND`)
     return cluster
   }
 }

@@ -5,6 +5,7 @@ import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
+import { counted } from '../../ui/text/counted.ts'
 
 export default class ClustersEdit extends BaseCommand {
   static override summary = 'Change the name, description or members of a cluster'
@@ -32,7 +33,7 @@ export default class ClustersEdit extends BaseCommand {
     refuseEmpty(patch, 'clusters edit')
     const { id } = await findCluster(client, args.cluster)
     const cluster = await client.clusters.update(id, patch)
-    this.print(`changed ${cluster.name} (${cluster.hostCount} hosts)`)
+    this.print(`changed ${cluster.name} (${counted(cluster.hostCount, 'host')})`)
     return cluster
   }
 }

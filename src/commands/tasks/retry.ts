@@ -6,6 +6,7 @@ import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
 import { isSomeoneThere } from '../../ui/input/prompt.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
+import { counted } from '../../ui/text/counted.ts'
 
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
@@ -43,13 +44,14 @@ Values of secret params are not kept: they are asked, or come from the environme
     const key = flags['idempotency-key'] ?? randomUUID()
     const start = async (signal?: AbortSignal) => {
       const started = await client.tasks.retry(former.taskId, input, key, signal)
-      const hosts = `${started.hostCount} host${started.hostCount === 1 ? '' : 's'}`
+      const hosts = counted(started.hostCount, 'host')
       this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
       return started
     }
     if (!flags.detach) return this.follow(client, start, show, deadline)
     const started = await start()
     this.print(started.taskId)
+    this.hint(`next: rsm logs -f ${started.taskId}`)
     return started
   }
 }

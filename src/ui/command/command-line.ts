@@ -66,6 +66,17 @@ function ownOptions(command: ManifestCommand, argv: readonly string[]): readonly
   return end === -1 ? argv : argv.slice(0, end)
 }
 
+/** Whether errors are to be JSON, too; `-o json` of a list is `--json`. */
+function asksJson(options: readonly string[]): boolean {
+  return options.some(
+    (word, at) =>
+      word === '--json' ||
+      word === '-ojson' ||
+      word === '--output=json' ||
+      (word === 'json' && (options[at - 1] === '-o' || options[at - 1] === '--output')),
+  )
+}
+
 /** Reads a command line; an unknown command rejects with `usage` and the nearest verb (contract §9). */
 export function readCommandLine(manifest: Manifest, argv: readonly string[]): Asked {
   const found = find(manifest, argv)
@@ -73,7 +84,7 @@ export function readCommandLine(manifest: Manifest, argv: readonly string[]): As
     const options = ownOptions(found.command, found.argv)
     if (options.some(isHelpFlag)) return { kind: 'help', words: found.words }
     const { id, command } = found
-    return { kind: 'run', id, argv: found.argv, command, json: options.includes('--json') }
+    return { kind: 'run', id, argv: found.argv, command, json: asksJson(options) }
   }
   const words = argv.filter((word, at) => !isHelpFlag(word) && !(at === 0 && word === 'help'))
   if (words.length === 0) return { kind: 'help', words: [] }

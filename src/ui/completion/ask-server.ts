@@ -3,6 +3,7 @@ import type { ChosenServer } from '../../client/contexts.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
+import { counted } from '../text/counted.ts'
 import { showTime } from '../text/time.ts'
 import type { Listed, Named } from './listed.ts'
 
@@ -25,8 +26,6 @@ async function everyOne<T>(list: (query: { page: number; size: number }) => Prom
   await Promise.all(Array.from({ length: atOnce }, take))
   return pages.flat()
 }
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** What hosts have in common, as selectors name it: `tag:role:web`, `os:linux`, `arch:x64`. */
 export function groupsOf(hosts: readonly Host[]): Named[] {

@@ -12,12 +12,13 @@ export function keptPerHost(hostCount: number): number {
 export class BoundedText {
   readonly #half: number
   #head = ''
-  #tail: string[] = []
-  #tailLength = 0
+  /** Two pieces of the end, of which the second grows to half the bound and then takes the place of the first. */
+  #older = ''
+  #newer = ''
   #dropped = 0
 
   constructor(limit: number) {
-    this.#half = Math.floor(limit / 2)
+    this.#half = Math.max(1, Math.floor(limit / 2))
   }
 
   get isEmpty(): boolean {
@@ -25,30 +26,27 @@ export class BoundedText {
   }
 
   push(data: string): void {
-    const room = this.#half - this.#head.length
+    const room = Math.max(0, this.#half - this.#head.length)
     if (room > 0) this.#head += data.slice(0, room)
     if (data.length <= room) return
-    const rest = room > 0 ? data.slice(room) : data
-    this.#tail.push(rest)
-    this.#tailLength += rest.length
-    while (this.#tailLength - (this.#tail[0]?.length ?? 0) >= this.#half) {
-      const length = this.#tail.shift()?.length ?? 0
-      this.#tailLength -= length
-      this.#dropped += length
-    }
+    this.#newer += data.slice(room)
+    if (this.#newer.length < this.#half) return
+    this.#dropped += this.#older.length
+    this.#older = this.#newer
+    this.#newer = ''
   }
 
   clear(): void {
     this.#head = ''
-    this.#tail = []
-    this.#tailLength = 0
+    this.#older = ''
+    this.#newer = ''
     this.#dropped = 0
   }
 
   toString(): string {
-    const tail = this.#tail.join('')
-    const kept = tail.slice(-this.#half)
-    const dropped = this.#dropped + tail.length - kept.length
+    const end = this.#older + this.#newer
+    const kept = end.slice(-this.#half)
+    const dropped = this.#dropped + end.length - kept.length
     if (dropped === 0) return this.#head + kept
     return `${this.#head}\n[... ${dropped} characters left out ...]\n${kept}`
   }

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto'
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
@@ -11,10 +12,16 @@ import type { Sink } from './sink.ts'
 const maxKept = 256 * 1024 * 1024
 const rule = '-'.repeat(15)
 
-/** Hosts that wrote the same. */
+/** Hosts that wrote the same, as it is shown. */
 interface Group {
-  readonly text: string
+  readonly shown: string
   readonly hostnames: string[]
+}
+
+/** What a host has written, and its hash so far: equal ones are found without putting the pieces of all together. */
+interface Kept {
+  readonly pieces: string[]
+  readonly hash: Hash
 }
 
 /** `web[1-3] (3)`. */
@@ -31,7 +38,7 @@ export class GroupedOutput implements OutputFormat {
   readonly #options: FormatOptions
   readonly #stdout: Sink
   readonly #live: OutputFormat
-  readonly #kept = new Map<string, string[]>()
+  readonly #kept = new Map<string, Kept>()
   #size = 0
 
   constructor(options: FormatOptions) {
@@ -46,9 +53,13 @@ export class GroupedOutput implements OutputFormat {
       return
     }
     const { hostname, data } = event.entry
-    const pieces = this.#kept.get(hostname)
-    if (pieces === undefined) this.#kept.set(hostname, [data])
-    else pieces.push(data)
+    let kept = this.#kept.get(hostname)
+    if (kept === undefined) {
+      kept = { pieces: [], hash: createHash('sha256') }
+      this.#kept.set(hostname, kept)
+    }
+    kept.pieces.push(data)
+    kept.hash.update(data)
     this.#size += data.length
     if (this.#size <= maxKept) return
     this.#options.notice('too much output to be compared: what there is so far, then the rest as it comes')
@@ -69,17 +80,23 @@ export class GroupedOutput implements OutputFormat {
   }
 
   #groups(): Group[] {
-    const groups = new Map<string, string[]>()
-    for (const [hostname, pieces] of this.#kept) {
-      const text = pieces.join('')
-      const hostnames = groups.get(text)
-      if (hostnames === undefined) groups.set(text, [hostname])
-      else hostnames.push(hostname)
+    const written = new Map<string, Kept & { readonly hostnames: string[] }>()
+    for (const [hostname, kept] of this.#kept) {
+      const digest = kept.hash.digest('base64')
+      const equal = written.get(digest)
+      if (equal === undefined) written.set(digest, { ...kept, hostnames: [hostname] })
+      else equal.hostnames.push(hostname)
     }
     this.#kept.clear()
+    // What differs in its line ends or colours only looks the same, and is the same to people.
+    const groups = new Map<string, string[]>()
+    for (const { pieces, hostnames } of written.values()) {
+      const shown = this.#shown(pieces.join(''))
+      groups.set(shown, [...(groups.get(shown) ?? []), ...hostnames])
+    }
     for (const hostnames of groups.values()) hostnames.sort(compareNatural)
     return [...groups]
-      .map(([text, hostnames]) => ({ text, hostnames }))
+      .map(([shown, hostnames]) => ({ shown, hostnames }))
       .sort(
         (a, b) =>
           b.hostnames.length - a.hostnames.length ||
@@ -96,9 +113,9 @@ export class GroupedOutput implements OutputFormat {
       return
     }
     const { Differ } = await import('./differ.ts')
-    const differ = new Differ(titleOf(first), this.#shown(first.text), this.#stdout.colors ?? 'none')
+    const differ = new Differ(titleOf(first), first.shown, this.#stdout.colors ?? 'none')
     for (const group of others) {
-      const difference = differ.unified(titleOf(group), this.#shown(group.text))
+      const difference = differ.unified(titleOf(group), group.shown)
       if (difference === undefined) await this.#write(group)
       else await this.#stdout.write(difference)
     }
@@ -112,7 +129,7 @@ export class GroupedOutput implements OutputFormat {
 
   async #write(group: Group): Promise<void> {
     await this.#stdout.write(`${rule}\n${titleOf(group)}\n${rule}\n`)
-    const shown = this.#shown(group.text)
+    const { shown } = group
     await this.#stdout.write(shown.endsWith('\n') || shown === '' ? shown : `${shown}\n`)
   }
 }

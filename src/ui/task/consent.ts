@@ -4,6 +4,7 @@ import type { Target } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
 import { confirm } from '../input/prompt.ts'
+import { counted } from '../text/counted.ts'
 
 /** A person is asked about more hosts than these. */
 const unasked = 20
@@ -16,7 +17,7 @@ function shortened(names: string): string {
 
 /** Asks whether `what` may start on these hosts; rejects with `interrupted` where it may not. */
 async function confirmHosts(what: string, hostnames: readonly string[], all: boolean): Promise<void> {
-  const count = `${all ? 'all ' : ''}${hostnames.length} host${hostnames.length === 1 ? '' : 's'}`
+  const count = `${all ? 'all ' : ''}${counted(hostnames.length, 'host')}`
   if (!(await confirm(`${what} on ${count}, ${shortened(foldNodeset(hostnames))}?`, 'say --yes')))
     throw new RsmError('interrupted', 'nothing was started')
 }

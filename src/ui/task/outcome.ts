@@ -1,5 +1,6 @@
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 
@@ -64,7 +65,11 @@ export interface Failure {
   readonly results: readonly TaskResult[]
 }
 
-/** Who failed and why, folded by reason, most hosts first. */
+/** What became of a host because of others: no failure of its own. */
+const spared = (results: readonly TaskResult[]) =>
+  results.every(({ status }) => status === 'SKIPPED' || status === 'CANCELLED')
+
+/** Who failed and why, folded by reason: what went wrong before what did not run for it, most hosts first. */
 export function foldFailures(task: Task): Failure[] {
   const reasons = new Map<string, TaskResult[]>()
   for (const result of task.results) {
@@ -75,7 +80,7 @@ export function foldFailures(task: Task): Failure[] {
     else alike.push(result)
   }
   return [...reasons]
-    .sort(([, a], [, b]) => b.length - a.length)
+    .sort(([, a], [, b]) => Number(spared(a)) - Number(spared(b)) || b.length - a.length)
     .map(([shared, results]) => {
       const [only] = results
       const reason = only !== undefined && results.length === 1 ? reasonOf(only, task.timeout) : shared
@@ -98,7 +103,7 @@ export function summaryLine(task: Task): string {
   const parts = [...counts].map(([status, count]) =>
     task.results.length === 1 ? status : `${count} ${status}`,
   )
-  const hosts = `${task.hostCount} host${task.hostCount === 1 ? '' : 's'}`
+  const hosts = counted(task.hostCount, 'host')
   const took = task.duration === null ? '' : ` in ${showDuration(task.duration)}`
   return `${hosts}: ${parts.join(', ')}${took} (task ${task.taskId})`
 }

@@ -4,6 +4,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Limits, Strategy } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { counted } from '../text/counted.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
 
@@ -82,8 +83,6 @@ export function planView(
     script: script.text,
   }
 }
-
-const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** `batch 2 (10): web[2-11]`; in a long plan `batches 3-40 (25 each): …`. */
 export function batchLines(batches: PlanView['batches']): string[] {

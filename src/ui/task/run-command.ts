@@ -86,6 +86,7 @@ export abstract class RunCommand extends TaskCommand {
     if (flags.detach) {
       const started = await start()
       this.print(started.taskId)
+      this.hint(`next: rsm logs -f ${started.taskId}`)
       return started
     }
     return this.follow(client, start, show, deadline)

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { FormatOptions, OutputFormat } from '../../../src/ui/output/format.ts'
 import { type FormatName, formats } from '../../../src/ui/output/formats.ts'
@@ -7,6 +8,7 @@ import { OutdirOutput } from '../../../src/ui/output/outdir.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { formatOptions } from '../../fixtures/format-options.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { missing } from '../../helpers/tmux.ts'
 
 const esc = '\u001b'
 /** What a host may write, in the pieces in which it comes. */
@@ -115,3 +117,16 @@ const holds: Record<string, (t: ExecutionContext, pieces: readonly string[]) => 
 for (const [format, check] of Object.entries(holds))
   for (const [what, pieces] of Object.entries(hostile))
     test(`S06 output of hosts stays data in ${format}: ${what}`, (t) => check(t, pieces))
+
+const withXmllint = missing('xmllint').length === 0 ? test : test.skip
+
+withXmllint('S06 xmllint takes the JUnit XML of all of it', async (t) => {
+  const path = join(temporaryDirectory(t), 'report.xml')
+  for (const raw of [false, true]) {
+    writeFileSync(path, await show('junit', Object.values(hostile).flat(), { raw }))
+    const schema = resolve('test/fixtures/junit.xsd')
+    t.notThrows(() =>
+      execFileSync('xmllint', ['--noout', '--nonet', '--huge', '--schema', schema, path], { stdio: 'pipe' }),
+    )
+  }
+})

@@ -94,6 +94,19 @@ test('grouped: who had nothing to say is named where others had, and stands in n
   t.false(all().includes('web[2-3]'))
 })
 
+test('grouped: output that looks the same is one group, whatever its line ends and colours', async (t) => {
+  const { sink, all } = paper()
+  const output = new GroupedOutput(formatOptions({ stdout: sink }))
+  for (const [host, data] of [
+    ['web1', 'x\n'],
+    ['web2', 'x\r\n'],
+    ['web3', '\u001b[31mx\u001b[0m\n'],
+  ] as const)
+    await output.event({ type: 'output', entry: entryOf(host, data) })
+  await output.end(taskOf([resultOf('web1'), resultOf('web2'), resultOf('web3')]))
+  t.regex(all(), /^-+\nweb\[1-3\] \(3\)\n-+\nx\n$/)
+})
+
 test('comparing takes a bounded time, and says when it was not enough', (t) => {
   const lines = (seed: number) =>
     Array.from({ length: 20_000 }, (_, at) => `${Math.imul(at + 1, seed) >>> 0}\n`).join('')

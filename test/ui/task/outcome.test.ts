@@ -49,3 +49,10 @@ test('failures are folded by reason, most hosts first', (t) => {
   t.deepEqual(failureLines(task), ['web[1-2]: FAILED, exit 3', 'db1: UNREACHABLE: no agent came in 0 s'])
   t.is(summaryLine(task), '4 hosts: 1 SUCCESS, 1 UNREACHABLE, 2 FAILED in 1.2 s (task task-1)')
 })
+
+test('what went wrong comes before what did not run because of it, however many those are', (t) => {
+  const skipped = (name: string) =>
+    resultOf(name, { status: 'SKIPPED', exitCode: null, error: 'not started' })
+  const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 }), skipped('web2'), skipped('web3')])
+  t.deepEqual(failureLines(task), ['web1: FAILED, exit 1', 'web[2-3]: SKIPPED: not started'])
+})

@@ -131,7 +131,9 @@ test('a task: failures first, its counts, the log of all; then that of the chose
     shown.slice(3, 6).map((line) => line.slice(33).trimEnd()),
     ['  web1  all is well', '! web2  disk is full', '  web10 漢字 is well'],
   )
-  press('j')
+  press('tab', 'g')
+  t.regex(screen()[2] ?? '', /F follows$/, 'the title says what the pane shows now')
+  press('tab', 'j')
   const chosen = await settled()
   t.regex(chosen[2] ?? '', /web2 exit 3/)
   t.deepEqual(

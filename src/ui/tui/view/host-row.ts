@@ -42,7 +42,6 @@ const hostLooks: Readonly<Record<Host['status'], Look>> = {
 }
 
 export const isFailure = (status: ResultStatus) => looks[status].rank === 0
-export const lookOf = (status: ResultStatus): Look => looks[status]
 
 /** `0.4s`, `12s`, `3m05s`, `2h07m`, `4d`: at most six columns. */
 export function shortTime(milliseconds: number): string {

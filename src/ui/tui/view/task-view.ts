@@ -111,6 +111,8 @@ export class TaskView {
     if (this.#isCopying) return copyFrame(this.#log, size)
     const panes = panesOf(size, this.#hosts.wanted, this.#focus)
     this.#panes = panes
+    // First: what the title says of the log comes of what is shown of it.
+    const right = this.#right(panes)
     const frame = assemble(size, panes, {
       title: taskTitle(this.#state, size.cols, now),
       progress: taskProgress(this.#state, size.cols),
@@ -118,7 +120,7 @@ export class TaskView {
       rightTitle: logTitle(this.#log, this.#hosts.row(this.#selected ?? allHosts)),
       rightState: logState(this.#log, this.#reader, this.#state.isRunning),
       left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
-      right: this.#right(panes),
+      right,
       foot: this.#foot(size.cols),
       focus: this.#focus,
       prompt: this.#prompt?.line ?? null,
