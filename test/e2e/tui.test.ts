@@ -182,6 +182,30 @@ inTmux('the fleet: a terminal on a host and back, its task opened, copying, susp
   t.notRegex(await window.text(), /box RUNNING/)
 })
 
+inTmux('a server that goes away is said, and what happened meanwhile is shown when it is back', async (t) => {
+  const server = await startTestServer(t)
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '192.0.2.1' })
+  const taskId = await startTask(server, [id], { queueSeconds: 3_600 })
+  const window = await openWindow(t, { RSM_URL: server.url, RSM_TOKEN: server.token })
+  await window.type(`clear; ${rsm} tui ${taskId}; echo "exit $?"\n`)
+  await window.shows(/0\/1 done {2}1 pending/)
+  await server.stop()
+  await window.shows(/connection[\s\S]*trying again/)
+  await server.restart()
+  await window.shows(/0\/1 done {2}1 pending(?![\s\S]*trying again)/)
+  await server.data('POST', `/api/tasks/${taskId}/cancel`)
+  await window.shows(/CANCELLED[\s\S]*1\/1 done {2}1 stopped/)
+  await window.press('Escape')
+  await window.shows(/1 host {2}1 OFFLINE[\s\S]*- CANCELLED 1\/1/)
+  await server.stop()
+  await window.shows(/trying again/)
+  await server.restart()
+  await window.shows(/- CANCELLED 1\/1(?![\s\S]*trying again)/)
+  await window.press('q')
+  await window.shows(/^exit 0\nlocal>\n*$/)
+  t.pass()
+})
+
 const endings: readonly (readonly [term: string, signal: NodeJS.Signals, exit: number])[] = [
   ['linux', 'SIGTERM', 143],
   ['screen', 'SIGHUP', 129],

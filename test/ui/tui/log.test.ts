@@ -120,8 +120,8 @@ test('a window is the same part of the log whatever pages made it, within its bo
               Array.from(
                 { length: window.end - window.ended },
                 (_, at) => window.line(window.ended + at)?.text,
-              ).sort(),
-              textsOf(assembler.open()).sort(),
+              ).toSorted((a = '', b = '') => a.localeCompare(b)),
+              textsOf(assembler.open()).toSorted((a, b) => a.localeCompare(b)),
             )
         }
       },

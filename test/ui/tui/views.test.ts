@@ -149,6 +149,11 @@ test('keys: search, filter, errors, copy, help, and questions that a y answers',
   const foot = () => screen().at(-1) ?? ''
   press('/', 'W', 'E', 'L', 'L', 'enter')
   t.regex((await settled())[2] ?? '', /\/WELL.*F follows/)
+  const marked = view.frame(usual, now).rows.flatMap((row) => row.flatMap(({ spans }) => spans))
+  t.deepEqual(
+    marked.filter(({ text, style }) => text === 'well' && style?.inverse === true).map(({ text }) => text),
+    ['well', 'well'],
+  )
   press('/', 'x', 'y', 'enter')
   await settled()
   t.is(foot(), ' not found: xy')

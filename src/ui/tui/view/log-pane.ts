@@ -228,11 +228,8 @@ export class LogPane {
 
   #spans({ number, part, line, text }: LogRow, before: number): Span[] {
     const isError = line.stream === 'stderr'
-    const mark = isError ? '!' : ' '
-    const spans: Span[] = [
-      { text: mark, style: number === this.#found ? { fg: 'red', inverse: true } : { fg: 'red' } },
-      { text: ' ' },
-    ]
+    const mark: Style = { ...(isError ? { fg: 'red' } : {}), inverse: number === this.#found }
+    const spans: Span[] = [{ text: isError ? '!' : ' ', style: mark }, { text: ' ' }]
     if (this.#nameWidth > 0) {
       const name = part === 0 ? sanitizeLine(line.hostname) : ''
       const style = prefixStyles[line.hostId % prefixStyles.length]
@@ -246,6 +243,8 @@ export class LogPane {
     if (pattern === undefined) return [{ text, style }]
     const spans: Span[] = []
     let from = 0
+    // It goes on where the last test of a line has left it.
+    pattern.lastIndex = 0
     for (const { 0: match, index } of text.matchAll(pattern)) {
       if (match === '') continue
       spans.push({ text: text.slice(from, index), style })
