@@ -18,9 +18,9 @@ test('docs/json.md names every command', (t) => {
   const manifest = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
     commands: Record<string, unknown>
   }
-  const silent = ['server start', 'agent run', 'quickstart', 'terminal', 'tui', 'completion']
+  const silent = new Set(['server start', 'agent run', 'quickstart', 'terminal', 'tui', 'completion'])
   const commands = Object.keys(manifest.commands).map((id) => id.replaceAll(':', ' '))
-  for (const command of commands) t.true(rows.has(command) || silent.includes(command), command)
+  for (const command of commands) t.true(rows.has(command) || silent.has(command), command)
   for (const row of rows.keys())
     t.true(
       commands.some((command) => row.startsWith(command)),
@@ -53,34 +53,53 @@ test('--json prints what docs/json.md says, by the schemas of the API', async (t
   t.is(added.exit, 0, added.stderr)
   const words = [
     `login ${server.url} --context test --token-file ${token}`,
-    ...['context list', 'context use test', 'context remove test --yes', 'whoami'],
-    ...['hosts add db1 --ip 192.0.2.9', 'hosts list', 'hosts show web1', 'hosts edit db1 -t a=b'],
-    ...['hosts wait web1', 'hosts metrics web1', 'hosts doctor', 'hosts join'],
-    ...[
-      'hosts revoke web2 --yes',
-      'hosts remove db1 --yes',
-      'enrollments list',
-      'enrollments remove 3 --yes',
-    ],
-    ...[`scripts add hello ${script}`, 'scripts list', 'scripts show hello', 'scripts edit hello -d greets'],
-    ...['scripts versions hello', 'scripts remove hello --yes'],
-    ...['clusters add all -w web1', 'clusters list', 'clusters show all', 'clusters edit all -d x'],
-    ...[
-      'clusters remove all --yes',
-      'exec -w web1 true',
-      'exec --detach -w web1 true',
-      'exec --plan -w web1 true',
-    ],
-    ...[
-      'tasks list',
-      `tasks show ${failed}`,
-      `tasks wait ${failed}`,
-      `tasks retry ${failed}`,
-      `tasks cancel ${endless}`,
-    ],
-    ...[`logs ${failed}`, 'recordings list', 'tokens add ci', 'tokens list', 'tokens remove ci --yes'],
-    ...['users list', 'users show ann', 'users edit ann --email a@example.org', 'users remove ann --yes'],
-    ...['audit list --limit 5', 'audit verify', 'logout'],
+    'context list',
+    'context use test',
+    'context remove test --yes',
+    'whoami',
+    'hosts add db1 --ip 192.0.2.9',
+    'hosts list',
+    'hosts show web1',
+    'hosts edit db1 -t a=b',
+    'hosts wait web1',
+    'hosts metrics web1',
+    'hosts doctor',
+    'hosts join',
+    'hosts revoke web2 --yes',
+    'hosts remove db1 --yes',
+    'enrollments list',
+    'enrollments remove 3 --yes',
+    `scripts add hello ${script}`,
+    'scripts list',
+    'scripts show hello',
+    'scripts edit hello -d greets',
+    'scripts versions hello',
+    'scripts remove hello --yes',
+    'clusters add all -w web1',
+    'clusters list',
+    'clusters show all',
+    'clusters edit all -d x',
+    'clusters remove all --yes',
+    'exec -w web1 true',
+    'exec --detach -w web1 true',
+    'exec --plan -w web1 true',
+    'tasks list',
+    `tasks show ${failed}`,
+    `tasks wait ${failed}`,
+    `tasks retry ${failed}`,
+    `tasks cancel ${endless}`,
+    `logs ${failed}`,
+    'recordings list',
+    'tokens add ci',
+    'tokens list',
+    'tokens remove ci --yes',
+    'users list',
+    'users show ann',
+    'users edit ann --email a@example.org',
+    'users remove ann --yes',
+    'audit list --limit 5',
+    'audit verify',
+    'logout',
   ]
   const lines = words.map((line) => {
     const [command = '', ...rest] = line.split(' ')
