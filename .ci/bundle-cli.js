@@ -1,5 +1,6 @@
-// Bundles the command line into dist/cli: a file a command, and what they share in chunks. Half of a start went into
-// finding and reading 200 modules. What loads server or agent runs from dist/src; bin/run.js knows which is which.
+// Bundles the command line into dist/cli: a file a command, one for completion, and what they share in chunks. Half of a
+// start went into finding and reading 200 modules. What loads server or agent runs from dist/src; bin/run.js knows which
+// is which.
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -55,10 +56,8 @@ const lean = {
   },
 }
 
-const { metafile } = await build({
+const options = {
   absWorkingDir: root,
-  entryPoints: ['src/cli.ts', ...commands],
-  inject: ['.ci/cli-shared.js'],
   outbase: 'src',
   outdir: into,
   bundle: true,
@@ -74,8 +73,13 @@ const { metafile } = await build({
   legalComments: 'eof',
   logLevel: 'warning',
   metafile: true,
-})
+}
+const bundles = await Promise.all([
+  build({ ...options, entryPoints: ['src/cli.ts', ...commands], inject: ['.ci/cli-shared.js'] }),
+  // A Tab shares nothing with the commands: it would load what most of them load.
+  build({ ...options, entryPoints: ['src/ui/completion/answer.ts'] }),
+])
+const made = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)))
 // Of a former bundle; removed last, for who may be running it.
 for (const name of filesIn(into))
-  if (name.endsWith('.js') && !Object.hasOwn(metafile.outputs, `${into}/${name}`))
-    rmSync(join(root, into, name))
+  if (name.endsWith('.js') && !made.has(`${into}/${name}`)) rmSync(join(root, into, name))

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -30,6 +31,16 @@ test('every command is in the bundle, but for those that hold a server or an age
       )
 })
 
+test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
+  const answer = 'dist/cli/ui/completion/answer.js'
+  const loaded = new Set([answer])
+  for (const file of loaded)
+    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import)"(\.[^"]+)"/g))
+      loaded.add(join(file, '..', name))
+  const bytes = [...loaded].reduce((sum, file) => sum + statSync(file).size, 0)
+  t.true(bytes < 60_000, `${[...loaded].join(', ')}: ${bytes} bytes`)
+})
+
 test('what has been compiled since the bundle was made runs instead of it, and where there is none', (t) => {
   const root = temporaryDirectory(t)
   for (const directory of ['bin', 'dist/src', 'dist/cli'])
@@ -48,6 +59,14 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   writeFileSync(bundle, `export const main = () => console.log('bundle')`)
   t.is(runs('hosts', 'list'), 'bundle\n')
   t.is(runs('server', 'start'), 'compiled\n')
+  for (const [where, directory] of [
+    ['compiled', 'dist/src/ui/completion'],
+    ['bundle', 'dist/cli/ui/completion'],
+  ] as const) {
+    mkdirSync(join(root, directory), { recursive: true })
+    writeFileSync(join(root, directory, 'answer.js'), `export const answer = () => console.log('${where}')`)
+    t.is(runs('__complete', 'bash'), `${where}\n`)
+  }
   const record = join(root, 'dist/.tsbuildinfo')
   writeFileSync(record, '{}')
   utimesSync(bundle, 1000, 1000)
