@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import type { LogEntry, LogPage, LogQuery, Stream } from '../../../src/core/protocol/http/tasks.ts'
-import { LineAssembler, type LogLine } from '../../../src/ui/tui/log/lines.ts'
+import { type LogLine, LogLines } from '../../../src/ui/tui/log/lines.ts'
 import { LogReader } from '../../../src/ui/tui/log/reader.ts'
 import { Viewport } from '../../../src/ui/tui/log/viewport.ts'
 import { LogWindow, windowBounds } from '../../../src/ui/tui/log/window.ts'
@@ -56,7 +56,7 @@ async function readerOf(page: (query: LogQuery) => Promise<LogPage>) {
 }
 
 test('S06 lines are put together of each host and stream by itself, and hold nothing that a terminal obeys', (t) => {
-  const lines = new LineAssembler()
+  const lines = new LogLines()
   const pushed = [
     entryOf(1, 'one\ntw', 1),
     entryOf(2, 'other\n', 2),
@@ -104,7 +104,7 @@ test('a window is the same part of the log whatever pages made it, within its bo
             window.append(page(next, Math.min(all.length, next + size)), next + size >= all.length)
           t.true(window.entries <= 12 + size)
           const held = all.slice(window.previous === 0 ? 0 : window.previous - 1, window.next)
-          const assembler = new LineAssembler()
+          const assembler = new LogLines()
           const whole = held.flatMap((entry) => assembler.push(entry))
           t.is(window.ended - window.first, whole.length)
           for (let number = window.first; number < window.ended; number++) {
