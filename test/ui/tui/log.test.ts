@@ -213,6 +213,32 @@ test('a follower reads on from its cursor, and goes on at the end of a log that 
   reader.close()
 })
 
+test('a page that was asked for before a search has moved the window is put on nowhere', async (t) => {
+  const server = serverOf(4_000, entryAt)
+  const held = { isHeld: false, release: () => undefined as void }
+  const { reader } = await readerOf(async (query) => {
+    const isHeld = held.isHeld && query.before !== undefined
+    held.isHeld = false
+    if (isHeld) await new Promise<void>((resolve) => (held.release = resolve))
+    return server(query)
+  })
+  const { window } = reader
+  const matches = ({ text }: LogLine) => text.includes('pin')
+  held.isHeld = true
+  reader.want('older')
+  const found = await reader.find({ matches, direction: 'up', from: window.end })
+  const { next } = window
+  held.release()
+  reader.want('newer')
+  await until('the page after it', () => window.next > next)
+  const numbers = Array.from({ length: window.ended - window.first }, (_, at) =>
+    Number(/\d+/.exec(window.line(window.first + at)?.text ?? '')?.[0]),
+  )
+  t.true(numbers.every((number, at) => at === 0 || number === (numbers[at - 1] ?? 0) + 1))
+  t.is(window.line(found ?? 0)?.text, 'line 100000 pin')
+  reader.close()
+})
+
 test('a viewport follows, stays where it was scrolled to whatever comes, and follows again at the end', (t) => {
   const all: string[] = Array.from({ length: 10 }, (_, n) => `line ${n}`)
   const lines = {

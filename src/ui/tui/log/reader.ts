@@ -168,11 +168,14 @@ export class LogReader {
       const page = await this.#page({ after: 0 })
       if (!isStale()) this.window.reset(page, false)
     } else if (job === 'older') {
-      const page = await this.#page({ before: this.window.previous })
-      if (!isStale()) this.window.prepend(page)
+      const { previous } = this.window
+      const page = await this.#page({ before: previous })
+      // A search may have moved the window meanwhile.
+      if (!isStale() && this.window.previous === previous) this.window.prepend(page)
     } else {
-      const page = await this.#page({ after: this.window.next })
-      if (isStale()) return
+      const { next } = this.window
+      const page = await this.#page({ after: next })
+      if (isStale() || this.window.next !== next) return
       this.window.append(page, page.entries.length === 0 || page.next >= this.#newest)
     }
   }
