@@ -65,19 +65,13 @@ export class TaskRoom implements Room {
   async #follow(): Promise<void> {
     const { signal } = this.#closing
     try {
-      while (!(await this.#begin().then(() => true, whenMendable)))
+      while (!(await this.#read().then(() => true, whenMendable)))
         await delay(retryPause, undefined, { signal })
       this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }
-  }
-
-  async #begin(): Promise<void> {
-    await this.#read()
-    const { taskId, summary } = this.#state
-    if (summary?.scriptName === null) this.#state.script = (await this.#client.tasks.script(taskId)).content
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -129,7 +123,8 @@ export class TaskRoom implements Room {
       if (secretParams.length > 0)
         return this.view.say(`it has secret params, which are asked: rsm tasks retry ${taskId}`, true)
       const started = await this.#client.tasks.retry(taskId, { async: true }, newIdempotencyKey())
-      this.#house.openTask(started.taskId)
+      // Whoever has left meanwhile is not brought back.
+      if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {
       this.view.say(told(error), true)
     } finally {
