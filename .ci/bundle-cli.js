@@ -15,10 +15,13 @@ const commands = filesIn('src/commands')
   .map((name) => `src/commands/${name}`)
 
 /** What runs a command and draws its table. Other packages are loaded from where they are, when they are needed. */
-const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3)$/
-/** Which modules these load at once though hardly a command touches them; of ours and of CommonJS alike. */
-const transpiled = /^\.\.?\/(config|help|help\/index)$/
+const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3|get-east-asian-width)$/
+/** Which modules these load at once though hardly a command touches them; of oclif and of CommonJS alike. */
+const transpiled = /^\.\.?\/(config|help|help\/index|action\/spinner)$/
 const plain = /^(clean-stack|indent-string|wrap-ansi|@colors\/colors\/safe\.js)$/
+/** What of these oclif exports stays where it is: half of the bundle would be there for nothing. */
+const doors = ['@oclif/core/config', '@oclif/core/help']
+const doorOf = (path) => doors.find((door) => path.replace(/\/index$/, '').endsWith(door.slice(11))) ?? path
 
 /** A module in the place of another: `contents` gets the name by which the other is required. */
 function instead(bundle, filter, contents) {
@@ -29,7 +32,7 @@ function instead(bundle, filter, contents) {
       : undefined,
   )
   bundle.onLoad({ filter, namespace }, ({ path, pluginData: resolveDir }) => ({
-    contents: contents(`require(${JSON.stringify(path)})`),
+    contents: contents(`require(${JSON.stringify(doorOf(path))})`),
     resolveDir,
   }))
 }
@@ -61,6 +64,7 @@ const options = {
   outbase: 'src',
   outdir: into,
   bundle: true,
+  external: doors,
   splitting: true,
   minifySyntax: true,
   minifyWhitespace: true,

@@ -31,12 +31,26 @@ test('every command is in the bundle, but for those that hold a server or an age
       )
 })
 
+/** The file and all that is loaded before its first line runs. */
+function loadedWith(file: string): Set<string> {
+  const loaded = new Set([file])
+  for (const each of loaded)
+    for (const [, name = ''] of readFileSync(each, 'utf8').matchAll(/(?:from|import)"(\.[^"]+)"/g))
+      loaded.add(join(each, '..', name))
+  return loaded
+}
+
+test('a command starts with few files, and without node:crypto, which is slow to load', (t) => {
+  for (const name of ['exec', 'hosts/list', 'tasks/wait']) {
+    const loaded = [...loadedWith('dist/cli/cli.js'), ...loadedWith(`dist/cli/commands/${name}.js`)]
+    t.true(new Set(loaded).size <= 6, loaded.join(', '))
+    for (const file of loaded) t.notRegex(readFileSync(file, 'utf8'), /from *"node:crypto"/, file)
+  }
+})
+
 test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
   const answer = 'dist/cli/ui/completion/answer.js'
-  const loaded = new Set([answer])
-  for (const file of loaded)
-    for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(/(?:from|import)"(\.[^"]+)"/g))
-      loaded.add(join(file, '..', name))
+  const loaded = loadedWith(answer)
   const bytes = [...loaded].reduce((sum, file) => sum + statSync(file).size, 0)
   t.true(bytes < 60_000, `${[...loaded].join(', ')}: ${bytes} bytes`)
 })
