@@ -26,7 +26,8 @@ export interface ReaderOptions {
   readonly page: (query: LogQuery) => Promise<LogPage>
   /** The window has changed, or what is being read. */
   readonly changed: () => void
-  readonly failed: (error: unknown) => void
+  /** What `isTriedAgain` is, until a page comes. */
+  readonly failed: (error: unknown, isTriedAgain: boolean) => void
 }
 
 const pageSize = 500
@@ -120,7 +121,7 @@ export class LogReader {
     try {
       return await this.#found(find, search)
     } catch (error) {
-      if (!abort.signal.aborted) this.#options.failed(error)
+      if (!abort.signal.aborted) this.#options.failed(error, false)
       return undefined
     } finally {
       if (this.#search === search) this.#search = null
@@ -212,7 +213,7 @@ export class LogReader {
         } catch (error) {
           if (this.#closed) return
           if (generation === this.#generation) {
-            this.#options.failed(error)
+            this.#options.failed(error, mendable(error))
             // Only what waiting can mend is tried again.
             if (mendable(error)) this.#jobs.add(job)
             else this.#isLoaded = true
