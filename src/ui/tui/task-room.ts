@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { mendable } from '../../client/http/event-stream.ts'
+import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import { LogReader } from './log/reader.ts'
@@ -136,7 +136,7 @@ export class TaskRoom implements Room {
       const { secretParams } = await this.#client.tasks.script(taskId)
       if (secretParams.length > 0)
         return this.view.say(`secret params are asked: rsm tasks retry ${taskId}`, true)
-      const started = await this.#client.tasks.retry(taskId, { async: true }, randomUUID())
+      const started = await this.#client.tasks.retry(taskId, { async: true }, newIdempotencyKey())
       // Whoever has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {

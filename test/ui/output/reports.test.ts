@@ -72,15 +72,16 @@ test('GitHub: the output of a lone host comes as it writes', async (t) => {
 })
 
 test('GitHub: what was skipped is a warning, and no more than ten reasons are told', async (t) => {
-  const { sink, all } = paper()
-  const results = Array.from({ length: 20 }, (_, at) =>
-    resultOf(`web${at + 1}`, { status: 'FAILED', exitCode: at + 1 }),
-  )
-  await new GithubOutput(formatOptions({ stdout: sink })).end(
-    taskOf([...results, resultOf('db1', { status: 'SKIPPED' }), resultOf('db2', { status: 'SKIPPED' })]),
-  )
-  t.is(all().match(/^::error /gm)?.length, 9)
-  t.regex(all(), /^::warning title=db\[1-2\]::SKIPPED$/m)
+  const failed = (exitCode: number) => resultOf(`web${exitCode}`, { status: 'FAILED', exitCode })
+  const skipped = ['db1', 'db2'].map((name) => resultOf(name, { status: 'SKIPPED' }))
+  const few = paper()
+  await new GithubOutput(formatOptions({ stdout: few.sink })).end(taskOf([failed(1), ...skipped]))
+  t.regex(few.all(), /^::error title=web1::FAILED, exit 1$/m)
+  t.regex(few.all(), /^::warning title=db\[1-2\]::SKIPPED$/m)
+  const many = paper()
+  const results = Array.from({ length: 20 }, (_, at) => failed(at + 1))
+  await new GithubOutput(formatOptions({ stdout: many.sink })).end(taskOf(results))
+  t.is(many.all().match(/^::error /gm)?.length, 10)
 })
 
 test('grouped: who had nothing to say is named where others had, and stands in no group', async (t) => {
