@@ -10,6 +10,8 @@ import { TaskState } from './task-state.ts'
 import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000
+/** What was ordered just before leaving is given so long to reach the server, in milliseconds. */
+const orderTime = 2_000
 
 function whenMendable(error: unknown): false {
   if (mendable(error)) return false
@@ -24,18 +26,23 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 export class TaskRoom implements Room {
   readonly view: TaskView
   readonly done: Promise<void>
+  /** Its calls end with the room. */
   readonly #client: Client
+  /** For what changes something: its calls may outlive the room, by `orderTime`. */
+  readonly #orders: Client
   readonly #house: House
   readonly #state: TaskState
   readonly #reader: LogReader
   readonly #closing = new AbortController()
+  readonly #closed = new AbortController()
 
   constructor(client: Client, house: House, taskId: string, hostId: number | null) {
-    this.#client = client
+    this.#client = client.until(this.#closing.signal)
+    this.#orders = client.until(this.#closed.signal)
     this.#house = house
     this.#state = new TaskState(taskId)
     this.#reader = new LogReader({
-      page: (query) => client.tasks.logs(taskId, query),
+      page: (query) => this.#client.tasks.logs(taskId, query),
       changed: () => house.changed(),
       failed: (error) => this.view.say(messageOf(error), true),
     })
@@ -60,6 +67,7 @@ export class TaskRoom implements Room {
   close(): void {
     this.#closing.abort()
     this.#reader.close()
+    setTimeout(() => this.#closed.abort(), orderTime).unref()
   }
 
   async #follow(): Promise<void> {
@@ -107,7 +115,7 @@ export class TaskRoom implements Room {
 
   async #cancel(): Promise<void> {
     try {
-      const task = await this.#client.tasks.cancel(this.#state.taskId)
+      const task = await this.#orders.tasks.cancel(this.#state.taskId)
       this.#state.read(task)
       this.view.say(task.status === 'RUNNING' ? 'the task is being cancelled' : 'the task is cancelled')
     } catch (error) {
@@ -122,7 +130,7 @@ export class TaskRoom implements Room {
       const { secretParams } = await this.#client.tasks.script(taskId)
       if (secretParams.length > 0)
         return this.view.say(`it has secret params, which are asked: rsm tasks retry ${taskId}`, true)
-      const started = await this.#client.tasks.retry(taskId, { async: true }, randomUUID())
+      const started = await this.#orders.tasks.retry(taskId, { async: true }, randomUUID())
       // Whoever has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {
