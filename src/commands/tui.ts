@@ -39,12 +39,11 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
       client,
       taskId,
       openScreen: (listener) => new BlessedScreen(listener, isColoured),
-      runTerminal: (hostId) => this.#terminal(client, hostId),
+      runTerminal: (hostId, signal) => this.#terminal(client, hostId, signal),
     })
     const { exit, runningTask } = await tui.run()
     if (runningTask !== null) this.notice(`task ${runningTask} goes on: rsm logs -f ${runningTask}`)
-    // What a server still owes an answer would hold this process, for as long as it does.
-    process.exit(exit)
+    process.exitCode = exit
   }
 
   #requireScreen(task: string | undefined): void {
@@ -61,8 +60,9 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
     return (await client.tasks.get(await findTaskId(client, wanted), { size: 1 })).taskId
   }
 
-  async #terminal(client: Client, hostId: number): Promise<string | null> {
-    const host = await client.hosts.get(hostId)
+  async #terminal(client: Client, hostId: number, signal: AbortSignal): Promise<string | null> {
+    const opening = client.until(signal)
+    const host = await opening.hosts.get(hostId)
     if (host.status === 'OFFLINE')
       throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
         hint: `rsm hosts doctor ${host.hostname}`,
@@ -70,7 +70,7 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
     process.stdout.write(`rsm: ${host.hostname}; ~. at the beginning of a line leaves\r\n`)
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
-    const { sessionId } = await client.terminals.create(input)
+    const { sessionId } = await opening.terminals.create(input)
     const { Session } = await import('../ui/terminal/session.ts')
     const exit = await new Session({
       client,

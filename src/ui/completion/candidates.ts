@@ -127,7 +127,9 @@ async function selectorOffers(
       const groups = await lookup('groups')
       if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
       const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
-      return { offers: under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`), lead: end.lead }
+      const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
+      // A comma or a star in a value would mean other hosts than those that carry it.
+      return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
     }
   }
 }
