@@ -1,18 +1,10 @@
-import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { hostStatus, silentIntervals, tellsTheSame } from '../core/host-status.ts'
-import type { LimitName } from '../core/limits.ts'
-import type {
-  AgentStatus,
-  Containment,
-  HostStatus,
-  Metrics,
-  SandboxMode,
-} from '../core/protocol/http/hosts.ts'
-import { writeFileDurably } from '../disk/durable.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../core/protocol/http/hosts.ts'
 import type { Bus } from './bus.ts'
 import { type Clock, isoTime } from './clock.ts'
 import { ClockComparison } from './clock-comparison.ts'
+import { keepStatus, type RunningScripts, readKeptStatus } from './kept-status.ts'
 import type { Log } from './log.ts'
 
 /** What is known of a host just now; volatile, never in the store's journal. */
@@ -31,19 +23,6 @@ export interface PresenceView {
   linkFault: string | null
   /** About how far the agent's clock is ahead, in seconds; null: not said. */
   clockOffsetSeconds: number | null
-}
-
-/** Who scripts run as on a host, and in what. */
-export interface RunningScripts {
-  readonly runAs: string | null
-  readonly runsAsRoot: boolean | null
-  readonly sandbox: SandboxMode | null
-  readonly containment: Containment
-  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
-  readonly agentVersion?: string
-  /** Absent where it was not said, and in what was written before it was kept. */
-  readonly terminal?: boolean
-  readonly enforces?: readonly LimitName[]
 }
 
 /** What a heartbeat says. */
@@ -212,37 +191,17 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       agentStatus,
       running,
     }))
-    try {
-      await writeFileDurably(options.path, JSON.stringify(kept), 0o600)
-    } catch (error) {
-      options.log.warn({ err: error }, 'could not keep the last known status of hosts')
-    }
+    await keepStatus(options.path, kept, options.log)
   }
 
   /** After a restart the last known status stands until three intervals have passed (contract §3). */
   async function load(): Promise<void> {
-    try {
-      const kept = JSON.parse(await readFile(options.path, 'utf8')) as {
-        hostId: number
-        status: HostStatus
-        reason: string | null
-        lastHeartbeatAt: string | null
-        agentStatus: AgentStatus | null
-        /** Absent in files of older servers. */
-        running?: RunningScripts | null
-      }[]
-      for (const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null } of kept) {
-        const known = entry(hostId)
-        Object.assign(known, { status, reason, agentStatus, running })
-        known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
-        known.heardAt = clock.monotonic()
-      }
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        options.log.warn(
-          { err: error },
-          'the last known status of hosts is not readable; starting without it',
-        )
+    const rows = await readKeptStatus(options.path, options.log)
+    for (const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null } of rows) {
+      const known = entry(hostId)
+      Object.assign(known, { status, reason, agentStatus, running })
+      known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
+      known.heardAt = clock.monotonic()
     }
   }
 
