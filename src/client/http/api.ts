@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type FieldFault, RsmError } from '../../core/errors.ts'
 import { areUnknownNames, foldUnknownNames } from '../unknown-names.ts'
-import { isLost, type Send } from './transport.ts'
+import type { Send } from './send.ts'
+import { isLost } from './transport.ts'
 
 type Query = Record<string, string | number | boolean | readonly string[] | undefined>
 
@@ -71,6 +72,14 @@ export class Api {
     this.url = url
     this.#send = send
     this.#token = token
+  }
+
+  /** The same, whose calls are all given up when `signal` aborts. */
+  until(signal: AbortSignal): Api {
+    const either = (own: AbortSignal | undefined) =>
+      own === undefined ? signal : AbortSignal.any([own, signal])
+    const send: Send = (request) => this.#send({ ...request, signal: either(request.signal) })
+    return new Api(this.url, send, this.#token)
   }
 
   /** The `data` of the answer (contract §1). */

@@ -1,6 +1,6 @@
 import { Pool, ProxyAgent, request } from 'undici'
 import { trustedCertificates } from '../../disk/trusted-certificates.ts'
-import type { Endpoint, Send } from './transport.ts'
+import type { Endpoint, Send } from './send.ts'
 
 /** Requests through a proxy; `answerTimeout` in milliseconds bounds its answer and that of the server behind it. */
 export async function openProxied(

@@ -1,4 +1,3 @@
-import { formatNames } from '../output/formats.ts'
 import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
@@ -53,6 +52,7 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   script: 'scripts',
   'script or file': 'scripts',
   task: 'tasks',
+  'task or latest': 'tasks',
   user: 'users',
   token: 'tokens',
   enrollment: 'enrollments',
@@ -61,7 +61,13 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   session: 'sessions',
   context: 'contexts',
 }
-const ofIds: ReadonlySet<Kind> = new Set<Kind>(['task', 'recording', 'recording or file', 'session'])
+const ofIds: ReadonlySet<Kind> = new Set<Kind>([
+  'task',
+  'task or latest',
+  'recording',
+  'recording or file',
+  'session',
+])
 
 const fixed: Partial<Record<Kind, readonly Offer[]>> = {
   strategy: [
@@ -70,7 +76,6 @@ const fixed: Partial<Record<Kind, readonly Offer[]>> = {
     { name: 'rolling', about: 'batch by batch' },
   ],
   limit: ['memory=', 'processes=', 'cpu='].map((name) => ({ name, isOpen: true })),
-  format: formatNames.map((name) => ({ name })),
   method: ['GET', 'POST', 'PATCH', 'DELETE'].map((name) => ({ name })),
 }
 
@@ -122,7 +127,9 @@ async function selectorOffers(
       const groups = await lookup('groups')
       if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
       const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
-      return { offers: under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`), lead: end.lead }
+      const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
+      // A comma or a star in a value would mean other hosts than those that carry it.
+      return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
     }
   }
 }
@@ -138,8 +145,6 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
     return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
-  if (kind === 'format' && typed.includes('='))
-    return values('file', lead + typed.slice(0, typed.indexOf('=') + 1), current, lookup)
   if (kind === 'selector' || kind === 'tag') {
     const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
     const candidates = fitting(found.offers, lead + found.lead, current)
@@ -161,7 +166,10 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
   if (kind === 'tag key')
     return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
   const list = lists[kind]
-  const candidates = fitting(list === undefined ? (fixed[kind] ?? []) : await lookup(list), lead, current)
+  const known = list === undefined ? (fixed[kind] ?? []) : await lookup(list)
+  const isLatestOffered = kind === 'task or latest' && known.length > 1
+  const offers = isLatestOffered ? [{ name: 'latest', about: 'the newest' }, ...known] : known
+  const candidates = fitting(offers, lead, current)
   if (candidates.length === 0 && kind.endsWith(' or file'))
     return { candidates, files: { only: 'files', lead } }
   return { candidates, isOfIds: ofIds.has(kind), isOrdered: true }
