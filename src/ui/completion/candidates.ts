@@ -1,4 +1,3 @@
-import { formatNames } from '../output/formats.ts'
 import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
@@ -70,7 +69,6 @@ const fixed: Partial<Record<Kind, readonly Offer[]>> = {
     { name: 'rolling', about: 'batch by batch' },
   ],
   limit: ['memory=', 'processes=', 'cpu='].map((name) => ({ name, isOpen: true })),
-  format: formatNames.map((name) => ({ name })),
   method: ['GET', 'POST', 'PATCH', 'DELETE'].map((name) => ({ name })),
 }
 
@@ -122,7 +120,9 @@ async function selectorOffers(
       const groups = await lookup('groups')
       if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
       const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
-      return { offers: under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`), lead: end.lead }
+      const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
+      // A comma or a star in a value would mean other hosts than those that carry it.
+      return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
     }
   }
 }
@@ -138,8 +138,6 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
     return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
-  if (kind === 'format' && typed.includes('='))
-    return values('file', lead + typed.slice(0, typed.indexOf('=') + 1), current, lookup)
   if (kind === 'selector' || kind === 'tag') {
     const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
     const candidates = fitting(found.offers, lead + found.lead, current)

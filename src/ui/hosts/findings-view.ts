@@ -48,6 +48,8 @@ function balance(hosts: readonly ExaminedHost[]): string {
   const good = hosts.filter(({ findings }) => !complains(findings)).length
   if (good === hosts.length)
     return `nothing is wrong with ${good === 1 ? 'the one host' : `all ${good} hosts`}`
+  if (good === 0)
+    return `something is wrong with ${hosts.length === 1 ? 'the one host' : `all ${hosts.length} hosts`}`
   return `nothing is wrong with ${good} of ${hosts.length} hosts`
 }
 

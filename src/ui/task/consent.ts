@@ -3,22 +3,21 @@ import { RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
+import { shortened } from '../../core/shortened.ts'
 import { confirm } from '../input/prompt.ts'
 import { counted } from '../text/counted.ts'
+import { isUtf8 } from '../text/screen.ts'
 
 /** A person is asked about more hosts than these. */
 const unasked = 20
 /** Of their names, in characters: those of an irregular fleet would push the question off the screen. */
 const longestNames = 400
 
-function shortened(names: string): string {
-  return names.length <= longestNames ? names : `${names.slice(0, longestNames)}...`
-}
-
 /** Asks whether `what` may start on these hosts; rejects with `interrupted` where it may not. */
 async function confirmHosts(what: string, hostnames: readonly string[], all: boolean): Promise<void> {
+  const names = shortened(foldNodeset(hostnames), longestNames, isUtf8() ? '…' : '...')
   const count = `${all ? 'all ' : ''}${counted(hostnames.length, 'host')}`
-  if (!(await confirm(`${what} on ${count}, ${shortened(foldNodeset(hostnames))}?`, 'say --yes')))
+  if (!(await confirm(`${what} on ${count}, ${names}?`, 'say --yes')))
     throw new RsmError('interrupted', 'nothing was started')
 }
 

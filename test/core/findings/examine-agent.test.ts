@@ -75,7 +75,7 @@ const cases: readonly (readonly [
     /^warning disk: 7 % free on the disk of \/var\/lib\/rsm\/agent: /,
   ],
   ['a full disk', { freePercent: 0 }, true, /^error disk: 0 % free/],
-  ['a wrong clock', { clockOffsetSeconds: 3600 }, true, /^warning clock: its clock is about 60 min ahead/],
+  ['a wrong clock', { clockOffsetSeconds: 3600 }, true, /^warning clock: the clock is about 60 min ahead/],
   [
     'other agents, the first three by name',
     { others: [1, 2, 3, 4, 5].map((pid) => ({ pid, user: 'root' })) },

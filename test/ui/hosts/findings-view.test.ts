@@ -38,7 +38,7 @@ test('advice names the host it is for, and HOST where it is for several', (t) =>
     'error    web1: no agent\n         rsm hosts join --replace web1\nnothing is wrong with 1 of 2 hosts'
   t.is(showFleet(server, [examined('web1'), well]), one)
   const two =
-    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nnothing is wrong with 0 of 2 hosts'
+    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nsomething is wrong with all 2 hosts'
   t.is(showFleet(server, [examined('web1'), examined('web2')]), two)
   t.is(showFleet(server, [well]), 'nothing is wrong with the one host')
   t.is(showFleet(server, []), 'no hosts yet: rsm hosts join')

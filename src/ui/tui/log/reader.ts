@@ -15,7 +15,8 @@ export interface ReaderOptions {
   readonly page: (query: LogQuery) => Promise<LogPage>
   /** The window has changed, or what is being read. */
   readonly changed: () => void
-  readonly failed: (error: unknown) => void
+  /** What `isTriedAgain` is, until a page comes. */
+  readonly failed: (error: unknown, isTriedAgain: boolean) => void
 }
 
 const endOfLog = Number.MAX_SAFE_INTEGER
@@ -113,7 +114,7 @@ export class LogReader {
     try {
       return await search.run()
     } catch (error) {
-      if (!search.isStopped) this.#options.failed(error)
+      if (!search.isStopped) this.#options.failed(error, false)
       return undefined
     } finally {
       if (this.#search === search) this.#search = null
@@ -132,7 +133,7 @@ export class LogReader {
         } catch (error) {
           if (this.#isClosed) return
           if (generation === this.#generation) {
-            this.#options.failed(error)
+            this.#options.failed(error, mendable(error))
             // Only what waiting can mend is tried again.
             if (mendable(error)) this.#jobs.add(job)
             else this.#isLoaded = true
