@@ -1,5 +1,6 @@
 import { string as word } from '@oclif/core/args'
 import type { Client } from '../client/client.ts'
+import { findTaskId } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { localSize } from '../ui/terminal/size.ts'
@@ -56,11 +57,7 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
 
   /** Said before the screen is taken: a task that is not there is no screen. */
   async #taskId(client: Client, wanted: string): Promise<string> {
-    if (wanted !== 'latest') return (await client.tasks.get(wanted, { size: 1 })).taskId
-    const { content } = await client.tasks.list({ size: 1 })
-    if (content[0] === undefined)
-      throw new RsmError('not_found', 'there is no task yet', { hint: 'rsm exec' })
-    return content[0].taskId
+    return (await client.tasks.get(await findTaskId(client, wanted), { size: 1 })).taskId
   }
 
   async #terminal(client: Client, hostId: number, signal: AbortSignal): Promise<string | null> {

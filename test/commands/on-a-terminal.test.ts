@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import {
+  entryOf,
+  eventStream,
   type FakeServer,
   hostNamed,
   pageOf,
@@ -34,6 +36,28 @@ test('a person is asked about more than 20 hosts, on the terminal though stdin i
   shell.type('n\r')
   await shell.shows(/rsm: nothing was started\s+exit 130/)
   t.deepEqual(started(server), [])
+})
+
+test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels nothing', async (t) => {
+  const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
+    status: 'RUNNING',
+  })
+  const server = await startFakeServer(t, {
+    ...taskRoutes(running, []),
+    'GET /api/tasks/task-1/logs': (_seen, response) => {
+      eventStream(response)('output', entryOf('web1', 'working\n', { id: 1 }), 1)
+    },
+  })
+  const shell = onTerminal(t, server, `trap : INT; echo uptime | ${rsm} exec -w web1 -; echo exit $?`)
+  await shell.shows(/working/)
+  shell.type('\u0003')
+  await shell.shows(/task task-1\s+cancel it, or leave it running\? \[c\/l\] /)
+  shell.type('l\r')
+  await shell.shows(/task task-1 goes on: rsm logs -f task-1\s[^]*exit 130/)
+  t.deepEqual(
+    started(server).map(({ path }) => path),
+    ['/api/tasks'],
+  )
 })
 
 test('what a person has agreed to is what runs; --yes asks nothing, nor does a job of CI', async (t) => {

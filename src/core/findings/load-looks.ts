@@ -25,7 +25,7 @@ function findingOf(measure: Measure, mayRun: boolean): Finding {
   const state = isDisk ? 'full' : 'in use'
   const message = `${name} ${Math.floor(percent)} % ${state}`
   const command = commandOn(measure)
-  const advice = mayRun ? `rsm exec -w HOST -- '${command}'` : `on HOST: ${command}`
+  const advice = mayRun ? `\`rsm exec -w HOST -- '${command}'\`` : `on HOST: \`${command}\``
   return finding(code, severity, message, advice, `${name} nearly all ${state}`)
 }
 
@@ -43,7 +43,7 @@ export function lookAtLoad(facts: HostFacts): Look {
         'metrics',
         'note',
         `no report of cpu, memory and disks for ${span(age)}`,
-        'on HOST: the log of the agent says why (journalctl -u rsm-agent)',
+        'on HOST: the log of the agent says why (`journalctl -u rsm-agent`)',
         'no report of cpu, memory and disks',
       ),
     ]

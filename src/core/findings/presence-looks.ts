@@ -7,7 +7,7 @@ import { span } from './words.ts'
 /** An agent that runs for less may still be about to link, seconds. */
 const startTime = 15
 
-const askThere = 'is HOST up? then on HOST: rsm agent status'
+const askThere = 'is HOST up? then on HOST: `rsm agent status`'
 
 /** Whether an agent has joined, is still allowed, and heartbeats. */
 export function lookAtHeartbeats(facts: HostFacts): Look {
@@ -18,7 +18,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
         'never-joined',
         'error',
         'no agent has ever joined',
-        'rsm hosts join --replace HOST, and run the line that it prints on HOST',
+        '`rsm hosts join --replace HOST`, and run the line that it prints on HOST',
       ),
     ]
   if (host.statusReason === revokedReason)
@@ -27,7 +27,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
         'revoked',
         'error',
         'the agent token was revoked',
-        'stop the former agent on HOST; then: rsm hosts join --replace HOST',
+        'stop the former agent on HOST; then: `rsm hosts join --replace HOST`',
       ),
     ]
   const silent = secondsSilent(facts)
@@ -36,7 +36,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
     const cause = host.agent.connected
       ? 'the link still stands: the agent is stopped or hangs'
       : `host or agent is down, or does not reach ${url}`
-    const ask = host.agent.connected ? 'on HOST: rsm agent status' : askThere
+    const ask = host.agent.connected ? 'on HOST: `rsm agent status`' : askThere
     return [finding('silent', 'error', `no heartbeat ${since}: ${cause}`, ask, `no heartbeat: ${cause}`)]
   }
   if (silent !== null && isLate(facts)) {
@@ -87,7 +87,7 @@ export function lookAtLink(facts: HostFacts): Look {
         'link-down',
         'error',
         `the link is gone since the last heartbeat, ${span(silent)} ago: the agent links again, or has ended`,
-        'ask again in a few seconds; then on HOST: rsm agent status',
+        'ask again in a few seconds; then on HOST: `rsm agent status`',
         'the link is gone since the last heartbeat: the agent links again, or has ended',
       ),
     ]
@@ -96,7 +96,7 @@ export function lookAtLink(facts: HostFacts): Look {
       'link-down',
       'warning',
       'heartbeats come, but there is no link: the agent links on demand, or no WebSocket gets through',
-      'on HOST: rsm agent status; a proxy in between has to pass on Upgrade for /ws/',
+      'on HOST: `rsm agent status`; a proxy in between has to pass on Upgrade for /ws/',
     ),
   ]
 }
@@ -112,7 +112,7 @@ export function lookAtIdentity(facts: HostFacts): Look {
       'duplicate',
       'error',
       `${duplicateReason} (a cloned disk?): scripts may run on either`,
-      'stop the agent on the copy, empty its data directory, and join it as another host: rsm hosts join --hostname NAME',
+      'stop the agent on the copy, empty its data directory, and join it as another host: `rsm hosts join`, and --hostname NAME for its agent',
     ),
   ]
 }
@@ -142,7 +142,7 @@ export function lookAtWork({ host, waiting }: HostFacts): Look {
       'waiting',
       'note',
       `${waiting} ${waiting === 1 ? 'task waits' : 'tasks wait'} to run there`,
-      'rsm tasks list --status RUNNING -w HOST',
+      '`rsm tasks list --status RUNNING -w HOST`',
       'tasks wait to run there',
     ),
   ]

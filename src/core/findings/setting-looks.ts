@@ -20,7 +20,7 @@ export function lookAtClock(offset: number | null): Look {
       'clock',
       'warning',
       `the clock is ${clockWords(offset)}: times in logs are wrong, certificates may seem expired`,
-      'on HOST: timedatectl set-ntp true, or start chrony',
+      'on HOST: `timedatectl set-ntp true`, or start chrony',
       'the clock is wrong',
     ),
   ]
@@ -95,6 +95,6 @@ export function lookAtTerminals({ host }: HostFacts): Look {
   if (terminal === null) return null
   if (terminal) return 'terminals can be opened'
   return [
-    finding('terminal', 'note', 'no terminal can be opened there', 'on HOST: rsm agent status says why'),
+    finding('terminal', 'note', 'no terminal can be opened there', 'on HOST: `rsm agent status` says why'),
   ]
 }

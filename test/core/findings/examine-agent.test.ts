@@ -1,5 +1,6 @@
 import test from 'ava'
 import { type AgentFacts, examineAgent, isReachable } from '../../../src/core/findings/examine-agent.ts'
+import { adviceFor } from '../../../src/core/findings/finding.ts'
 
 const well: AgentFacts = {
   pid: 7,
@@ -89,7 +90,7 @@ for (const [title, facts, reached, found] of cases)
   test(title, (t) => {
     const all = { ...well, ...facts }
     const lines = examineAgent(all).findings.map(
-      ({ severity, code, message, advice }) => `${severity} ${code}: ${message} → ${advice}`,
+      (each) => `${each.severity} ${each.code}: ${each.message} → ${adviceFor(each, 'HOST')}`,
     )
     t.regex(lines.join('\n'), found)
     t.is(isReachable(all), reached)

@@ -144,7 +144,9 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'two agents with one identity',
     { host: { status: 'WARNING', statusReason: `${duplicateReason}, cpu 93 %` } },
-    [/^error duplicate: two agents .* → stop the agent on the copy, .*rsm hosts join --hostname NAME$/],
+    [
+      /^error duplicate: two agents .* → stop the agent on the copy, .*rsm hosts join, and --hostname NAME for its agent$/,
+    ],
   ],
   [
     'a degraded agent says why',
