@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
@@ -289,12 +289,17 @@ for (const [halt, exit, said] of [
     t.regex(ran.stderr, said)
   })
 
-test('SIGHUP cancels nothing', async (t) => {
+test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   const server = await endless(t)
-  const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  const directory = temporaryDirectory(t)
+  const files = ['junit', 'grouped'].flatMap((format) => ['-o', `${format}=${directory}/${format}`])
+  const argv = ['exec', ...files, '-w', 'web1', 'x']
+  const { child, done, shows } = startRsm(argv, envFor(t, server))
   await shows('web1: working')
+  t.is(readdirSync(directory).length, 2)
   child.kill('SIGHUP')
   t.is((await done).signal, 'SIGHUP')
+  t.deepEqual(readdirSync(directory), [])
   t.is(cancels(server), 0)
 })
 

@@ -28,14 +28,14 @@ export class FleetRoom implements Room {
   #choosing: NodeJS.Timeout | undefined
 
   constructor(client: Client, house: House) {
-    this.#client = client
+    const { signal } = this.#closing
+    this.#client = client.until(signal)
     this.#house = house
     this.view = new FleetView(this.#state, client.api.url, {
       openTask: (taskId, hostId) => house.openTask(taskId, hostId),
       tasksOf: (hostId) => this.#choose(hostId),
       terminal: (hostId) => house.terminal(hostId, this.view.say),
     })
-    const { signal } = this.#closing
     const follow = Promise.all([this.#follow(signal), this.#hear(signal)])
     this.done = follow.then(
       () => undefined,

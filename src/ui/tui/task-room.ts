@@ -10,6 +10,8 @@ import { TaskState } from './task-state.ts'
 import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000
+/** What was ordered just before leaving is given so long to reach the server, in milliseconds. */
+const orderTime = 2_000
 
 const told = (error: unknown) =>
   error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
@@ -19,19 +21,24 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 export class TaskRoom implements Room {
   readonly view: TaskView
   readonly done: Promise<void>
+  /** Its calls end with the room. */
   readonly #client: Client
+  /** For what changes something: its calls may outlive the room, by `orderTime`. */
+  readonly #orders: Client
   readonly #house: House
   readonly #state: TaskState
   readonly #reader: LogReader
   readonly #closing = new AbortController()
+  readonly #closed = new AbortController()
 
   constructor(client: Client, house: House, taskId: string, hostId: number | null) {
-    this.#client = client
+    this.#client = client.until(this.#closing.signal)
+    this.#orders = client.until(this.#closed.signal)
     this.#house = house
     this.#state = new TaskState(taskId)
     this.#reader = new LogReader({
       page: async (query) => {
-        const page = await client.tasks.logs(taskId, query)
+        const page = await this.#client.tasks.logs(taskId, query)
         this.view.lost = null
         return page
       },
@@ -62,6 +69,7 @@ export class TaskRoom implements Room {
   close(): void {
     this.#closing.abort()
     this.#reader.close()
+    setTimeout(() => this.#closed.abort(), orderTime).unref()
   }
 
   async #follow(): Promise<void> {
@@ -121,7 +129,7 @@ export class TaskRoom implements Room {
 
   async #cancel(): Promise<void> {
     try {
-      const task = await this.#client.tasks.cancel(this.#state.taskId)
+      const task = await this.#orders.tasks.cancel(this.#state.taskId)
       this.#state.read(task)
       this.view.say(task.status === 'RUNNING' ? 'the task is being cancelled' : 'the task is cancelled')
     } catch (error) {
@@ -136,7 +144,7 @@ export class TaskRoom implements Room {
       const { secretParams } = await this.#client.tasks.script(taskId)
       if (secretParams.length > 0)
         return this.view.say(`secret params are asked: rsm tasks retry ${taskId}`, true)
-      const started = await this.#client.tasks.retry(taskId, { async: true }, newIdempotencyKey())
+      const started = await this.#orders.tasks.retry(taskId, { async: true }, newIdempotencyKey())
       // Whoever has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {
