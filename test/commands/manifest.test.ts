@@ -25,6 +25,20 @@ test('oclif.manifest.json is what the commands say; npm run manifest makes it an
   for (const [id, command] of Object.entries(made)) t.deepEqual(kept.commands[id], command, id)
 })
 
+test('what help says of a topic names each of its commands, and no other', (t) => {
+  const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: object }
+  const { oclif } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    oclif: { topics: Record<string, { description: string }> }
+  }
+  const topics = new Set(Object.keys(commands).flatMap((id) => (id.includes(':') ? [id.split(':')[0]] : [])))
+  t.deepEqual(Object.keys(oclif.topics).sort(), [...topics].sort())
+  for (const [topic, { description }] of Object.entries(oclif.topics)) {
+    const verbs = Object.keys(commands).filter((id) => id.startsWith(`${topic}:`))
+    const said = description.slice(description.lastIndexOf(': ') + 2).split(', ')
+    t.deepEqual(said.sort(), verbs.map((id) => id.slice(topic.length + 1)).sort(), topic)
+  }
+})
+
 test('every command has a summary and an example', (t) => {
   const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
     commands: Record<string, Shown>
