@@ -1,5 +1,6 @@
-// Bundles the command line into dist/cli: a file a command, and what they share in chunks. Half of a start went into
-// finding and reading 200 modules. What loads server or agent runs from dist/src; bin/run.js knows which is which.
+// Bundles the command line into dist/cli: a file a command, one for completion, and what they share in chunks. Half of a
+// start went into finding and reading 200 modules. What loads server or agent runs from dist/src; bin/run.js knows which
+// is which.
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,10 +15,13 @@ const commands = filesIn('src/commands')
   .map((name) => `src/commands/${name}`)
 
 /** What runs a command and draws its table. Other packages are loaded from where they are, when they are needed. */
-const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3)$/
-/** Which modules these load at once though hardly a command touches them; of ours and of CommonJS alike. */
-const transpiled = /^\.\.?\/(config|help|help\/index)$/
+const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3|get-east-asian-width)$/
+/** Which modules these load at once though hardly a command touches them; of oclif and of CommonJS alike. */
+const transpiled = /^\.\.?\/(config|help|help\/index|action\/spinner)$/
 const plain = /^(clean-stack|indent-string|wrap-ansi|@colors\/colors\/safe\.js)$/
+/** What of these oclif exports stays where it is: half of the bundle would be there for nothing. */
+const doors = ['@oclif/core/config', '@oclif/core/help']
+const doorOf = (path) => doors.find((door) => path.replace(/\/index$/, '').endsWith(door.slice(11))) ?? path
 
 /** A module in the place of another: `contents` gets the name by which the other is required. */
 function instead(bundle, filter, contents) {
@@ -28,7 +32,7 @@ function instead(bundle, filter, contents) {
       : undefined,
   )
   bundle.onLoad({ filter, namespace }, ({ path, pluginData: resolveDir }) => ({
-    contents: contents(`require(${JSON.stringify(path)})`),
+    contents: contents(`require(${JSON.stringify(doorOf(path))})`),
     resolveDir,
   }))
 }
@@ -55,13 +59,12 @@ const lean = {
   },
 }
 
-const { metafile } = await build({
+const options = {
   absWorkingDir: root,
-  entryPoints: ['src/cli.ts', ...commands],
-  inject: ['.ci/cli-shared.js'],
   outbase: 'src',
   outdir: into,
   bundle: true,
+  external: doors,
   splitting: true,
   minifySyntax: true,
   minifyWhitespace: true,
@@ -74,8 +77,13 @@ const { metafile } = await build({
   legalComments: 'eof',
   logLevel: 'warning',
   metafile: true,
-})
+}
+const bundles = await Promise.all([
+  build({ ...options, entryPoints: ['src/cli.ts', ...commands], inject: ['.ci/cli-shared.js'] }),
+  // A Tab shares nothing with the commands: it would load what most of them load.
+  build({ ...options, entryPoints: ['src/ui/completion/answer.ts'] }),
+])
+const made = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)))
 // Of a former bundle; removed last, for who may be running it.
 for (const name of filesIn(into))
-  if (name.endsWith('.js') && !Object.hasOwn(metafile.outputs, `${into}/${name}`))
-    rmSync(join(root, into, name))
+  if (name.endsWith('.js') && !made.has(`${into}/${name}`)) rmSync(join(root, into, name))

@@ -21,7 +21,7 @@ import { benchTerminal } from './terminal/terminal.ts'
 
 const { values, positionals } = parseArgs({
   options: {
-    agents: { type: 'string', default: '100' },
+    agents: { type: 'string' },
     node: { type: 'string', multiple: true, default: [] },
   },
   allowPositionals: true,
@@ -80,9 +80,13 @@ for (const [name, bench] of Object.entries(groups)) {
   said(name)
   rows.push(...(await bench()))
 }
-if (Object.keys(fleetGroups).some((name) => isWanted(name))) {
-  said(`a fleet of ${values.agents} agents`)
-  const fleet = await startFleet(Number(values.agents))
+const onFleet = Object.keys(fleetGroups).filter((name) => isWanted(name))
+if (onFleet.length > 0) {
+  // The command line alone needs hosts to list and one to run on; a hundred agents take minutes to start.
+  const usual = onFleet.every((name) => name === 'startup') ? 5 : 100
+  const agents = Number(values.agents ?? usual)
+  said(`a fleet of ${agents} agents`)
+  const fleet = await startFleet(agents)
   try {
     for (const [name, bench] of Object.entries(fleetGroups)) {
       if (!isWanted(name)) continue

@@ -4,15 +4,19 @@ import { readFileSync, statSync } from 'node:fs'
 const changed = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /**
- * The bundle starts twice as fast. What holds a server or an agent is not in it; nor is what has been compiled since it
- * was made, so that nobody ever runs, or tests, yesterday's code: whatever tsc writes, it writes its record too, which no
- * installation has.
+ * The bundle starts twice as fast. What has been compiled since it was made is not in it, so that nobody ever runs, or
+ * tests, yesterday's code: whatever tsc writes, it writes its record too, which no installation has.
  */
+function newest(file) {
+  const bundled = changed(`../dist/cli/${file}`)
+  const isCurrent = bundled > 0 && bundled >= changed('../dist/.tsbuildinfo')
+  return isCurrent ? `../dist/cli/${file}` : `../dist/src/${file}`
+}
+
+/** What holds a server or an agent is not in the bundle. */
 function commandLine(topic) {
   const isApart = topic === 'server' || topic === 'agent' || topic === 'quickstart'
-  const bundled = changed('../dist/cli/cli.js')
-  const isCurrent = bundled > 0 && bundled >= changed('../dist/.tsbuildinfo')
-  return isApart || !isCurrent ? '../dist/src/cli.js' : '../dist/cli/cli.js'
+  return isApart ? '../dist/src/cli.js' : newest('cli.js')
 }
 
 const argv = process.argv.slice(2)
@@ -39,7 +43,7 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   if (cacheDirectory !== undefined) nodeModule.enableCompileCache?.(cacheDirectory)
   if (argv[0] === '__complete') {
     // What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded.
-    const { answer } = await import('../dist/src/ui/completion/answer.js')
+    const { answer } = await import(newest('ui/completion/answer.js'))
     await answer(argv[1] ?? '', new URL('..', import.meta.url))
   } else {
     const { main } = await import(commandLine(argv[0]))

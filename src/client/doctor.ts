@@ -7,7 +7,7 @@ import type { ServerInfo } from '../core/protocol/http/server.ts'
 import type { Client } from './client.ts'
 import { certificateEnds } from './http/certificate.ts'
 import { allPages } from './http/pages.ts'
-import type { Endpoint } from './http/transport.ts'
+import type { Endpoint } from './http/send.ts'
 import { countWaiting } from './waiting-tasks.ts'
 
 export interface ExaminedHost extends Examination {

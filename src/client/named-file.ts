@@ -1,11 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { RsmError } from '../core/errors.ts'
-
-const plainly: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'you may not read it',
-  EISDIR: 'it is a directory',
-}
+import { whyUnreadable } from '../disk/unreadable.ts'
 
 /** More than anything that a server takes: a file without an end, like /dev/zero, is told and not read on. */
 const maxFileBytes = 16 * 1024 * 1024
@@ -32,8 +27,7 @@ export function readNamedBytes(path: string, what = path): Buffer {
   try {
     return readBytes(path)
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    throw new RsmError('usage', `cannot read ${what}: ${plainly[code] ?? message}`, { cause: error })
+    throw new RsmError('usage', `cannot read ${what}: ${whyUnreadable(error)}`, { cause: error })
   }
 }
 

@@ -6,12 +6,11 @@ import { Contexts, checkedToken } from '../client/contexts.ts'
 import { readSecretFile } from '../client/named-file.ts'
 import { normalUrl } from '../client/server-url.ts'
 import { RsmError } from '../core/errors.ts'
+import { isInTheClear } from '../core/loopback.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { readPassword } from '../ui/input/password.ts'
 import { ask, isSomeoneThere } from '../ui/input/prompt.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
-
-const loopback = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/
 
 export default class Login extends BaseCommand {
   static override summary = 'Log in to a server and remember it'
@@ -50,7 +49,7 @@ export default class Login extends BaseCommand {
     contexts.refuseForeign(name, url)
     contexts.prepare()
     const token = await this.#givenToken(flags)
-    if (url.startsWith('http:') && !loopback.test(url))
+    if (isInTheClear(url))
       this.notice(
         `warning: ${url} is not encrypted: your ${token === undefined ? 'password' : 'token'} can be read on its way`,
       )

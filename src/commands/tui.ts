@@ -42,7 +42,8 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
     })
     const { exit, runningTask } = await tui.run()
     if (runningTask !== null) this.notice(`task ${runningTask} goes on: rsm logs -f ${runningTask}`)
-    process.exitCode = exit
+    // What a server still owes an answer would hold this process, for as long as it does.
+    process.exit(exit)
   }
 
   #requireScreen(task: string | undefined): void {

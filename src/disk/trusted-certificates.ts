@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { RsmError } from '../core/errors.ts'
+import { whyUnreadable } from './unreadable.ts'
 
 /** The certificates of the system, where this Node does not read them itself. */
 const systemBundles = [
@@ -9,12 +10,6 @@ const systemBundles = [
   '/etc/ssl/cert.pem',
 ]
 
-const plainly: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'you may not read it',
-  EISDIR: 'it is a directory',
-}
-
 /** What is no certificate would be passed over in silence, and the server then be told to be the culprit. */
 function readCertificates(path: string): string {
   try {
@@ -23,8 +18,8 @@ function readCertificates(path: string): string {
     void new X509Certificate(text)
     return text
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    const why = code.startsWith('ERR_OSSL') ? 'it holds no certificate in PEM' : (plainly[code] ?? message)
+    const { code = '' } = error as NodeJS.ErrnoException
+    const why = code.startsWith('ERR_OSSL') ? 'it holds no certificate in PEM' : whyUnreadable(error)
     throw new RsmError('usage', `cannot read the certificates in ${path}: ${why}`)
   }
 }

@@ -1,4 +1,5 @@
 import { RsmError } from '../core/errors.ts'
+import { isLoopback } from '../core/loopback.ts'
 import type { Clock } from './clock.ts'
 import type { LogLevel } from './log.ts'
 import type { PasswordCost } from './passwords.ts'
@@ -38,11 +39,9 @@ export interface ServerOptions {
   clock?: Clock
 }
 
-const loopback = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
-
 /** Errors: `usage` where the options would send secrets in the clear, or those of TLS contradict each other. */
 export function refuseOpenHttp({ host, insecureHttp, tls = {} }: ServerOptions): void {
-  if (wantsTls(tls) || insecureHttp || loopback.test(host)) return
+  if (wantsTls(tls) || insecureHttp || isLoopback(host)) return
   throw new RsmError(
     'usage',
     `Listening on ${host} without TLS would send passwords, tokens and scripts in the clear`,

@@ -147,7 +147,8 @@ function running(t: ExecutionContext) {
     status: 'CANCELLED',
   })
   const started = taskOf([resultOf('web1', { status: 'RUNNING', completedAt: null })], { status: 'RUNNING' })
-  let end = () => {}
+  let isCancelled = false
+  let end: (() => void) | undefined
   return startFakeServer(t, {
     ...taskRoutes(cancelled, []),
     'GET /api/tasks/task-1': () => started,
@@ -158,10 +159,15 @@ function running(t: ExecutionContext) {
       end = () => {
         write('end', cancelled)
         response.end()
+        end = undefined
+        isCancelled = false
       }
+      // A deadline may pass before anyone follows.
+      if (isCancelled) end()
     },
     'POST /api/tasks/task-1/cancel': () => {
-      end()
+      isCancelled = end === undefined
+      end?.()
       return cancelled
     },
   })

@@ -45,7 +45,7 @@ test('the question names the context, and of a long script the beginning', async
   const line = `printf 'systemctl stop nginx\\nreboot\\n' | ${rsm} exec -a -; ${rsm} exec -a --script ./check.sh; echo exit $?`
   writeFileSync(join(home, 'check.sh'), 'uptime\n')
   const shell = bashOnPty(t, `cd '${home}'; ${line}`, home, { RSM_TOKEN: 'secret' })
-  await shell.shows(/Run 'systemctl stop nginx\.\.\.' on all 40 hosts of staging \(http:\S+\), web\[1-40\]\?/)
+  await shell.shows(/Run 'systemctl stop nginx' … on all 40 hosts of staging \(http:\S+\), web\[1-40\]\?/)
   shell.type('n\r')
   await shell.shows(/Run script check.sh on all 40 hosts of staging/)
   shell.type('n\r')

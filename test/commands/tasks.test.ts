@@ -48,8 +48,10 @@ test('tasks show --json is the task alone', async (t) => {
 })
 
 test('tasks list tells a task without a stored script', async (t) => {
-  const ran = await run(t, ['tasks', 'list'], { 'GET /api/tasks': () => pageOf([task]) })
-  t.regex(ran.stdout, /\n.* \(ad hoc\) /)
+  const ran = await run(t, ['tasks', 'list'], {
+    'GET /api/tasks': () => pageOf([{ ...task, firstLine: 'df -h' }, task]),
+  })
+  t.regex(ran.stdout, /\n.* df -h +admin .*\n.* \(ad hoc\) /)
 })
 
 for (const [status, said] of [

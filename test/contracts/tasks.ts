@@ -54,6 +54,22 @@ export function tasksContract(test: TestFn, name: string, open: ServicesOf): voi
     ])
   })
 
+  test(`${name} tasks: a script without a name is told by its first line, in lists too`, async (t) => {
+    const services = await open(t)
+    const target = { hostIds: [await host(services)] }
+    const cases: [script: { content: string; name?: string }, firstLine: string | null][] = [
+      [{ content: '#!/bin/sh\n\n  # why\n\tdf -h /var\necho' }, 'df -h /var'],
+      [{ content: `echo ${'😀'.repeat(60)}` }, `echo ${'😀'.repeat(37)}…`],
+      [{ content: '# nothing' }, null],
+      [{ content: 'true', name: 'noop' }, null],
+    ]
+    for (const [script, firstLine] of cases) {
+      const { taskId } = await services.tasks.create({ script, target, async: false })
+      t.is((await services.tasks.get(taskId)).firstLine, firstLine)
+      t.is((await services.tasks.list({ size: 1 })).content[0]?.firstLine, firstLine)
+    }
+  })
+
   test(`${name} tasks: newest first, narrowed, in pages; results narrow too`, async (t) => {
     const services = await open(t)
     const ids = [await host(services, 'a'), await host(services, 'b')]

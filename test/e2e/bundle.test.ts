@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -30,6 +31,30 @@ test('every command is in the bundle, but for those that hold a server or an age
       )
 })
 
+/** The file and all that is loaded before its first line runs. */
+function loadedWith(file: string): Set<string> {
+  const loaded = new Set([file])
+  for (const each of loaded)
+    for (const [, name = ''] of readFileSync(each, 'utf8').matchAll(/(?:from|import)"(\.[^"]+)"/g))
+      loaded.add(join(each, '..', name))
+  return loaded
+}
+
+test('a command starts with few files, and without node:crypto, which is slow to load', (t) => {
+  for (const name of ['exec', 'hosts/list', 'tasks/wait']) {
+    const loaded = [...loadedWith('dist/cli/cli.js'), ...loadedWith(`dist/cli/commands/${name}.js`)]
+    t.true(new Set(loaded).size <= 6, loaded.join(', '))
+    for (const file of loaded) t.notRegex(readFileSync(file, 'utf8'), /from *"node:crypto"/, file)
+  }
+})
+
+test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
+  const answer = 'dist/cli/ui/completion/answer.js'
+  const loaded = loadedWith(answer)
+  const bytes = [...loaded].reduce((sum, file) => sum + statSync(file).size, 0)
+  t.true(bytes < 60_000, `${[...loaded].join(', ')}: ${bytes} bytes`)
+})
+
 test('what has been compiled since the bundle was made runs instead of it, and where there is none', (t) => {
   const root = temporaryDirectory(t)
   for (const directory of ['bin', 'dist/src', 'dist/cli'])
@@ -48,6 +73,14 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   writeFileSync(bundle, `export const main = () => console.log('bundle')`)
   t.is(runs('hosts', 'list'), 'bundle\n')
   t.is(runs('server', 'start'), 'compiled\n')
+  for (const [where, directory] of [
+    ['compiled', 'dist/src/ui/completion'],
+    ['bundle', 'dist/cli/ui/completion'],
+  ] as const) {
+    mkdirSync(join(root, directory), { recursive: true })
+    writeFileSync(join(root, directory, 'answer.js'), `export const answer = () => console.log('${where}')`)
+    t.is(runs('__complete', 'bash'), `${where}\n`)
+  }
   const record = join(root, 'dist/.tsbuildinfo')
   writeFileSync(record, '{}')
   utimesSync(bundle, 1000, 1000)

@@ -48,10 +48,7 @@ async function runOnTerminal(
     await terminal.shows(shown)
     terminal.type(keys)
   }
-  // A key that comes while a program is still setting its terminal up is lost.
-  const again = setInterval(() => terminal.type(typed.at(-1)?.[1] ?? ''), 3_000)
   const exit = await terminal.ended
-  clearInterval(again)
   clearTimeout(overdue)
   return { exit: isOverdue ? null : exit, shown: terminal.shown }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
 
@@ -39,6 +40,14 @@ async function freePort(): Promise<number> {
   return port
 }
 
+function isAlive(group: number): boolean {
+  try {
+    return process.kill(group, 0)
+  } catch {
+    return false
+  }
+}
+
 /** One shell for all lines, as the reader has it; what it starts in the background ends with it. */
 function startShell(t: ExecutionContext, home: string) {
   const bin = join(home, 'bin')
@@ -55,8 +64,10 @@ function startShell(t: ExecutionContext, home: string) {
   shell.stdout.on('data', note)
   shell.stderr.on('data', note)
   t.teardown(async () => {
-    process.kill(-(shell.pid ?? 0), 'SIGTERM')
-    if (shell.exitCode === null && shell.signalCode === null) await once(shell, 'exit')
+    const group = -(shell.pid ?? 0)
+    process.kill(group, 'SIGTERM')
+    // Server and agents write until they have ended, into what is removed after this.
+    while (isAlive(group)) await delay(50)
   })
   const untilShown = async (pattern: RegExp): Promise<RegExpExecArray> => {
     for (;;) {

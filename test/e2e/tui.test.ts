@@ -1,6 +1,11 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
+import { taskOf } from '../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandLine } from '../helpers/command-line.ts'
 import { plainShell } from '../helpers/plain-shell.ts'
@@ -235,6 +240,31 @@ for (const [term, signal, exit] of endings)
     t.deepEqual(['1049l', '1000l', '1006l', '25l', '7l'].map(last), [true, true, true, false, false])
     if (signal === 'SIGUSR2') t.regex(screen.shown, /1049l[\s\S]*Error: a fault/)
   })
+
+test('q leaves while the server still owes an answer', async (t) => {
+  let isAsked = false
+  const server = createServer((_request, response) => {
+    // That there is such a task; what it is like stays open.
+    if (!isAsked) response.end(JSON.stringify({ code: 200, message: 'OK', data: taskOf([]) }))
+    isAsked = true
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const env = {
+    RSM_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    RSM_TOKEN: 'rsm_pat_x',
+  }
+  const screen = bashOnPty(t, `${rsm} tui task-1`, temporaryDirectory(t), env)
+  await screen.shows(/quit/)
+  screen.type('q')
+  const patience = new AbortController()
+  const ended = await Promise.race([screen.ended, delay(60_000, 'overdue', patience)])
+  patience.abort()
+  t.is(ended, 0, screen.shown)
+})
 
 test('without a terminal, or on one without a screen, it says what to type instead', async (t) => {
   const run = commandLine(t, shared.server)

@@ -1,9 +1,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import type { LimitName } from '../../core/limits.ts'
-import type { Containment, SandboxMode } from '../../core/protocol/http/hosts.ts'
-import type { Limits } from '../../core/protocol/http/tasks.ts'
+import type { AgentState } from '../../core/agent-state.ts'
 import { temporaryName } from '../../disk/durable.ts'
 import type { AgentOptions } from '../agent-options.ts'
 import type { Log } from '../log.ts'
@@ -11,40 +9,6 @@ import { startTimeOf } from '../processes/machine.ts'
 import type { ScriptSetting } from '../script/script-setting.ts'
 
 export const stateFileName = 'status.json'
-
-/** What an agent says of itself to who asks on its own host; times are ISO 8601. */
-export interface AgentState {
-  readonly agentId: string
-  /** Null until it has registered. */
-  readonly hostId: number | null
-  readonly hostname: string
-  readonly url: string
-  readonly onDemand: boolean
-  readonly linked: boolean
-  /** When it was linked, or lost its link. */
-  readonly since: string
-  /** Why there is no link; before it has registered, why it has not. */
-  readonly reason: string | null
-  readonly lastHeartbeatAt: string | null
-  /** Why the server does not hear it; null while it does. */
-  readonly heartbeatFault: string | null
-  /** How far the clock of this host is ahead of the server's; null until the server was heard. */
-  readonly clockOffsetSeconds: number | null
-  readonly runAs: string
-  readonly runsAsRoot: boolean
-  readonly sandbox: SandboxMode
-  /** Null until it has registered. */
-  readonly containment: Containment | null
-  /** What no execution may exceed. */
-  readonly limits: Limits
-  /** What can be limited here; null until it has registered. */
-  readonly enforces: readonly LimitName[] | null
-  readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
-  /** Open sessions; null where none can be opened. */
-  readonly terminals: number | null
-  /** Why none can be opened. */
-  readonly terminalLack: string | null
-}
 
 /** In the file: the process whose state it is, so that one that was killed is found out. */
 export interface KeptState extends AgentState {

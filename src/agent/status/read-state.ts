@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { AgentState } from '../../core/agent-state.ts'
 import { RsmError } from '../../core/errors.ts'
 import { isAlive } from '../processes/machine.ts'
-import { type AgentState, type KeptState, stateFileName } from './agent-state.ts'
+import { type KeptState, stateFileName } from './agent-state.ts'
 import { agentsHere, userName } from './agents-here.ts'
 
 const unit = 'rsm-agent'

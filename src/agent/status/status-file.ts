@@ -1,9 +1,10 @@
 import { hostname } from 'node:os'
+import type { AgentState } from '../../core/agent-state.ts'
 import type { ExecutionState } from '../../core/protocol/messages.ts'
 import type { Clock, ServerTime } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Bounds, ScriptSetting } from '../script/script-setting.ts'
-import { type AgentState, removeState, writeState } from './agent-state.ts'
+import { removeState, writeState } from './agent-state.ts'
 
 /** No more than one write in so many milliseconds: what happens within it is written together. */
 const writeEvery = 2_000

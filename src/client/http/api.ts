@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type FieldFault, RsmError } from '../../core/errors.ts'
 import { areUnknownNames, foldUnknownNames } from '../unknown-names.ts'
-import { isLost, type Send } from './transport.ts'
+import type { Send } from './send.ts'
+import { isLost } from './transport.ts'
 
 type Query = Record<string, string | number | boolean | readonly string[] | undefined>
 

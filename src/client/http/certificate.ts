@@ -1,4 +1,4 @@
-import type { Endpoint } from './transport.ts'
+import type { Endpoint } from './send.ts'
 
 /** How long the server may take to show its certificate. */
 const patience = 5_000

@@ -1,6 +1,6 @@
 import { ProxyAgent, request } from 'undici'
 import { trustedCertificates } from '../../disk/trusted-certificates.ts'
-import type { Endpoint, Send } from './transport.ts'
+import type { Endpoint, Send } from './send.ts'
 
 /** Requests through a proxy. */
 export async function openProxied(

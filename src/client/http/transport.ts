@@ -1,34 +1,7 @@
-import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import type { RequestOptions } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
-import type { Readable } from 'node:stream'
 import { RsmError } from '../../core/errors.ts'
-
-/** Where a server is and how its certificate is trusted. */
-export interface Endpoint {
-  readonly url: string
-  /** PEM file of certificates that are trusted beside the system's. */
-  readonly caFile?: string | undefined
-  /** SHA-256 of the one certificate that is trusted, instead of any authority. */
-  readonly tlsFingerprint?: string | undefined
-}
-
-interface Outgoing {
-  readonly method: string
-  /** Path with its query, from the base URL. */
-  readonly path: string
-  readonly headers: Record<string, string>
-  readonly body?: string | undefined
-  readonly signal?: AbortSignal | undefined
-}
-
-interface Incoming {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: Readable
-}
-
-/** One request; rejects with `unreachable` when no answer came (`lost` on its cause says that it may have arrived). */
-export type Send = (request: Outgoing) => Promise<Incoming>
+import type { Endpoint, Incoming, Outgoing, Send } from './send.ts'
 
 /** How long the server may take to begin its answer. */
 const answerTimeout = 60_000

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -93,7 +92,7 @@ async function* readable(file: string): AsyncGenerator<Uint8Array> {
 }
 
 function sha256(...pieces: (string | Uint8Array)[]): string {
-  const hash = createHash('sha256')
+  const hash = process.getBuiltinModule('node:crypto').createHash('sha256')
   for (const piece of pieces) hash.update(piece)
   return hash.digest('hex')
 }

@@ -5,7 +5,8 @@ import tls from 'node:tls'
 import { WebSocket } from 'ws'
 import { RsmError } from '../../core/errors.ts'
 import type { Api } from '../http/api.ts'
-import { type Endpoint, unreachable } from '../http/transport.ts'
+import type { Endpoint } from '../http/send.ts'
+import { unreachable } from '../http/transport.ts'
 
 const handshakeTimeout = 15_000
 /** Larger than any frame of ours. */

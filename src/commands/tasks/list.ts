@@ -49,7 +49,7 @@ export default class TasksList extends BaseCommand {
           { heading: 'TASK', value: (task) => task.taskId, keep: true },
           { heading: 'STATUS', value: (task) => task.status, keep: true },
           { heading: 'HOSTS', value: countsOf },
-          { heading: 'SCRIPT', value: (task) => task.scriptName ?? '(ad hoc)' },
+          { heading: 'SCRIPT', value: (task) => task.scriptName ?? task.firstLine ?? '(ad hoc)' },
           { heading: 'BY', value: (task) => task.createdBy },
           { heading: 'CREATED', value: (task) => showTime(task.createdAt, flags.utc) },
           { heading: 'TOOK', value: (task) => showDuration(task.duration) },

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { string } from '@oclif/core/args'
+import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
@@ -45,7 +45,7 @@ Values of secret params are not kept: they are asked, or come from the environme
       ...(await askSecrets(former.taskId, unnamed)),
     }
     const input = { async: true, ...(Object.keys(secretParams).length === 0 ? {} : { secretParams }) }
-    const key = flags['idempotency-key'] ?? randomUUID()
+    const key = flags['idempotency-key'] ?? newIdempotencyKey()
     const start = async (signal?: AbortSignal) => {
       const started = await client.tasks.retry(former.taskId, input, key, signal)
       this.sayReplayed(started, flags['idempotency-key'])

@@ -1,30 +1,30 @@
+import { type AgentState, leastFreePercent } from '../agent-state.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { finding, type Look } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
 import { lookAtClock, lookAtContainment, lookAtLimits, lookAtUser, type Setting } from './setting-looks.ts'
 
-/** Percent of a disk that should be free for the agent, and below which it calls itself DEGRADED. */
+/** Percent of the disk of its data directory that should be free. */
 const littleRoom = 10
-const noRoom = 3
 
 /** Other agents that are named. */
 const mostNamed = 3
 
+type Told =
+  | 'hostId'
+  | 'url'
+  | 'onDemand'
+  | 'linked'
+  | 'reason'
+  | 'lastHeartbeatAt'
+  | 'heartbeatFault'
+  | 'clockOffsetSeconds'
+  | 'terminalLack'
+
 /** What is seen of an agent on its own host. */
-export interface AgentFacts extends Setting {
+export interface AgentFacts extends Setting, Pick<AgentState, Told> {
   readonly pid: number
   readonly isStopped: boolean
-  /** Null until it has registered. */
-  readonly hostId: number | null
-  readonly url: string
-  readonly onDemand: boolean
-  readonly linked: boolean
-  /** Why there is no link, or why it has not registered. */
-  readonly reason: string | null
-  readonly lastHeartbeatAt: string | null
-  readonly heartbeatFault: string | null
-  readonly clockOffsetSeconds: number | null
-  readonly terminalLack: string | null
   readonly dataDir: string
   /** Percent of the disk of its data directory; null where that can't be told. */
   readonly freePercent: number | null
@@ -77,7 +77,7 @@ function lookAtDisk({ dataDir, freePercent }: AgentFacts): Look {
   if (freePercent === null) return null
   const room = `${Math.floor(freePercent)} % free on the disk of ${dataDir}`
   if (freePercent >= littleRoom) return room
-  const severity = freePercent < noRoom ? 'error' : 'warning'
+  const severity = freePercent < leastFreePercent ? 'error' : 'warning'
   return [
     finding('disk', severity, `${room}: output of scripts has to wait there`, `make room: df -h ${dataDir}`),
   ]

@@ -1,3 +1,4 @@
+import { isInTheClear } from '../loopback.ts'
 import type { ServerInfo } from '../protocol/http/server.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { finding, type Look } from './finding.ts'
@@ -26,8 +27,6 @@ export interface ServerFacts {
   /** Milliseconds since 1970 by the clock here. */
   readonly now: number
 }
-
-const isLoopback = (url: string) => /^http:\/\/(localhost|127\.|\[::1\])/.test(url)
 
 function lookAtReadiness({ notReady }: ServerFacts): Look {
   if (notReady === null) return 'takes work'
@@ -70,8 +69,7 @@ function lookAtClock({ clockOffsetSeconds: offset }: ServerFacts): Look {
 }
 
 function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
-  if (url.startsWith('http:')) {
-    if (isLoopback(url)) return null
+  if (isInTheClear(url))
     return [
       finding(
         'plain-http',
@@ -80,7 +78,6 @@ function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
         'give the server --tls-cert and --tls-key',
       ),
     ]
-  }
   if (certificateEnds === null) return null
   const left = (certificateEnds - now) / 1000
   if (left >= soon * day) return `its certificate is good for ${span(left)}`

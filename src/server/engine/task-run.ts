@@ -177,6 +177,7 @@ export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
     scriptId: task.scriptId,
     scriptVersion: task.scriptVersion,
     scriptName: task.scriptName,
+    firstLine: task.firstLine ?? null,
     type: task.type,
     params: task.params,
     timeout: task.timeout,

@@ -1,5 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
+import { firstLine } from '../../core/first-line.ts'
 import { foldIds } from '../../core/id-set.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
@@ -57,6 +58,7 @@ export function createStart(context: Context, caller: UserCaller) {
       scriptId: task.scriptId,
       scriptVersion: task.scriptVersion,
       scriptName: task.scriptName,
+      ...(task.scriptName === null && { firstLine: firstLine(task.content) }),
       type: task.type,
       content: task.content,
       params: options.params ?? {},

@@ -125,6 +125,8 @@ export interface TaskRecord {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
+  /** Of a script without a name. Absent in records of older servers, and of scripts with one. */
+  firstLine?: string | null
   type: ScriptType
   /** The text that runs; null when the task is final: then it stands in the task's archive. */
   content: string | null

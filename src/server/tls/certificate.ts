@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
+import { whyUnreadable } from '../../disk/unreadable.ts'
 
 /** A certificate with its key, as PEM, checked to belong together. */
 export interface Certificate {
@@ -15,18 +16,11 @@ export interface Certificate {
   readonly expiresAt: number
 }
 
-const plainly: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'the server may not read it',
-  EISDIR: 'it is a directory',
-}
-
 async function readPem(path: string, option: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException
-    throw new RsmError('usage', `cannot read ${path} (${option}): ${plainly[code] ?? message}`, {
+    throw new RsmError('usage', `cannot read ${path} (${option}): ${whyUnreadable(error, 'the server')}`, {
       cause: error,
     })
   }

@@ -1,5 +1,6 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { ServerChoice } from '../../client/contexts.ts'
+import { shortened } from '../../core/shortened.ts'
 import { type Answer, candidatesFor } from './candidates.ts'
 import type { Lookup } from './listed.ts'
 import type { Manifest } from './manifest.ts'
@@ -60,14 +61,12 @@ function readChoice(words: readonly string[]): ServerChoice {
   return choice
 }
 
-const shortened = (text: string) => {
-  const line = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
-  return line.length > mostAbout ? `${line.slice(0, mostAbout - 1)}…` : line
-}
+const shownAbout = (text: string) =>
+  shortened(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), mostAbout)
 
 function presentable(answer: Answer): Answer {
   const candidates = narrow(answer.candidates, mostCandidates)
-  return { ...answer, candidates: candidates.map((each) => ({ ...each, about: shortened(each.about) })) }
+  return { ...answer, candidates: candidates.map((each) => ({ ...each, about: shownAbout(each.about) })) }
 }
 
 /** A file of the program, which lies at `root`. */

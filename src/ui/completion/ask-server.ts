@@ -81,9 +81,9 @@ async function listsOf(listed: Listed, client: Client): Promise<Found> {
     }
     case 'tasks': {
       const { content } = await client.tasks.list({ size: newest })
-      const tasks = content.map(({ taskId, status, scriptName, hostCount, createdAt }) => ({
+      const tasks = content.map(({ taskId, status, scriptName, firstLine, hostCount, createdAt }) => ({
         name: taskId,
-        about: `${status}, ${scriptName ?? 'command'}, ${counted(hostCount, 'host')}, ${showTime(createdAt, false)}`,
+        about: `${status}, ${scriptName ?? firstLine ?? 'command'}, ${counted(hostCount, 'host')}, ${showTime(createdAt, false)}`,
       }))
       return { tasks }
     }

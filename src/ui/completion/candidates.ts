@@ -1,4 +1,3 @@
-import { formatNames } from '../output/formats.ts'
 import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
@@ -70,7 +69,6 @@ const fixed: Partial<Record<Kind, readonly Offer[]>> = {
     { name: 'rolling', about: 'batch by batch' },
   ],
   limit: ['memory=', 'processes=', 'cpu='].map((name) => ({ name, isOpen: true })),
-  format: formatNames.map((name) => ({ name })),
   method: ['GET', 'POST', 'PATCH', 'DELETE'].map((name) => ({ name })),
 }
 
@@ -138,8 +136,6 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
     return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
-  if (kind === 'format' && typed.includes('='))
-    return values('file', lead + typed.slice(0, typed.indexOf('=') + 1), current, lookup)
   if (kind === 'selector' || kind === 'tag') {
     const found = await (kind === 'selector' ? selectorOffers : tagOffers)(typed, lookup)
     const candidates = fitting(found.offers, lead + found.lead, current)

@@ -1,34 +1,17 @@
+import type { AgentState } from '../../core/agent-state.ts'
 import type { Finding } from '../../core/findings/finding.ts'
-import { type LimitName, limitWords, showLimits } from '../../core/limits.ts'
-import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
-import type { Limits } from '../../core/protocol/http/tasks.ts'
+import { limitWords, showLimits } from '../../core/limits.ts'
 import { renderFields } from '../text/table.ts'
 import { showTime } from '../text/time.ts'
 import { findingLines } from './findings-view.ts'
 import { showRunAs } from './view.ts'
 
-/** What is shown of an agent on its own host. */
-interface ShownAgent {
-  readonly agentId: string
-  readonly pid: number
-  readonly hostId: number | null
-  readonly hostname: string
-  readonly url: string
-  readonly linked: boolean
-  readonly since: string
-  readonly onDemand: boolean
-  readonly lastHeartbeatAt: string | null
-  readonly runAs: string
-  readonly sandbox: SandboxMode
-  readonly containment: string | null
-  readonly limits: Limits
-  readonly enforces: readonly LimitName[] | null
-  readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
-  readonly terminals: number | null
-}
-
 /** How the agent of this host is, and at the end what is wrong and what to do. */
-export function showAgent(state: ShownAgent, findings: readonly Finding[], utc: boolean): string {
+export function showAgent(
+  state: AgentState & { readonly pid: number },
+  findings: readonly Finding[],
+  utc: boolean,
+): string {
   const { hostId, hostname, executions, onDemand } = state
   const canLimit = (state.enforces ?? []).map((name) => limitWords[name]).join(', ')
   const fields = renderFields({

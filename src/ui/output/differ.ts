@@ -27,7 +27,7 @@ export class Differ {
     return this.#isSpent
   }
 
-  /** A unified diff, as `diff -u` writes it; undefined where it would take too long. */
+  /** A unified diff; undefined where it would take too long. */
   unified(name: string, text: string): string | undefined {
     const began = performance.now()
     const patch =

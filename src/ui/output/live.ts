@@ -45,6 +45,8 @@ export class LiveOutput implements OutputFormat {
   #aside: Source | undefined
   /** Writes go one after the other: a timer's must not come into the middle of an event's. */
   #turn: Promise<void> = Promise.resolve()
+  /** What a timer could not write: nobody waits for it, so the next event is told. */
+  #failure: Error | undefined
 
   constructor(options: LiveOptions) {
     this.#options = options
@@ -63,8 +65,12 @@ export class LiveOutput implements OutputFormat {
   }
 
   #queue(work: () => Promise<void>): Promise<void> {
-    this.#turn = this.#turn.then(work)
-    return this.#turn
+    const done = this.#turn.then(() => {
+      if (this.#failure !== undefined) throw this.#failure
+      return work()
+    })
+    this.#turn = done.catch(() => {})
+    return done
   }
 
   async #output(entry: LogEntry): Promise<void> {
@@ -92,7 +98,13 @@ export class LiveOutput implements OutputFormat {
     if (source.lines.rest === '') return
     if (source.begun || (alone && source.lines.rest.length > longestWait)) await this.#showPart(source)
     else if (alone || this.#options.unfinished !== undefined)
-      source.timer = setTimeout(() => void this.#queue(() => this.#showPart(source)), patience)
+      source.timer = setTimeout(() => this.#showLater(source), patience)
+  }
+
+  #showLater(source: Source): void {
+    this.#queue(() => this.#showPart(source)).catch((error: unknown) => {
+      this.#failure ??= error as Error
+    })
   }
 
   /** Shows what has come of an unfinished line: of a lone host for good, of others beside the output. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { accessSync, appendFileSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TaskEvent } from '../../client/watch.ts'
@@ -19,6 +18,7 @@ export function fileNameOf(hostname: string): string {
     [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join(''),
   )
   if (safe.length <= longestName) return safe
+  const { createHash } = process.getBuiltinModule('node:crypto')
   const hash = createHash('sha256').update(hostname).digest('hex').slice(0, 16)
   return `${safe.slice(0, longestName - hash.length - 1)}-${hash}`
 }

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -37,6 +36,7 @@ function placeOf(path: string, whole: boolean): Place {
   if (known?.isDirectory() === true) throw new Error('it is a directory')
   if (!whole || known?.isFile() === false) return { target: path, written: path }
   const target = known === undefined ? path : realpathSync(path)
+  const { randomBytes } = process.getBuiltinModule('node:crypto')
   const temporary = `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}.tmp`
   const written = join(dirname(target), temporary)
   return known === undefined ? { target, written } : { target, written, mode: known.mode & 0o777 }

@@ -1,22 +1,21 @@
 import { joinSelector, resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
+import { firstLine } from '../../core/first-line.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
+import { shortened } from '../../core/shortened.ts'
 import { confirm } from '../input/prompt.ts'
 import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
+import { isUtf8 } from '../text/screen.ts'
 
 /** A person is asked about more hosts than these. */
 const unasked = 20
 /** Of their names, in characters: those of an irregular fleet would push the question off the screen. */
 const longestNames = 400
-/** Of a command, in characters: its beginning is enough to see that it is the wrong one. */
-const longestText = 100
 
-function shortened(text: string, longest: number): string {
-  return text.length <= longest ? text : `${text.slice(0, longest)}...`
-}
+const mark = () => (isUtf8() ? '…' : '...')
 
 /** What is to be started, and where: the two things that a hasty hand gets wrong. */
 export interface Intent {
@@ -26,11 +25,10 @@ export interface Intent {
   readonly server: string
 }
 
-/** `'reboot'`: the first line of a text, quoted. */
+/** `'reboot'`, `'reboot' …` where more lines follow. */
 export function quotedBeginning(text: string): string {
-  const [first = '', ...more] = text.trim().split('\n')
-  const line = shortened(sanitizeLine(first), longestText)
-  return `'${line}${more.length > 0 && !line.endsWith('...') ? '...' : ''}'`
+  const line = sanitizeLine(firstLine(text) ?? '')
+  return `'${line}'${text.trim().includes('\n') ? ` ${mark()}` : ''}`
 }
 
 /** Asks whether it may start on these hosts; rejects with `interrupted` where it may not. */
@@ -39,8 +37,8 @@ async function confirmHosts(
   hostnames: readonly string[],
   all: boolean,
 ): Promise<void> {
+  const names = shortened(foldNodeset(hostnames), longestNames, mark())
   const count = `${all ? 'all ' : ''}${counted(hostnames.length, 'host')}`
-  const names = shortened(foldNodeset(hostnames), longestNames)
   if (!(await confirm(`${what} on ${count} of ${server}, ${names}?`, 'say --yes')))
     throw new RsmError('interrupted', 'nothing was started')
 }

@@ -1,11 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
-import {
-  type Counts,
-  type ResultStatus,
-  resultStatuses,
-  type Task,
-  type TaskResult,
-} from '../../core/protocol/http/tasks.ts'
+import type { Counts, ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import { isFailure, isFinal } from '../../core/task-state.ts'
 
 /** What the events so far tell of a task: for who can't ask the server any more, and for who watches it. */
 export class KnownTask {
@@ -34,16 +29,13 @@ export class KnownTask {
   }
 }
 
-const notEnded = new Set<ResultStatus>(['PENDING', 'RUNNING'])
-const harmless = new Set<ResultStatus>([...notEnded, 'SUCCESS', 'SKIPPED', 'CANCELLED'])
-
 /** `3/50 done, 1 failed, 46 running, 1 waiting`. */
 export function progressText(counts: Counts): string {
-  const sum = (statuses: readonly ResultStatus[]) =>
-    statuses.reduce((total, status) => total + counts[status], 0)
-  const failed = sum(resultStatuses.filter((status) => !harmless.has(status)))
-  const done = sum(resultStatuses.filter((status) => !notEnded.has(status)))
-  const parts = [`${done}/${sum(resultStatuses)} done`]
+  const statuses = Object.keys(counts) as ResultStatus[]
+  const sum = (counted: readonly ResultStatus[]) =>
+    counted.reduce((total, status) => total + counts[status], 0)
+  const failed = sum(statuses.filter(isFailure))
+  const parts = [`${sum(statuses.filter(isFinal))}/${sum(statuses)} done`]
   if (failed > 0) parts.push(`${failed} failed`)
   if (counts.RUNNING > 0) parts.push(`${counts.RUNNING} running`)
   if (counts.PENDING > 0) parts.push(`${counts.PENDING} waiting`)

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
+import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { DeclaredParam } from '../../core/front-matter.ts'
@@ -76,7 +76,7 @@ export abstract class RunCommand extends TaskCommand {
       this.#explain(client, error),
     )
     const what = 'scriptId' in runnable ? { scriptId: runnable.scriptId } : { script: runnable.script }
-    const key = flags['idempotency-key'] ?? randomUUID()
+    const key = flags['idempotency-key'] ?? newIdempotencyKey()
     const start = async (signal?: AbortSignal) => {
       const body = { ...what, target, ...options, async: true }
       const started = await client.tasks.create(body, key, signal).catch((error: unknown) => {

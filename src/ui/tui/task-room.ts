@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { mendable } from '../../client/http/event-stream.ts'
+import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import { LogReader } from './log/reader.ts'
@@ -65,19 +65,13 @@ export class TaskRoom implements Room {
   async #follow(): Promise<void> {
     const { signal } = this.#closing
     try {
-      while (!(await this.#begin().then(() => true, whenMendable)))
+      while (!(await this.#read().then(() => true, whenMendable)))
         await delay(retryPause, undefined, { signal })
       this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
     } catch (error) {
       if (!signal.aborted) throw error
     }
-  }
-
-  async #begin(): Promise<void> {
-    await this.#read()
-    const { taskId, summary } = this.#state
-    if (summary?.scriptName === null) this.#state.script = (await this.#client.tasks.script(taskId)).content
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
@@ -128,8 +122,9 @@ export class TaskRoom implements Room {
       const { secretParams } = await this.#client.tasks.script(taskId)
       if (secretParams.length > 0)
         return this.view.say(`it has secret params, which are asked: rsm tasks retry ${taskId}`, true)
-      const started = await this.#client.tasks.retry(taskId, { async: true }, randomUUID())
-      this.#house.openTask(started.taskId)
+      const started = await this.#client.tasks.retry(taskId, { async: true }, newIdempotencyKey())
+      // Whoever has left meanwhile is not brought back.
+      if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {
       this.view.say(told(error), true)
     } finally {

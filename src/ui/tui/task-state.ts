@@ -15,8 +15,6 @@ const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status ===
 export class TaskState {
   readonly taskId: string
   summary: TaskSummary | null = null
-  /** What runs, where it has no name. */
-  script: string | null = null
   readonly results = new Map<number, TaskResult>()
   /** Ascends with every change of a result. */
   version = 0

@@ -1,7 +1,11 @@
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 
-export function nameOf({ scriptName, type }: Pick<TaskSummary, 'scriptName' | 'type'>): string {
-  return scriptName ?? `${type.toLowerCase()} command`
+export function nameOf({
+  scriptName,
+  firstLine,
+  type,
+}: Pick<TaskSummary, 'scriptName' | 'firstLine' | 'type'>): string {
+  return scriptName ?? firstLine ?? `${type.toLowerCase()} command`
 }
 
 /** `3 success, 1 failed`. */

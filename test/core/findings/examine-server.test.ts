@@ -57,7 +57,18 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
     { url: 'http://rsm.example.org:18080', certificateEnds: null },
     'warning plain-http: tokens and output travel in the clear',
   ],
-  ['plain HTTP to oneself', { url: 'http://127.0.0.1:18080', certificateEnds: null }, ''],
+  ...['127.0.0.1:18080', '127.1:18080/rsm', 'localhost', '[::1]:18080'].map(
+    (host) =>
+      [`plain HTTP to oneself, ${host}`, { url: `http://${host}`, certificateEnds: null }, ''] as const,
+  ),
+  ...['localhost.example.com', '127.evil.example', '127.0.0.1.evil.example:80'].map(
+    (host) =>
+      [
+        `plain HTTP to another that is called ${host}`,
+        { url: `http://${host}`, certificateEnds: null },
+        'warning plain-http: tokens and output travel in the clear',
+      ] as const,
+  ),
 ]
 
 for (const [title, change, found] of cases)

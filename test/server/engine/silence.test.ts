@@ -5,6 +5,7 @@ import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { ShiftedClock } from '../../helpers/shifted-clock.ts'
 import { finished, startTask, task } from '../../helpers/tasks.ts'
+import { until } from '../../helpers/until.ts'
 
 async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1') {
   const clock = new ShiftedClock()
@@ -93,6 +94,8 @@ test('a strategy goes on past a host that is LOST by silence, as maxFailures all
 test('queueSeconds count from the turn of a host: one task gives it up, another waits on', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   await agent.cut()
+  const host = () => server.data('GET', `/api/hosts/${identity.hostId}`)
+  await until('the link is gone', async () => (await host()).agent.connected === false)
   const patient = await startTask(server, [identity.hostId], { queueSeconds: 3600 })
   const brief = await startTask(server, [identity.hostId], { queueSeconds: 100 })
   clock.forward(200)

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import test from 'ava'
 import { LiveOutput } from '../../../src/ui/output/live.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
@@ -119,6 +119,29 @@ test('an unfinished line of one of many hosts shows beside the output until it i
   await say('web1', '!\n')
   t.deepEqual(asides, ['web1: downloading ..', ''])
   t.is(stdout.text, 'web2: x\nweb1: downloading ..!\n')
+})
+
+test('what could not be written of an unfinished line, between two events, is told at the next', async (t) => {
+  // Node ends a process for a rejection that nobody has taken when the event loop goes on.
+  const dropped: unknown[] = []
+  const note = (error: unknown) => void dropped.push(error)
+  process.on('unhandledRejection', note)
+  t.teardown(() => process.off('unhandledRejection', note))
+  const asked = new Screen()
+  const full = {
+    async write(text: string) {
+      asked.write(text)
+      throw new Error('ENOSPC')
+    },
+  }
+  const output = new LiveOutput(formatOptions({ stdout: full, alone: true }))
+  const say = (data: string) => output.event({ type: 'output', entry: entryOf('web1', data) })
+  await say('part')
+  await asked.shows('part')
+  await setImmediate()
+  t.deepEqual(dropped, [])
+  await t.throwsAsync(async () => say('more\n'), { message: 'ENOSPC' })
+  await t.throwsAsync(output.end(), { message: 'ENOSPC' })
 })
 
 test('control sequences are stripped, also those cut in two; --raw lets them through', async (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import type { LogEntry, LogPage, LogQuery, Stream } from '../../../src/core/protocol/http/tasks.ts'
-import { LineAssembler, type LogLine } from '../../../src/ui/tui/log/lines.ts'
+import { type LogLine, LogLines } from '../../../src/ui/tui/log/lines.ts'
 import { LogReader } from '../../../src/ui/tui/log/reader.ts'
 import { Viewport } from '../../../src/ui/tui/log/viewport.ts'
 import { LogWindow, windowBounds } from '../../../src/ui/tui/log/window.ts'
@@ -56,7 +56,7 @@ async function readerOf(page: (query: LogQuery) => Promise<LogPage>) {
 }
 
 test('S06 lines are put together of each host and stream by itself, and hold nothing that a terminal obeys', (t) => {
-  const lines = new LineAssembler()
+  const lines = new LogLines()
   const pushed = [
     entryOf(1, 'one\ntw', 1),
     entryOf(2, 'other\n', 2),
@@ -104,7 +104,7 @@ test('a window is the same part of the log whatever pages made it, within its bo
             window.append(page(next, Math.min(all.length, next + size)), next + size >= all.length)
           t.true(window.entries <= 12 + size)
           const held = all.slice(window.previous === 0 ? 0 : window.previous - 1, window.next)
-          const assembler = new LineAssembler()
+          const assembler = new LogLines()
           const whole = held.flatMap((entry) => assembler.push(entry))
           t.is(window.ended - window.first, whole.length)
           for (let number = window.first; number < window.ended; number++) {
@@ -210,6 +210,32 @@ test('a follower reads on from its cursor, and goes on at the end of a log that 
   t.is(reader.window.end, 0)
   await until('the other selection', () => reader.isLoaded)
   t.like(asked.at(-1), { hostId: 3, stream: 'stdout' })
+  reader.close()
+})
+
+test('a page that was asked for before a search has moved the window is put on nowhere', async (t) => {
+  const server = serverOf(4_000, entryAt)
+  const held = { isHeld: false, release: () => undefined as void }
+  const { reader } = await readerOf(async (query) => {
+    const isHeld = held.isHeld && query.before !== undefined
+    held.isHeld = false
+    if (isHeld) await new Promise<void>((resolve) => (held.release = resolve))
+    return server(query)
+  })
+  const { window } = reader
+  const matches = ({ text }: LogLine) => text.includes('pin')
+  held.isHeld = true
+  reader.want('older')
+  const found = await reader.find({ matches, direction: 'up', from: window.end })
+  const { next } = window
+  held.release()
+  reader.want('newer')
+  await until('the page after it', () => window.next > next)
+  const numbers = Array.from({ length: window.ended - window.first }, (_, at) =>
+    Number(/\d+/.exec(window.line(window.first + at)?.text ?? '')?.[0]),
+  )
+  t.true(numbers.every((number, at) => at === 0 || number === (numbers[at - 1] ?? 0) + 1))
+  t.is(window.line(found ?? 0)?.text, 'line 100000 pin')
   reader.close()
 })
 

@@ -11,6 +11,7 @@ import type { Frame, Size } from '../../../src/ui/tui/screen/screen.ts'
 import { TaskState } from '../../../src/ui/tui/task-state.ts'
 import { FleetView } from '../../../src/ui/tui/view/fleet-view.ts'
 import { shortTime } from '../../../src/ui/tui/view/host-row.ts'
+import { taskTitle } from '../../../src/ui/tui/view/task-head.ts'
 import { TaskView } from '../../../src/ui/tui/view/task-view.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -245,12 +246,18 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   const summary = taskSummary as unknown as TaskSummary
   const event = { id: 'x-1', type: 'task', change: 'created', at } as const
   t.false(state.apply({ ...event, task: { ...summary, taskId: 'old' } }))
-  t.false(state.apply({ ...event, task: { ...summary, taskId: 'new', status: 'RUNNING' } }))
+  t.false(
+    state.apply({
+      ...event,
+      task: { ...summary, taskId: 'new', status: 'RUNNING', scriptName: null, firstLine: 'df -h' },
+    }),
+  )
   const shown = screen()
   t.regex(shown[1] ?? '', /2 hosts {2}1 OFFLINE {2}1 ONLINE$/)
   t.regex(shown[4] ?? '', /^✗ web1 +OFFLINE +never/)
   t.regex(shown[5] ?? '', /^✓ db1 +ONLINE +1m00s/)
-  t.regex(shown[3] ?? '', /RUNNING.*new/)
+  t.regex(shown[3] ?? '', /RUNNING.* df -h {2}new/)
+  t.regex(shown[4] ?? '', /SUCCESS.* deploy {2}old/)
   press('j')
   t.regex(screen()[3] ?? '', /OFFLINE: never heard/)
   t.deepEqual(did, ['tasks of 2'])
@@ -260,6 +267,27 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   t.deepEqual(did.slice(1), ['open own 2', 'terminal 2'])
   state.apply({ id: 'x-2', type: 'host', change: 'removed', at, host: { id: 2 } })
   t.notRegex(screen().join('\n'), /web1 +OFFLINE/)
+})
+
+test('the head of a task: its id is whole from 100 columns on, and gives way to nothing but how it stands', async (t) => {
+  const { state, screen } = await openTask(t, fleet)
+  const taskId = '01M7ZEF5G74K5B44GT1WC0PYME'
+  const told: Partial<TaskSummary> = {
+    scriptName: null,
+    firstLine: `apt-get install --yes ${'x'.repeat(58)}…`,
+    strategy: 'ROLLING',
+    batchSize: [1, '10%', '50%'],
+    createdBy: 'nightly-maintenance',
+  }
+  state.change({ ...told, taskId })
+  const head = new TaskState(taskId)
+  head.read({ ...(state.summary as TaskSummary), taskId, results: [] })
+  const title = (cols: number) => screenOf({ rows: [taskTitle(head, cols, now)], mouse: false })[0] ?? ''
+  t.regex(title(200), /^ apt-get install .*… {2}ROLLING by 1, 10%, 50%, by nightly-maintenance {2}01M7/)
+  for (const cols of [60, 80, 100, 120, 200])
+    t.regex(title(cols), new RegExp(`^ apt-get.* {2}${taskId} +RUNNING {2}\\S+$`), `${cols}`)
+  t.regex(title(30), /RUNNING {2}\S+$/)
+  t.regex(screen({ cols: 120, rows: 14 })[0] ?? '', /apt-get/)
 })
 
 test('times are short', (t) => {

@@ -194,6 +194,8 @@ export const TaskSummary = Type.Object(
     scriptId: Nullable(Id),
     scriptVersion: Nullable(Type.Integer()),
     scriptName: Nullable(Type.String()),
+    /** Of a script without a name the first line that is no comment, cut; null as well where the task is an older server's. */
+    firstLine: Nullable(Type.String()),
     type: ScriptType,
     params: Type.Record(Type.String(), Type.String()),
     timeout: Type.Integer(),

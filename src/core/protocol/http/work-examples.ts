@@ -131,6 +131,7 @@ export const taskSummary = {
   scriptId: 5,
   scriptVersion: 3,
   scriptName: 'deploy',
+  firstLine: null,
   type: 'BASH',
   params: { UNIT: 'nginx' },
   timeout: 120,

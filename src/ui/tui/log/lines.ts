@@ -47,7 +47,7 @@ interface OpenLine {
 }
 
 /** Puts the entries of a log together to lines, of each host and stream by itself. */
-export class LineAssembler {
+export class LogLines {
   readonly #open = new Map<string, OpenLine>()
 
   /** The lines that end in this entry. */

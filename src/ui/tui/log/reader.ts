@@ -1,25 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mendable } from '../../../client/http/event-stream.ts'
 import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/tasks.ts'
-import type { LogLine } from './lines.ts'
-import { LogWindow } from './window.ts'
+import { type Find, LogSearch } from './search.ts'
+import { LogWindow, pageSize } from './window.ts'
 
 export interface Selection {
   /** Null for all hosts. */
   readonly hostId: number | null
   /** Null for both. */
   readonly stream: Stream | null
-}
-
-/** What is looked for in a log, and from which line. */
-export interface Find {
-  readonly matches: (line: LogLine) => boolean
-  readonly direction: 'up' | 'down'
-  /** The number of a line; it is looked at itself only where `isInclusive`. */
-  readonly from: number
-  readonly isInclusive?: boolean
-  /** The only stream that can match. */
-  readonly stream?: Stream
 }
 
 export interface ReaderOptions {
@@ -29,10 +18,7 @@ export interface ReaderOptions {
   readonly failed: (error: unknown) => void
 }
 
-const pageSize = 500
 const endOfLog = Number.MAX_SAFE_INTEGER
-/** What a search holds: a page and what its lines may go on in. A page put on at the front makes all lines anew. */
-const searchBounds = { entries: 2 * pageSize, characters: 327_680 }
 /** Between two reads of what comes: a burst makes few large pages and not many small ones. */
 const pause = 60
 const retryPause = 1_000
@@ -53,7 +39,7 @@ export class LogReader {
   /** The id of the newest entry of this selection that was heard of. */
   #newest = 0
   #isLoaded = false
-  #search: { readonly abort: AbortController; at: number } | null = null
+  #search: LogSearch | null = null
   #closed = false
 
   constructor(options: ReaderOptions) {
@@ -101,7 +87,7 @@ export class LogReader {
   }
 
   stopFinding(): void {
-    this.#search?.abort.abort()
+    this.#search?.stop()
     this.#search = null
   }
 
@@ -114,91 +100,25 @@ export class LogReader {
   /** The number of the next line that matches, in the window then; null when there is none, undefined when stopped. */
   async find(find: Find): Promise<number | null | undefined> {
     this.stopFinding()
-    const abort = new AbortController()
-    const search = { abort, at: 0 }
+    const search = new LogSearch(
+      {
+        window: this.window,
+        page: (query) => this.#page(query),
+        newest: () => this.#newest,
+        changed: () => this.#options.changed(),
+      },
+      find,
+    )
     this.#search = search
     try {
-      return await this.#found(find, search)
+      return await search.run()
     } catch (error) {
-      if (!abort.signal.aborted) this.#options.failed(error)
+      if (!search.isStopped) this.#options.failed(error)
       return undefined
     } finally {
       if (this.#search === search) this.#search = null
       this.#options.changed()
     }
-  }
-
-  async #found(
-    find: Find,
-    search: { abort: AbortController; at: number },
-  ): Promise<number | null | undefined> {
-    const { direction, from, isInclusive = false } = find
-    const generation = this.#generation
-    const start = isInclusive ? from : from + (direction === 'down' ? 1 : -1)
-    const near = scan(this.window, find, start)
-    if (near !== null) return near
-    // Pages of nothing else are not read: the server finds the next one by its index.
-    if (find.stream !== undefined) return this.#foundByStream(find, find.stream, search, generation)
-    const looked = this.window.copy(searchBounds)
-    let edge = start
-    for (;;) {
-      if (direction === 'down' ? looked.isAtEnd : looked.previous === 0) return null
-      const query = direction === 'down' ? { after: looked.next } : { before: looked.previous }
-      const page = await this.#page(query)
-      if (search.abort.signal.aborted || generation !== this.#generation) return undefined
-      search.at = this.#way(direction, page)
-      if (direction === 'down') looked.append(page, page.entries.length === 0)
-      else looked.prepend(page)
-      const found = scan(looked, find, edge)
-      if (found !== null) {
-        this.window.adopt(looked)
-        return found
-      }
-      if (direction === 'down') edge = Math.max(edge, looked.ended)
-      this.#options.changed()
-    }
-  }
-
-  #way(direction: Find['direction'], { next, previous }: LogPage): number {
-    const at = Math.min(1, (direction === 'down' ? next : previous) / Math.max(1, this.#newest))
-    return direction === 'down' ? at : 1 - at
-  }
-
-  async #foundByStream(
-    find: Find,
-    stream: Stream,
-    search: { abort: AbortController; at: number },
-    generation: number,
-  ): Promise<number | null | undefined> {
-    if (find.direction === 'up' && this.window.previous === 0) return null
-    let query: LogQuery =
-      find.direction === 'down' ? { after: this.window.next } : { before: this.window.previous }
-    for (;;) {
-      const page = await this.#page({ ...query, stream, size: 1 })
-      if (search.abort.signal.aborted || generation !== this.#generation) return undefined
-      search.at = this.#way(find.direction, page)
-      const [entry] = page.entries
-      if (entry !== undefined) return this.#around(entry.id, find, generation)
-      if (find.direction === 'down' || page.previous === 0) return null
-      query = { before: page.previous }
-      this.#options.changed()
-    }
-  }
-
-  /** Puts the window around an entry; answers the line of it that matches. */
-  async #around(id: number, find: Find, generation: number): Promise<number | null | undefined> {
-    const earlier = await this.#page({ before: id + 1, size: pageSize / 2 })
-    const later = await this.#page({ after: id, size: pageSize / 2 })
-    if (generation !== this.#generation) return undefined
-    const fresh = new LogWindow()
-    fresh.reset(earlier, false)
-    fresh.append(later, later.entries.length === 0)
-    this.window.adopt(fresh)
-    for (let number = fresh.first; number < fresh.end; number++) {
-      const line = fresh.line(number)
-      if (line !== undefined && line.id >= id && find.matches(line)) return number
-    }
-    return null
   }
 
   async #work(): Promise<void> {
@@ -248,11 +168,14 @@ export class LogReader {
       const page = await this.#page({ after: 0 })
       if (!isStale()) this.window.reset(page, false)
     } else if (job === 'older') {
-      const page = await this.#page({ before: this.window.previous })
-      if (!isStale()) this.window.prepend(page)
+      const { previous } = this.window
+      const page = await this.#page({ before: previous })
+      // A search may have moved the window meanwhile.
+      if (!isStale() && this.window.previous === previous) this.window.prepend(page)
     } else {
-      const page = await this.#page({ after: this.window.next })
-      if (isStale()) return
+      const { next } = this.window
+      const page = await this.#page({ after: next })
+      if (isStale() || this.window.next !== next) return
       this.window.append(page, page.entries.length === 0 || page.next >= this.#newest)
     }
   }
@@ -271,15 +194,4 @@ export class LogReader {
       ...query,
     })
   }
-}
-
-/** The nearest line that matches, from `start` on. */
-function scan(window: LogWindow, { matches, direction }: Find, start: number): number | null {
-  const step = direction === 'down' ? 1 : -1
-  const from = direction === 'down' ? Math.max(start, window.first) : Math.min(start, window.end - 1)
-  for (let number = from; number >= window.first && number < window.end; number += step) {
-    const line = window.line(number)
-    if (line !== undefined && matches(line)) return number
-  }
-  return null
 }

@@ -1,13 +1,14 @@
 import type { LogEntry, LogPage } from '../../../core/protocol/http/tasks.ts'
-import { LineAssembler, type LogLine } from './lines.ts'
+import { type LogLine, LogLines } from './lines.ts'
 
 export interface WindowBounds {
   readonly entries: number
   readonly characters: number
 }
 
-/** About four pages of the server's. */
-export const windowBounds: WindowBounds = { entries: 2_000, characters: 1_048_576 }
+/** Entries of a page, at most as many as the server gives (contract §5). */
+export const pageSize = 500
+export const windowBounds: WindowBounds = { entries: 4 * pageSize, characters: 1_048_576 }
 
 interface Held {
   readonly entry: LogEntry
@@ -24,7 +25,7 @@ export class LogWindow {
   readonly #bounds: WindowBounds
   #held: Held[] = []
   #lines: LogLine[] = []
-  #assembler = new LineAssembler()
+  #assembled = new LogLines()
   #open: LogLine[] | null = null
   #characters = 0
   #first = 0
@@ -83,7 +84,7 @@ export class LogWindow {
   reset(page: LogPage, isAtEnd: boolean): void {
     this.#held = []
     this.#lines = []
-    this.#assembler = new LineAssembler()
+    this.#assembled = new LogLines()
     this.#characters = 0
     this.#first = 0
     this.#previous = page.previous
@@ -113,7 +114,7 @@ export class LogWindow {
     const entries = [...page.entries, ...this.#held.map(({ entry }) => entry)]
     this.#held = []
     this.#lines = []
-    this.#assembler = new LineAssembler()
+    this.#assembled = new LogLines()
     this.#characters = 0
     this.#open = null
     this.#previous = page.previous
@@ -147,7 +148,7 @@ export class LogWindow {
   adopt(other: LogWindow): void {
     this.#held = other.#held
     this.#lines = other.#lines
-    this.#assembler = other.#assembler
+    this.#assembled = other.#assembled
     this.#open = null
     this.#characters = other.#characters
     this.#first = other.#first
@@ -158,12 +159,12 @@ export class LogWindow {
 
   #openLines(): LogLine[] {
     if (!this.#isAtEnd) return []
-    this.#open ??= this.#assembler.open()
+    this.#open ??= this.#assembled.open()
     return this.#open
   }
 
   #push(entry: LogEntry): void {
-    const lines = this.#assembler.push(entry)
+    const lines = this.#assembled.push(entry)
     this.#held.push({ entry, ends: lines.length })
     for (const line of lines) this.#lines.push(line)
     this.#characters += entry.data.length

@@ -51,7 +51,7 @@ export function taskRows(tasks: readonly TaskSummary[], now: number): Span[][] {
       { text: fitRight(doneOf(task), done) },
       { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
       { text: `${age} ago  `, style: { dim: true } },
-      { text: sanitizeLine(task.scriptName ?? 'command') },
+      { text: sanitizeLine(task.scriptName ?? task.firstLine ?? 'command') },
       { text: `  ${task.taskId}  ${sanitizeLine(task.createdBy)}`, style: { dim: true } },
     ]
   })

@@ -2,12 +2,12 @@ import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import type { TaskState } from '../task-state.ts'
-import { rowOf, spread } from './fit.ts'
+import { fit, rowOf, spread } from './fit.ts'
 import { shortTime } from './host-row.ts'
 import { progressBar } from './layout.ts'
 
-const longestName = 60
 const leastBar = 10
+const leastName = 12
 const statusStyles: Readonly<Record<string, Style>> = {
   RUNNING: { fg: 'cyan', bold: true },
   SUCCESS: { fg: 'green', bold: true },
@@ -15,27 +15,26 @@ const statusStyles: Readonly<Record<string, Style>> = {
   CANCELLED: { fg: 'yellow', bold: true },
 }
 
-/** The name of a text that has none. */
-function firstLine(text: string): string {
-  const line = text.split('\n').find((each) => each.trim() !== '' && !each.startsWith('#')) ?? ''
-  return line.trim().slice(0, longestName)
-}
-
 /** What runs, how, by whom; and how it stands. */
 export function taskTitle(state: TaskState, cols: number, now: number): Row {
-  const { summary, taskId, script } = state
+  const { summary, taskId } = state
   if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
-  const { scriptName, strategy, batchSize, createdBy, status } = summary
-  const name = sanitizeLine(scriptName ?? firstLine(script ?? 'command'))
+  const { scriptName, firstLine, strategy, batchSize, createdBy, status } = summary
   const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
-  const front: Span[] = [
-    { text: ` ${name}`, style: { bold: true } },
-    { text: `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  ` },
-    { text: taskId, style: { dim: true } },
-  ]
   const back: Span[] = [
     { text: `  ${status}`, style: statusStyles[status] },
     { text: `  ${shortTime(state.elapsed(now))} ` },
+  ]
+  // The id is for copying, so that the name gives way to it, and before the name how it runs.
+  const room = cols - widthOf([...back.map(({ text }) => text), ' ', taskId].join(''))
+  const told = `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  `
+  const how = room - widthOf(told) < leastName ? '  ' : told
+  const name = sanitizeLine(scriptName ?? firstLine ?? 'command')
+  const shown = fit(name, Math.max(1, Math.min(widthOf(name), room - widthOf(how))))
+  const front: Span[] = [
+    { text: ` ${shown}`, style: { bold: true } },
+    { text: how },
+    { text: taskId, style: { dim: true } },
   ]
   return spread(cols, front, back)
 }

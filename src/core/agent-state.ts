@@ -1,0 +1,40 @@
+import type { LimitName } from './limits.ts'
+import type { Containment, SandboxMode } from './protocol/http/hosts.ts'
+import type { Limits } from './protocol/http/tasks.ts'
+
+/** Percent of the disk of its data directory below which an agent is DEGRADED: spools may fail. */
+export const leastFreePercent = 3
+
+/** What an agent says of itself to who asks on its own host; times are ISO 8601. */
+export interface AgentState {
+  readonly agentId: string
+  /** Null until it has registered. */
+  readonly hostId: number | null
+  readonly hostname: string
+  readonly url: string
+  readonly onDemand: boolean
+  readonly linked: boolean
+  /** When it was linked, or lost its link. */
+  readonly since: string
+  /** Why there is no link; before it has registered, why it has not. */
+  readonly reason: string | null
+  readonly lastHeartbeatAt: string | null
+  /** Why the server does not hear it; null while it does. */
+  readonly heartbeatFault: string | null
+  /** How far the clock of this host is ahead of the server's; null until the server was heard. */
+  readonly clockOffsetSeconds: number | null
+  readonly runAs: string
+  readonly runsAsRoot: boolean
+  readonly sandbox: SandboxMode
+  /** Null until it has registered. */
+  readonly containment: Containment | null
+  /** What no execution may exceed. */
+  readonly limits: Limits
+  /** What can be limited here; null until it has registered. */
+  readonly enforces: readonly LimitName[] | null
+  readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
+  /** Open sessions; null where none can be opened. */
+  readonly terminals: number | null
+  /** Why none can be opened. */
+  readonly terminalLack: string | null
+}
