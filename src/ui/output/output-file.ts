@@ -42,6 +42,25 @@ function placeOf(path: string, whole: boolean): Place {
   return known === undefined ? { target, written } : { target, written, mode: known.mode & 0o777 }
 }
 
+/** In words that name what was typed, and not the file of a passing name beside it. */
+function whyNot(error: NodeJS.ErrnoException, path: string): string {
+  switch (error.code) {
+    case 'ENOENT':
+      return `directory ${dirname(path)} does not exist`
+    case 'ENOTDIR':
+      return 'a part of this path is a file'
+    case 'EACCES':
+    case 'EPERM':
+      return 'you may not'
+    case 'EROFS':
+      return 'what is mounted there is read-only'
+    case 'ENOSPC':
+      return 'the disk is full'
+    default:
+      return error.code ?? error.message
+  }
+}
+
 /**
  * Opens it for writing, at once, so that a mistake is told before anything is started; a `whole` file takes its name when it
  * is finished. Errors: `usage`.
@@ -53,7 +72,7 @@ export function openOutputFile(path: string, whole: boolean): OutputFile {
     place = placeOf(path, whole)
     fd = openSync(place.written, place.written === place.target ? 'w' : 'wx')
   } catch (error) {
-    throw new RsmError('usage', `can't write ${path}: ${(error as Error).message}`)
+    throw new RsmError('usage', `can't write ${path}: ${whyNot(error as NodeJS.ErrnoException, path)}`)
   }
   const { target, written, mode } = place
   const isApart = written !== target
