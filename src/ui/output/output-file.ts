@@ -42,23 +42,19 @@ function placeOf(path: string, whole: boolean): Place {
   return known === undefined ? { target, written } : { target, written, mode: known.mode & 0o777 }
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'you may not',
+  EPERM: 'you may not',
+  ENOTDIR: 'a part of this path is a file',
+  EROFS: 'what is mounted there is read-only',
+  ENOSPC: 'the disk is full',
+}
+
 /** In words that name what was typed, and not the file of a passing name beside it. */
-function whyNot(error: NodeJS.ErrnoException, path: string): string {
-  switch (error.code) {
-    case 'ENOENT':
-      return `directory ${dirname(path)} does not exist`
-    case 'ENOTDIR':
-      return 'a part of this path is a file'
-    case 'EACCES':
-    case 'EPERM':
-      return 'you may not'
-    case 'EROFS':
-      return 'what is mounted there is read-only'
-    case 'ENOSPC':
-      return 'the disk is full'
-    default:
-      return error.code ?? error.message
-  }
+function whyNot({ code, message }: NodeJS.ErrnoException, path: string): string {
+  if (code === undefined) return message
+  if (code === 'ENOENT') return `directory ${dirname(path)} does not exist`
+  return reasons[code] ?? code
 }
 
 /**

@@ -47,7 +47,7 @@ export abstract class TaskCommand extends BaseCommand {
     const after = 'replayedAfterSeconds' in started ? started.replayedAfterSeconds : null
     // A key that nobody gave was sent again by this command itself, after a lost answer.
     if (key === undefined || after === null) return
-    const ago = `${showDuration(after * 1000)} ago`
+    const ago = `${after < 60 ? `${after} s` : showDuration(after * 1000)} ago`
     this.notice(
       `this key started task ${started.taskId} ${ago}; this is its result, nothing was started anew`,
     )
