@@ -36,8 +36,9 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
     setFlagsFromString('--max-semi-space-size=1')
   }
   // Node's own choice is a directory of /tmp; and what quickstart tries has to leave nothing behind.
+  // Nothing of ours is loaded before it is known: this is base-directory.ts again.
   const { HOME, XDG_CACHE_HOME } = process.env
-  const caches = XDG_CACHE_HOME || (HOME && `${HOME}/.cache`)
+  const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   const { default: nodeModule } = await import('node:module')
   if (cacheDirectory !== undefined) nodeModule.enableCompileCache?.(cacheDirectory)

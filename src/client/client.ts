@@ -25,11 +25,16 @@ export interface Client extends Services {
   readonly terminals: ClientTerminalService
   /** A WebSocket of the server at this path, query included, that speaks `protocol`; see socket.ts. */
   readonly socket: (path: string, protocol: string, signal?: AbortSignal) => Promise<WebSocket>
+  /** The same, whose calls are all given up when `signal` aborts: they reject at once and leave no connection open. */
+  readonly until: (signal: AbortSignal) => Client
 }
 
 /** A client of one server; nothing is sent before its first call. */
 export async function openClient(endpoint: Endpoint & { token?: string | undefined }): Promise<Client> {
-  const api = new Api(endpoint.url, await openTransport(endpoint), endpoint.token)
+  return clientOver(endpoint, new Api(endpoint.url, await openTransport(endpoint), endpoint.token))
+}
+
+function clientOver(endpoint: Endpoint & { token?: string | undefined }, api: Api): Client {
   return {
     api,
     audit: auditOver(api),
@@ -44,5 +49,6 @@ export async function openClient(endpoint: Endpoint & { token?: string | undefin
     tasks: tasksOver(api),
     terminals: terminalsOver(api),
     socket: async (...wanted) => (await import('./terminal/socket.ts')).openSocket(endpoint, api, ...wanted),
+    until: (signal) => clientOver(endpoint, api.until(signal)),
   }
 }

@@ -1,7 +1,7 @@
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
+import { baseDirectory } from './base-directory.ts'
 import { readSecretFile } from './named-file.ts'
 import { PrivateFiles } from './private-files.ts'
 import { normalUrl } from './server-url.ts'
@@ -61,8 +61,7 @@ export class Contexts {
   readonly #files: PrivateFiles
 
   constructor(env: NodeJS.ProcessEnv = process.env) {
-    const base = env['XDG_CONFIG_HOME']
-    this.directory = join(base !== undefined && base !== '' ? base : join(homedir(), '.config'), 'rsm')
+    this.directory = join(baseDirectory('CONFIG', env), 'rsm')
     this.#files = new PrivateFiles(this.directory)
   }
 

@@ -92,3 +92,11 @@ export async function findHost(services: Pick<Services, 'hosts'>, name: string):
     })
   return host
 }
+
+/** The id of a task as people name it: `latest` is the newest on the server, whoever started it. */
+export async function findTaskId(services: Pick<Services, 'tasks'>, wanted: string): Promise<string> {
+  if (wanted !== 'latest') return wanted
+  const [newest] = (await services.tasks.list({ size: 1 })).content
+  if (newest === undefined) throw new RsmError('not_found', 'there is no task yet', { hint: 'rsm exec' })
+  return newest.taskId
+}

@@ -1,6 +1,7 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { Client } from '../client/client.ts'
+import { findTaskId } from '../client/names.ts'
 import { exitCode, RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/nearest.ts'
 import type { LogEntry, LogQuery, Task } from '../core/protocol/http/tasks.ts'
@@ -37,10 +38,12 @@ export default class Logs extends BaseCommand {
   static override summary = 'Show the output of a task'
   static override examples = [
     '$ rsm logs TASK',
-    '$ rsm logs -f TASK --host web1 --timestamps',
+    '$ rsm logs -f latest --host web1 --timestamps',
     '$ rsm logs TASK -b --diff',
   ]
-  static override args = { task: word({ required: true, ignoreStdin: true, description: 'id of the task' }) }
+  static override args = {
+    task: word({ required: true, ignoreStdin: true, description: 'id of the task, or latest' }),
+  }
   static override flags = {
     follow: boolean({ char: 'f', description: 'go on until the task has ended' }),
     after: integer({ min: 0, helpValue: 'ID', description: 'only entries after this one' }),
@@ -60,7 +63,7 @@ export default class Logs extends BaseCommand {
       })
     const show = readShowOptions(flags, flags.json, 'live')
     const client = await this.client()
-    const task = await client.tasks.get(args.task)
+    const task = await client.tasks.get(await findTaskId(client, args.task))
     const query: LogQuery = {}
     if (flags.after !== undefined) query.after = flags.after
     if (flags.host !== undefined) query.hostId = hostIdOf(task, flags.host)

@@ -1,5 +1,6 @@
 import { string as word } from '@oclif/core/args'
 import type { Client } from '../client/client.ts'
+import { findTaskId } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { localSize } from '../ui/terminal/size.ts'
@@ -38,12 +39,11 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
       client,
       taskId,
       openScreen: (listener) => new BlessedScreen(listener, isColoured),
-      runTerminal: (hostId) => this.#terminal(client, hostId),
+      runTerminal: (hostId, signal) => this.#terminal(client, hostId, signal),
     })
     const { exit, runningTask } = await tui.run()
     if (runningTask !== null) this.notice(`task ${runningTask} goes on: rsm logs -f ${runningTask}`)
-    // What a server still owes an answer would hold this process, for as long as it does.
-    process.exit(exit)
+    process.exitCode = exit
   }
 
   #requireScreen(task: string | undefined): void {
@@ -57,15 +57,12 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
 
   /** Said before the screen is taken: a task that is not there is no screen. */
   async #taskId(client: Client, wanted: string): Promise<string> {
-    if (wanted !== 'latest') return (await client.tasks.get(wanted, { size: 1 })).taskId
-    const { content } = await client.tasks.list({ size: 1 })
-    if (content[0] === undefined)
-      throw new RsmError('not_found', 'there is no task yet', { hint: 'rsm exec' })
-    return content[0].taskId
+    return (await client.tasks.get(await findTaskId(client, wanted), { size: 1 })).taskId
   }
 
-  async #terminal(client: Client, hostId: number): Promise<string | null> {
-    const host = await client.hosts.get(hostId)
+  async #terminal(client: Client, hostId: number, signal: AbortSignal): Promise<string | null> {
+    const opening = client.until(signal)
+    const host = await opening.hosts.get(hostId)
     if (host.status === 'OFFLINE')
       throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
         hint: `rsm hosts doctor ${host.hostname}`,
@@ -73,7 +70,7 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
     process.stdout.write(`rsm: ${host.hostname}; ~. at the beginning of a line leaves\r\n`)
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
-    const { sessionId } = await client.terminals.create(input)
+    const { sessionId } = await opening.terminals.create(input)
     const { Session } = await import('../ui/terminal/session.ts')
     const exit = await new Session({
       client,

@@ -55,15 +55,25 @@ export function nearest(word: string, names: Iterable<string>): string | undefin
   return found
 }
 
-/** What every message about an unknown name begins with; the command line knows it by this (contract §9: exit 5). */
+/** What messages about an unknown name begin with; the command line knows them by this (contract §9: exit 5). */
 const unknownPrefix = 'no such '
+const unknownTagPrefix = 'no host has the tag '
+
+function meant(name: string, names: Iterable<string>): string {
+  const near = nearest(name, names)
+  return near === undefined ? '' : ` (did you mean ${near}?)`
+}
 
 /** `no such host: web9 (did you mean web8?)`. */
 export function unknownName(kind: string, name: string, names: Iterable<string>): string {
-  const near = nearest(name, names)
-  return `${unknownPrefix}${kind}: ${name}${near === undefined ? '' : ` (did you mean ${near}?)`}`
+  return `${unknownPrefix}${kind}: ${name}${meant(name, names)}`
+}
+
+/** `no host has the tag env=prd (did you mean env=prod?)`, of tags as they are typed after `-t`. */
+export function unknownTag(tag: string, tags: Iterable<string>): string {
+  return unknownTagPrefix + tag + meant(tag, tags)
 }
 
 export function isUnknownName(message: string): boolean {
-  return message.startsWith(unknownPrefix)
+  return message.startsWith(unknownPrefix) || message.startsWith(unknownTagPrefix)
 }

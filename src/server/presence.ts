@@ -289,7 +289,9 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       heard(known, status)
       known.uptime = beat.uptime ?? null
       // Not the whole body: what is not known in it may be large.
-      known.said = { reason: beat.reason, onDemand: beat.onDemand, linkFault: beat.linkFault }
+      // A fault of before the link came up explains nothing once that is gone.
+      const linkFault = known.connected ? undefined : beat.linkFault
+      known.said = { reason: beat.reason, onDemand: beat.onDemand, linkFault }
       known.clock.note(beat.timestamp, clock.now())
       if (!wasHealthy || status !== 'HEALTHY') judge(hostId, known)
     },
@@ -316,6 +318,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       // A link that closes because its host was deleted must not bring the host back.
       const known = connected ? entry(hostId) : entries.get(hostId)
       if (known) known.connected = connected
+      if (connected && known?.said) known.said = { ...known.said, linkFault: undefined }
       bus.publish('host', hostId, { hostId, change: 'updated' })
     },
     greeted(hostId, running) {

@@ -83,7 +83,8 @@ boxed('an agent with --sandbox strict runs everything in it, and hosts show says
 
 test('agent status: 0 while linked, 1 with the reason while not, 5 when none runs', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t, { limits: {} })
-  const home = commandLine(t, { url: server.url, token: '' } as never)
+  const { url } = server
+  const home = commandLine(t, { url, token: '' } as never)
   const status = (...more: string[]) => home(['agent', 'status', '--data-dir', dataDir, ...more])
   const until = async (holds: (state: AgentState) => boolean, what: string) => {
     for (let look = 0; look < 1200; look++) {
@@ -119,7 +120,10 @@ test('agent status: 0 while linked, 1 with the reason while not, 5 when none run
   t.is(stopped.exit, 5)
   t.regex(stopped.stderr, /no agent runs on /)
   writeFileSync(path, dead)
-  t.regex((await status()).stderr, new RegExp(`is gone: pid ${process.pid} has ended`))
+  const gone = await status()
+  t.regex(gone.stderr, new RegExp(`is gone: pid ${process.pid} has ended`))
+  const again = `\n     start it: rsm agent run --url ${url} --data-dir ${dataDir}\n`
+  t.true(gone.stderr.includes(again), gone.stderr)
 })
 
 test('agent status says why an agent is not registered yet, and that none runs once it has given up', async (t) => {

@@ -181,7 +181,7 @@ test('files are complete when the run is interrupted, and when its deadline pass
   const home = temporaryDirectory(t)
   const env = cleanEnv(home, { RSM_URL: server.url, RSM_TOKEN: 'secret' })
   const argv = (name: string) => ['-o', `junit=${home}/${name}.xml`, '-o', `ndjson=${home}/${name}.ndjson`]
-  const expected = /<skipped message="CANCELLED"\/>\n +<system-out>working\n<\/system-out>/
+  const expected = /<error message="CANCELLED" type="CANCELLED"\/>\n +<system-out>working\n<\/system-out>/
   const { child, done, shows } = startRsm(['exec', '-w', 'web1', ...argv('interrupted'), 'x'], env)
   await shows('web1: working')
   child.kill('SIGINT')

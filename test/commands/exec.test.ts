@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
 import {
   entryOf,
+  envelope,
   eventStream,
   type FakeServer,
   hostNamed,
@@ -118,6 +119,30 @@ test('a host that is away is named with its reason and its doctor', async (t) =>
   const ran = await runRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
   t.is(ran.exit, 255)
   t.regex(ran.stderr, /web1 is OFFLINE: never heard\n +rsm hosts doctor web1/)
+})
+
+test('the words of an agent are one line that commands neither terminal nor runner; -q leaves out what to type', async (t) => {
+  const away = resultOf('web1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
+  const statusReason = 'disk /a\u001b]52;c;eA==\u0007\n::add-mask::web1\r##[error]x 93 %'
+  const server = await startFakeServer(t, {
+    ...taskRoutes(taskOf([away]), []),
+    'GET /api/hosts/1': () => hostNamed(1, 'web1', { status: 'WARNING', statusReason }),
+  })
+  const ran = await runRsm(['exec', '-q', '-o', 'github', '-w', 'web1', 'x'], envFor(t, server))
+  t.is(
+    ran.stderr,
+    'rsm: web1: UNREACHABLE: no agent came in 0 s\nrsm: web1 is WARNING: disk /a ::add-mask::web1 ## [error]x 93 %\n',
+  )
+})
+
+test('a fault is told though what is asked to explain it fails', async (t) => {
+  const server = await startFakeServer(t, {
+    'POST /api/tasks': (_seen, response) => envelope(response, 400, {}),
+    'GET /api/hosts': (_seen, response) => envelope(response, 503, {}),
+  })
+  const ran = await runRsm(['exec', '-w', 'web9', 'x'], envFor(t, server))
+  t.is(ran.exit, 2)
+  t.is(ran.stderr, 'rsm: refused\n')
 })
 
 test('an OFFLINE host whose result says so is told once, with its doctor', async (t) => {
@@ -256,12 +281,17 @@ for (const [halt, exit, said] of [
     t.regex(ran.stderr, said)
   })
 
-test('SIGHUP cancels nothing', async (t) => {
+test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   const server = await endless(t)
-  const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  const directory = temporaryDirectory(t)
+  const files = ['junit', 'grouped'].flatMap((format) => ['-o', `${format}=${directory}/${format}`])
+  const argv = ['exec', ...files, '-w', 'web1', 'x']
+  const { child, done, shows } = startRsm(argv, envFor(t, server))
   await shows('web1: working')
+  t.is(readdirSync(directory).length, 2)
   child.kill('SIGHUP')
   t.is((await done).signal, 'SIGHUP')
+  t.deepEqual(readdirSync(directory), [])
   t.is(cancels(server), 0)
 })
 

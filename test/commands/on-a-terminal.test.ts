@@ -2,6 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import {
+  entryOf,
+  eventStream,
   type FakeServer,
   hostNamed,
   pageOf,
@@ -51,6 +53,28 @@ test('the question names the context, and of a long script the beginning', async
   shell.type('n\r')
   await shell.shows(/exit 130/)
   t.deepEqual(started(server), [])
+})
+
+test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels nothing', async (t) => {
+  const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
+    status: 'RUNNING',
+  })
+  const server = await startFakeServer(t, {
+    ...taskRoutes(running, []),
+    'GET /api/tasks/task-1/logs': (_seen, response) => {
+      eventStream(response)('output', entryOf('web1', 'working\n', { id: 1 }), 1)
+    },
+  })
+  const shell = onTerminal(t, server, `trap : INT; echo uptime | ${rsm} exec -w web1 -; echo exit $?`)
+  await shell.shows(/working/)
+  shell.type('\u0003')
+  await shell.shows(/task task-1\s+cancel it, or leave it running\? \[c\/l\] /)
+  shell.type('l\r')
+  await shell.shows(/task task-1 goes on: rsm logs -f task-1\s[^]*exit 130/)
+  t.deepEqual(
+    started(server).map(({ path }) => path),
+    ['/api/tasks'],
+  )
 })
 
 test('what a person has agreed to is what runs; --yes asks nothing, nor does a job of CI', async (t) => {

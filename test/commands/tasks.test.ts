@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { pageOf, resultOf, startFakeServer, taskOf } from '../fixtures/fake-server.ts'
+import { pageOf, resultOf, startFakeServer, taskOf, taskRoutes } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 type Routes = Parameters<typeof startFakeServer>[1]
@@ -33,6 +33,32 @@ test('tasks show says what ran: name, params and text, without control sequences
   t.regex(ran.stdout, /^script +deploy version 3 \(BASH\)$/m)
   t.regex(ran.stdout, /^params +VERSION=1\.2, LEVEL=full$/m)
   t.regex(ran.stdout, /\n\n {2}echo one\n {2}echo two\n\nHOST /)
+})
+
+const noOutput = { 'GET /api/tasks/task-1/logs': () => ({ taskId: 'task-1', entries: [], next: 0 }) }
+for (const [line, logs] of [
+  ['tasks show latest', {}],
+  ['tasks wait latest', {}],
+  ['logs latest', noOutput],
+] as const)
+  test(`${line} --json is about the newest task`, async (t) => {
+    const sizes: (string | null)[] = []
+    const ran = await run(t, [...line.split(' '), '--json'], {
+      'GET /api/tasks': ({ query }) => {
+        sizes.push(query.get('size'))
+        return pageOf([task])
+      },
+      ...taskRoutes(task, []),
+      ...logs,
+    })
+    t.is((JSON.parse(ran.stdout) as { taskId: string }).taskId, 'task-1', ran.stderr)
+    t.deepEqual(sizes, ['1'])
+  })
+
+test('where there is no task yet, the latest is not found', async (t) => {
+  const ran = await run(t, ['tasks', 'show', 'latest'], { 'GET /api/tasks': () => pageOf([]) })
+  t.is(ran.exit, 5)
+  t.regex(ran.stderr, /^rsm: there is no task yet\n/)
 })
 
 test('of a long text tasks show prints the first 20 lines, and how many follow', async (t) => {

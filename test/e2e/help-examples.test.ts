@@ -8,6 +8,7 @@ import {
   type ExampleServer,
   type ExampleWorld,
   exampleServer,
+  exampleServers,
   exampleWorld,
 } from '../helpers/examples/world.ts'
 import { bashOnPty } from '../helpers/pty.ts'
@@ -90,15 +91,22 @@ async function runLine(
   return { exit: code ?? 128 + (constants.signals[ended ?? 'SIGKILL'] ?? 0), shown }
 }
 
-async function runExample(t: ExecutionContext, example: string, shared: ExampleServer): Promise<string[]> {
+/** What it did wrong. */
+async function runExample(
+  t: ExecutionContext,
+  example: string,
+  shared: ExampleServer,
+  another: () => Promise<ExampleServer>,
+): Promise<string[]> {
   const row = rows[example] ?? {}
-  const world = await exampleWorld(t, row.alone === true ? await exampleServer(t, false) : shared)
+  const world = await exampleWorld(t, row.alone === true ? await another() : shared)
   const words = [...Object.entries((await row.given?.(world, t)) ?? {}), ...world.words]
   const line = words.reduce((text, [word, here]) => text.replaceAll(word, () => here), example)
   const ended =
     row.typed === undefined
       ? await runLine(t, world, line, row)
       : await runOnTerminal(t, world, line, row.typed)
+  if (row.alone === true) await world.server.stop()
   const meant = row.exit?.[0] ?? 0
   return ended.exit === meant
     ? []
@@ -107,13 +115,16 @@ async function runExample(t: ExecutionContext, example: string, shared: ExampleS
 
 test('every example of every --help does what it says', async (t) => {
   t.timeout(600_000)
-  const shared = await exampleServer(t, true)
+  const shared = await exampleServer(t)
+  const another = await exampleServers(t)
   const open = [...examples]
   const failures: string[] = []
   const work = async () => {
     for (let example = open.shift(); example !== undefined; example = open.shift())
       failures.push(
-        ...(await runExample(t, example, shared).catch((error: unknown) => [`${example}: ${String(error)}`])),
+        ...(await runExample(t, example, shared, another).catch((error: unknown) => [
+          `${example}: ${String(error)}`,
+        ])),
       )
   }
   await Promise.all(Array.from({ length: atOnce }, work))

@@ -94,7 +94,7 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
     shown.stdout,
     /^killed1 is OFFLINE: .*\nerror +no heartbeat for \d+ s: .*\n +is killed1 up\? then on killed1: rsm agent status\n/,
   )
-  t.regex(shown.stdout, /\nnote +1 task waits for it\n +rsm tasks list --status RUNNING -w killed1\n/)
+  t.regex(shown.stdout, /\nnote +1 task waits to run there\n +rsm tasks list --status RUNNING -w killed1\n/)
   const gone = await rsm(['agent', 'status', '--data-dir', killed1.dataDir])
   t.is(gone.exit, 5)
   t.regex(gone.stderr, /is gone: pid \d+ has ended without stopping it\n {5}\S/)

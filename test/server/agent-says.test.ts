@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { ScriptedAgent } from '../helpers/scripted-agent.ts'
 import { startTestServer } from '../helpers/server.ts'
 
-test('a host shows what its heartbeats say: clock, health, why there is no link; and forgets what they say no more', async (t) => {
+test('a host shows what its heartbeats say: clock, health, why there is no link; and forgets what they say no more, or what a link has ended', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
   const { agentId, hostId, token } = identity
@@ -32,11 +33,13 @@ test('a host shows what its heartbeats say: clock, health, why there is no link;
   const agent = await ScriptedAgent.link(server, identity)
   await agent.settled()
   t.is((await shown()).agent?.linkFault, null)
+  await agent.cut()
+  for (let look = 0; look < 600 && (await shown()).agent?.connected; look++) await delay(100)
+  t.like((await shown()).agent, { connected: false, onDemand: false, linkFault: null })
   t.is((await beat({ status: 'HEALTHY' })).status, 200)
   const healthy = await shown()
   t.is(healthy.status, 'ONLINE')
   t.like(healthy.agent, unsaid)
-  await agent.cut()
 })
 
 test('what the server says of itself is for users, not for agents', async (t) => {

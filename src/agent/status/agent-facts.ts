@@ -8,9 +8,12 @@ import { type RunningState, readAgentState } from './read-state.ts'
  * The state of the agent that runs on this data directory, and what is seen around it. Rejects as `readAgentState`
  * throws.
  */
-export async function readAgentFacts(directory: string): Promise<{ state: RunningState; facts: AgentFacts }> {
+export async function readAgentFacts(
+  directory: string,
+  dataDirOption: string,
+): Promise<{ state: RunningState; facts: AgentFacts }> {
   const dataDir = resolve(directory)
-  const state = readAgentState(dataDir)
+  const state = readAgentState(dataDir, dataDirOption)
   const figures = await statfs(dataDir).catch(() => null)
   const freePercent = figures && figures.blocks > 0 ? (figures.bavail / figures.blocks) * 100 : null
   const others = agentsHere().filter(({ pid }) => pid !== state.pid)

@@ -9,8 +9,9 @@ import { agentsHere, userName } from './agents-here.ts'
 const unit = 'rsm-agent'
 const unitFiles = [`/etc/systemd/system/${unit}.service`, `/usr/lib/systemd/system/${unit}.service`]
 
-/** How the agent is started on this host. */
-function startCommand(url: string): string {
+/** How the agent is started on this host; its service is the one that runs on the default directory. */
+function startCommand(url: string, dataDirOption: string): string {
+  if (dataDirOption !== '') return `rsm agent run --url ${url} ${dataDirOption}`
   return unitFiles.some((path) => existsSync(path)) ? `systemctl start ${unit}` : `rsm agent run --url ${url}`
 }
 
@@ -25,7 +26,7 @@ function elsewhere(): string {
     return `pid ${pid} of ${user}${where}`
   })
   if (found.length > mostNamed) named.push(`${found.length - mostNamed} more`)
-  return named.length === 0 ? '' : `; or ask one that runs here: ${named.join('; ')}`
+  return named.length === 0 ? '' : `\nor ask one that runs here: ${named.join('; ')}`
 }
 
 /** The user whose directory it is, as far as the way to it can be seen. */
@@ -52,13 +53,14 @@ function isStopped(pid: number): boolean {
 }
 
 /**
- * The state of the agent that runs on this data directory. @throws RsmError `not_found` when none runs there,
+ * The state of the agent that runs on this data directory; `dataDirOption` names that to a shell, and is empty where it
+ * is the default. @throws RsmError `not_found` when none runs there,
  * `forbidden` when it belongs to another user.
  */
-export function readAgentState(directory: string): RunningState {
+export function readAgentState(directory: string, dataDirOption = ''): RunningState {
   const none = (message: string, url: string) =>
     new RsmError('not_found', message, {
-      hint: `start it: ${startCommand(url)}${elsewhere()}`,
+      hint: `start it: ${startCommand(url, dataDirOption)}${elsewhere()}`,
     })
   let text: string
   try {

@@ -74,6 +74,14 @@ export class Api {
     this.#token = token
   }
 
+  /** The same, whose calls are all given up when `signal` aborts. */
+  until(signal: AbortSignal): Api {
+    const either = (own: AbortSignal | undefined) =>
+      own === undefined ? signal : AbortSignal.any([own, signal])
+    const send: Send = (request) => this.#send({ ...request, signal: either(request.signal) })
+    return new Api(this.url, send, this.#token)
+  }
+
   /** The `data` of the answer (contract §1). */
   async call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
     if (options.repeatable !== true) return this.#once<T>(method, path, options)

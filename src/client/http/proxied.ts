@@ -1,16 +1,18 @@
-import { ProxyAgent, request } from 'undici'
+import { Pool, ProxyAgent, request } from 'undici'
 import { trustedCertificates } from '../../disk/trusted-certificates.ts'
 import type { Endpoint, Send } from './send.ts'
 
-/** Requests through a proxy. */
+/** Requests through a proxy; `answerTimeout` in milliseconds bounds its answer and that of the server behind it. */
 export async function openProxied(
   endpoint: Endpoint,
   proxy: string,
   unreachable: (error: unknown) => Error,
+  answerTimeout: number,
 ): Promise<Send> {
   const secure = endpoint.url.startsWith('https:')
   const dispatcher = new ProxyAgent({
     uri: proxy,
+    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: answerTimeout }),
     ...(secure ? { requestTls: { ca: trustedCertificates(endpoint.caFile) } } : {}),
   })
   const base = endpoint.url.replace(/\/$/, '')
@@ -20,6 +22,7 @@ export async function openProxied(
         dispatcher,
         method: outgoing.method as 'GET',
         headers: outgoing.headers,
+        headersTimeout: answerTimeout,
         bodyTimeout: 0,
         ...(outgoing.body === undefined ? {} : { body: outgoing.body }),
         ...(outgoing.signal === undefined ? {} : { signal: outgoing.signal }),

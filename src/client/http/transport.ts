@@ -79,7 +79,8 @@ export async function openTransport(endpoint: Endpoint): Promise<Send> {
         hint: 'name the server in NO_PROXY, or trust it with --ca-file',
       })
     const { openProxied } = await import('./proxied.ts')
-    return openProxied(endpoint, proxy, (error) => unreachableThrough(proxy, endpoint.url, error))
+    const failed = (error: unknown) => unreachableThrough(proxy, endpoint.url, error)
+    return openProxied(endpoint, proxy, failed, answerTimeout)
   }
   const secure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.

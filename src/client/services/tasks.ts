@@ -1,3 +1,4 @@
+import type { PageQuery } from '../../core/protocol/http/common.ts'
 import type { TaskCreate, TaskRetry } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'
@@ -7,8 +8,10 @@ function keyed(key: string | undefined) {
   return key === undefined ? {} : { headers: { 'idempotency-key': key }, repeatable: true }
 }
 
-/** An abort of `signal` gives up the wait for the answer; the task may have started. */
+/** An abort of `signal` gives up the wait for the answer; the task may have started, or been cancelled. */
 export interface ClientTaskService extends TaskService {
+  get(taskId: string, query?: PageQuery, signal?: AbortSignal): ReturnType<TaskService['get']>
+  cancel(taskId: string, signal?: AbortSignal): ReturnType<TaskService['cancel']>
   create(input: TaskCreate, idempotencyKey?: string, signal?: AbortSignal): ReturnType<TaskService['create']>
   retry(
     taskId: string,
@@ -22,12 +25,12 @@ export function tasksOver(api: Api): ClientTaskService {
   const path = (taskId: string) => `/api/tasks/${encodeURIComponent(taskId)}`
   return {
     list: (query) => api.call('GET', '/api/tasks', { query }),
-    get: (taskId, query = {}) => api.call('GET', path(taskId), { query }),
+    get: (taskId, query = {}, signal) => api.call('GET', path(taskId), { query, signal }),
     create: (body, key, signal) => api.call('POST', '/api/tasks', { body, ...keyed(key), signal }),
     executeScript: (id, body, key) => api.call('POST', `/api/scripts/${id}/execute`, { body, ...keyed(key) }),
     executeCluster: (id, body, key) =>
       api.call('POST', `/api/clusters/${id}/execute`, { body, ...keyed(key) }),
-    cancel: (taskId) => api.call('POST', `${path(taskId)}/cancel`),
+    cancel: (taskId, signal) => api.call('POST', `${path(taskId)}/cancel`, { signal }),
     retry: (taskId, body, key, signal) =>
       api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key), signal }),
     script: (taskId) => api.call('GET', `${path(taskId)}/script`),

@@ -1,8 +1,10 @@
+import { resolve } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { examineAgent, isReachable } from '../../core/findings/examine-agent.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
 import { findingData } from '../../ui/hosts/findings-view.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class AgentStatus extends BaseCommand {
   static override summary =
@@ -24,7 +26,10 @@ export default class AgentStatus extends BaseCommand {
     this.globals = flags
     const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
     const { showAgent } = await import('../../ui/hosts/agent-view.ts')
-    const { state, facts } = await readAgentFacts(flags['data-dir'] ?? defaultDataDirectory('agent'))
+    const usual = defaultDataDirectory('agent')
+    const directory = resolve(flags['data-dir'] ?? usual)
+    const option = directory === resolve(usual) ? '' : `--data-dir ${shellWord(directory)}`
+    const { state, facts } = await readAgentFacts(directory, option)
     const { findings } = examineAgent(facts)
     this.print(showAgent(state, findings, flags.utc))
     process.exitCode = isReachable(facts) ? 0 : 1

@@ -6,7 +6,9 @@ import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDuration, parsePairs } from '../../ui/input/values.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
+import { columnsOf } from '../../ui/text/screen.ts'
 import { showTime } from '../../ui/text/time.ts'
+import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class HostsJoin extends BaseCommand {
   static override summary = 'Make an enrolment token and print the one line to run on the host'
@@ -56,9 +58,8 @@ export default class HostsJoin extends BaseCommand {
     this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}${pin}`)
     if (pin === '' && caFile !== undefined)
       this.notice(`the host needs the authority's certificate too: copy ${caFile} there and add --ca-file`)
-    this.hint(
-      `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: rsm hosts list`,
-    )
+    const next = `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: \`rsm hosts list\``
+    this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
     return made
   }
 }

@@ -1,4 +1,5 @@
 import { string } from '@oclif/core/args'
+import { findTaskId } from '../../client/names.ts'
 import { showLimits } from '../../core/limits.ts'
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -31,14 +32,14 @@ export default class TasksShow extends BaseCommand {
   static override summary = 'Show a task, what it ran and how it went on each host'
   static override examples = ['$ rsm tasks show TASK']
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+    task: string({ required: true, ignoreStdin: true, description: 'id of the task, or latest' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(TasksShow)
     this.globals = flags
     const client = await this.client()
-    const task = await client.tasks.get(args.task)
+    const task = await client.tasks.get(await findTaskId(client, args.task))
     if (this.globals.json) return task
     const script = await client.tasks.script(task.taskId)
     const { renderFields, renderTable } = await import('../../ui/text/table.ts')

@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
+import { findTaskId } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
@@ -26,7 +27,12 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
     '$ rsm tasks wait TASK -o junit=report.xml',
   ]
   static override args = {
-    task: string({ required: true, multiple: true, ignoreStdin: true, description: 'ids of the tasks' }),
+    task: string({
+      required: true,
+      multiple: true,
+      ignoreStdin: true,
+      description: 'ids of the tasks, or latest',
+    }),
   }
   static override flags = { ...outputFlags }
 
@@ -38,7 +44,9 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
     refuseSeveral(named, show)
     const client = await this.client()
     // All are looked up first: a mistyped id is told at once, not after the others have ended.
-    const known = await Promise.all(named.map((id) => client.tasks.get(id)))
+    const known = await Promise.all(
+      named.map(async (each) => client.tasks.get(await findTaskId(client, each))),
+    )
     const tasks: Task[] = []
     let exit = 0
     for (const former of known) {

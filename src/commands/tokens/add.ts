@@ -4,7 +4,9 @@ import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDays } from '../../ui/input/values.ts'
+import { columnsOf } from '../../ui/text/screen.ts'
 import { showTime } from '../../ui/text/time.ts'
+import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class TokensAdd extends BaseCommand {
   static override summary = 'Make a personal access token, for a pipeline; it is shown this once'
@@ -36,10 +38,11 @@ export default class TokensAdd extends BaseCommand {
     const client = await this.client()
     const made = await client.tokens.create(input)
     this.print(made.token)
-    this.hint(
-      `shown this once; give it to the pipeline as the secret RSM_TOKEN, or as a file named by RSM_TOKEN_FILE
-it is ${made.role} until ${showTime(made.expiresAt, flags.utc)}; to revoke it: rsm tokens remove ${made.id}`,
-    )
+    const next = [
+      'shown this once; give it to the pipeline as the secret RSM_TOKEN, or as a file named by RSM_TOKEN_FILE',
+      `it is ${made.role} until ${showTime(made.expiresAt, flags.utc)}; to revoke it: \`rsm tokens remove ${made.id}\``,
+    ]
+    this.hint(next.flatMap((line) => wrapAdvice(line, columnsOf(process.stderr))).join('\n'))
     return made
   }
 }

@@ -46,7 +46,7 @@ function lookAtProcess({ pid, isStopped }: AgentFacts): Look {
       'stopped',
       'error',
       `its process is stopped: what is said here is from before`,
-      `kill -CONT ${pid}`,
+      `\`kill -CONT ${pid}\``,
     ),
   ]
 }
@@ -79,7 +79,12 @@ function lookAtDisk({ dataDir, freePercent }: AgentFacts): Look {
   if (freePercent >= littleRoom) return room
   const severity = freePercent < leastFreePercent ? 'error' : 'warning'
   return [
-    finding('disk', severity, `${room}: output of scripts has to wait there`, `make room: df -h ${dataDir}`),
+    finding(
+      'disk',
+      severity,
+      `${room}: output of scripts has to wait there`,
+      `make room: \`df -h ${dataDir}\``,
+    ),
   ]
 }
 
@@ -100,7 +105,12 @@ function lookAtOthers({ others }: AgentFacts): Look {
 function lookAtTerminals({ hostId, terminalLack }: AgentFacts): Look {
   if (hostId === null || terminalLack === null) return null
   return [
-    finding('terminal', 'note', `no terminal can be opened here: ${terminalLack}`, 'rsm exec works without'),
+    finding(
+      'terminal',
+      'note',
+      `no terminal can be opened here: ${terminalLack}`,
+      '`rsm exec` works without',
+    ),
   ]
 }
 

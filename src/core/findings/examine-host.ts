@@ -68,6 +68,6 @@ export function examineHost(given: HostFacts): Examination {
   const { status, statusReason } = facts.host
   if (status === 'ONLINE' || complains(found.findings)) return found
   // A reason that this release does not know is a newer server's.
-  const other = finding('status', 'warning', statusReason ?? `it is ${status}`, 'rsm hosts show HOST')
+  const other = finding('status', 'warning', statusReason ?? `it is ${status}`, '`rsm hosts show HOST`')
   return { findings: worstFirst([other, ...found.findings]), well: found.well }
 }

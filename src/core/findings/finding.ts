@@ -38,7 +38,7 @@ export interface Finding {
   readonly message: string
   /** The same without what differs from host to host: findings of several hosts fold under these words. */
   readonly title: string
-  /** What to do or type next; `HOST` stands for the host's name. */
+  /** What to do or type next; `HOST` stands for the host's name, and commands stand between backticks. */
   readonly advice: string
 }
 
@@ -56,8 +56,13 @@ export function finding(
 }
 
 /** The advice for one host, or for several: then `HOST` stays, and stands for each of them. */
-export function adviceFor({ advice }: Pick<Finding, 'advice'>, hostname: string): string {
+export function markedAdviceFor({ advice }: Pick<Finding, 'advice'>, hostname: string): string {
   return advice.replaceAll(/\bHOST\b/g, hostname)
+}
+
+/** The same without the marks of its commands. */
+export function adviceFor(found: Pick<Finding, 'advice'>, hostname: string): string {
+  return markedAdviceFor(found, hostname).replaceAll('`', '')
 }
 
 /** Worst first; those of one severity stay in the order in which they were found. */

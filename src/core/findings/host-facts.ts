@@ -19,6 +19,16 @@ export function isHeard({ host }: HostFacts): boolean {
   return host.agent !== null && host.status !== 'OFFLINE'
 }
 
+/** A heartbeat that is so many intervals late is worth a word before the host is OFFLINE. */
+const lateFactor = 1.5
+
+/** Whether a heartbeat of a host that is still counted as heard is overdue; false where the server tells no interval. */
+export function isLate(facts: HostFacts): boolean {
+  const silent = secondsSilent(facts)
+  const interval = facts.server?.heartbeatInterval
+  return isHeard(facts) && silent !== null && interval !== undefined && silent > lateFactor * interval + 1
+}
+
 /** Seconds since the last heartbeat; null where there was none. */
 export function secondsSilent({ host, now }: HostFacts): number | null {
   const at = host.agent?.lastHeartbeatAt

@@ -1,4 +1,4 @@
-/** Why an agent does not get through to its server, and what helps; `at` is the server's URL. */
+/** Why an agent does not get through to its server, and what helps, commands between backticks; `at` is the server's URL. */
 interface Trouble {
   readonly words: RegExp
   readonly advice: (at: string) => string
@@ -14,7 +14,7 @@ const troubles: readonly Trouble[] = [
   },
   {
     words: /ENOTFOUND|EAI_AGAIN/,
-    advice: (at) => `the name does not resolve there: getent hosts ${hostOf(at)}`,
+    advice: (at) => `the name does not resolve there: \`getent hosts ${hostOf(at)}\``,
   },
   {
     words: /ECONNREFUSED/,
@@ -47,16 +47,16 @@ const troubles: readonly Trouble[] = [
   {
     words: /\b401\b|\b4401\b|token (is|was) (not valid|revoked)|needs (a|an agent) token|not logged in/i,
     advice: () =>
-      'its token was revoked: rsm hosts join --replace HOST, then restart the agent with that token',
+      'its token was revoked: `rsm hosts join --replace HOST`, then restart the agent with that token',
   },
   {
     words: /\b409\b|\b4409\b|share this identity/,
     advice: () =>
-      'two agents have this identity (a cloned disk?): stop the other one, empty its data directory, and join it as a host of its own: rsm hosts join',
+      'two agents have this identity (a cloned disk?): stop the other one, empty its data directory, and join it as a host of its own: `rsm hosts join`',
   },
   {
     words: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer|silent|timed? ?out/i,
-    advice: (at) => `no way through to ${at}: look at firewalls and routes; curl -m 5 ${at}/api/health`,
+    advice: (at) => `no way through to ${at}: look at firewalls and routes; \`curl -m 5 ${at}/api/health\``,
   },
   {
     words: /ECONNRESET|EPIPE|socket hang up/,
@@ -80,5 +80,5 @@ const troubles: readonly Trouble[] = [
 /** What helps an agent whose link or heartbeat fails for this reason. */
 export function linkAdvice(reason: string, url: string): string {
   const known = troubles.find(({ words }) => words.test(reason))
-  return known ? known.advice(url) : `does HOST reach the server? curl -m 5 ${url}/api/health`
+  return known ? known.advice(url) : `does HOST reach the server? \`curl -m 5 ${url}/api/health\``
 }

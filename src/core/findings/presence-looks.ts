@@ -1,16 +1,13 @@
 import { duplicateReason, revokedReason } from '../host-status.ts'
 import { finding, type Look } from './finding.ts'
-import { type HostFacts, isHeard, secondsSilent } from './host-facts.ts'
+import { type HostFacts, isHeard, isLate, secondsSilent } from './host-facts.ts'
 import { linkAdvice } from './link-trouble.ts'
 import { span } from './words.ts'
 
 /** An agent that runs for less may still be about to link, seconds. */
 const startTime = 15
 
-/** A heartbeat that is so many intervals late is worth a word before the host is OFFLINE. */
-const lateFactor = 1.5
-
-const askThere = 'is HOST up? then on HOST: rsm agent status'
+const askThere = 'is HOST up? then on HOST: `rsm agent status`'
 
 /** Whether an agent has joined, is still allowed, and heartbeats. */
 export function lookAtHeartbeats(facts: HostFacts): Look {
@@ -20,8 +17,8 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
       finding(
         'never-joined',
         'error',
-        'no agent has ever joined it',
-        'rsm hosts join --replace HOST, and run the line that it prints on HOST',
+        'no agent has ever joined',
+        '`rsm hosts join --replace HOST`, and run the line that it prints on HOST',
       ),
     ]
   if (host.statusReason === revokedReason)
@@ -29,30 +26,28 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
       finding(
         'revoked',
         'error',
-        revokedReason,
-        'stop the former agent on HOST; then: rsm hosts join --replace HOST',
+        'the agent token was revoked',
+        'stop the former agent on HOST; then: `rsm hosts join --replace HOST`',
       ),
     ]
   const silent = secondsSilent(facts)
   if (host.status === 'OFFLINE') {
     const since = silent === null ? 'since the server started' : `for ${span(silent)}`
     const cause = host.agent.connected
-      ? 'its link still stands: the agent is stopped or hangs'
-      : `the host or its agent is down, or does not reach ${url}`
-    const ask = host.agent.connected ? 'on HOST: rsm agent status' : askThere
+      ? 'the link still stands: the agent is stopped or hangs'
+      : `host or agent is down, or does not reach ${url}`
+    const ask = host.agent.connected ? 'on HOST: `rsm agent status`' : askThere
     return [finding('silent', 'error', `no heartbeat ${since}: ${cause}`, ask, `no heartbeat: ${cause}`)]
   }
-  const interval = server?.heartbeatInterval
-  if (silent !== null && interval !== undefined && silent > lateFactor * interval + 1)
+  if (silent !== null && isLate(facts)) {
+    const every = `no heartbeat for ${span(silent)}, they come every ${server?.heartbeatInterval} s`
+    if (host.agent.connected || host.agent.onDemand === true)
+      return [finding('late', 'warning', `${every}: OFFLINE soon`, askThere, 'the heartbeat is late')]
+    const cause = `no link either: host or agent is down, or does not reach ${url}`
     return [
-      finding(
-        'late',
-        'warning',
-        `no heartbeat for ${span(silent)}, they come every ${interval} s: it will be OFFLINE soon`,
-        askThere,
-        'its heartbeat is late',
-      ),
+      finding('late', 'error', `${every}, and ${cause}`, askThere, `the heartbeat is late, and ${cause}`),
     ]
+  }
   return silent === null ? 'heartbeats come' : `heard ${span(silent)} ago`
 }
 
@@ -60,9 +55,11 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
 export function lookAtLink(facts: HostFacts): Look {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts)) return null
+  // Who is not heard has told nothing of its link since: one cause is told once.
+  if (!agent.connected && isLate(facts)) return null
   if (agent.connected) return 'linked'
   if (agent.onDemand === true && agent.linkFault === null) return 'links when there is work (--on-demand)'
-  const title = 'heartbeats come, but it has no link, so no script gets there'
+  const title = 'heartbeats come, but there is no link, so no script gets there'
   if (agent.linkFault !== null)
     return [
       finding(
@@ -73,22 +70,33 @@ export function lookAtLink(facts: HostFacts): Look {
         title,
       ),
     ]
-  if (agent.uptime !== null && agent.uptime < startTime)
+  const silent = secondsSilent(facts) ?? 0
+  if (agent.uptime !== null && agent.uptime + silent < startTime)
     return [
       finding(
         'link-down',
         'note',
-        'its agent has just started and is not linked yet',
+        'the agent has just started and is not linked yet',
         'ask again in a few seconds',
       ),
     ]
-  if (agent.onDemand === false) return [finding('link-down', 'error', title, 'on HOST: rsm agent status')]
+  // By its last heartbeat the agent had its link.
+  if (agent.onDemand === false)
+    return [
+      finding(
+        'link-down',
+        'error',
+        `the link is gone since the last heartbeat, ${span(silent)} ago: the agent links again, or has ended`,
+        'ask again in a few seconds; then on HOST: `rsm agent status`',
+        'the link is gone since the last heartbeat: the agent links again, or has ended',
+      ),
+    ]
   return [
     finding(
       'link-down',
       'warning',
-      'heartbeats come, but it has no link: it links on demand, or no WebSocket gets through',
-      'on HOST: rsm agent status; a proxy in between has to pass on Upgrade for /ws/',
+      'heartbeats come, but there is no link: the agent links on demand, or no WebSocket gets through',
+      'on HOST: `rsm agent status`; a proxy in between has to pass on Upgrade for /ws/',
     ),
   ]
 }
@@ -98,13 +106,13 @@ export function lookAtIdentity(facts: HostFacts): Look {
   const { host } = facts
   if (host.agent === null) return null
   if (host.statusReason?.includes(duplicateReason) !== true)
-    return isHeard(facts) ? 'no other agent has its identity' : null
+    return isHeard(facts) ? 'no other agent has this identity' : null
   return [
     finding(
       'duplicate',
       'error',
       `${duplicateReason} (a cloned disk?): scripts may run on either`,
-      'stop the agent on the copy, empty its data directory, and join it as a host of its own: rsm hosts join --hostname NAME',
+      'stop the agent on the copy, empty its data directory, and join it as another host: `rsm hosts join`, and --hostname NAME for its agent',
     ),
   ]
 }
@@ -113,15 +121,15 @@ export function lookAtIdentity(facts: HostFacts): Look {
 export function lookAtHealth(facts: HostFacts): Look {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || agent.status === null) return null
-  if (agent.status === 'HEALTHY') return 'its agent is healthy'
+  if (agent.status === 'HEALTHY') return 'the agent is healthy'
   const why = agent.statusReason === null ? '' : `: ${agent.statusReason}`
   return [
     finding(
       'degraded',
       agent.status === 'UNHEALTHY' ? 'error' : 'warning',
-      `its agent is ${agent.status}${why}`,
+      `the agent is ${agent.status}${why}`,
       "make room on the disk of the agent's data directory: output of scripts waits there",
-      `its agent is ${agent.status}`,
+      `the agent is ${agent.status}`,
     ),
   ]
 }
@@ -133,9 +141,9 @@ export function lookAtWork({ host, waiting }: HostFacts): Look {
     finding(
       'waiting',
       'note',
-      `${waiting} ${waiting === 1 ? 'task waits' : 'tasks wait'} for it`,
-      'rsm tasks list --status RUNNING -w HOST',
-      'tasks wait for it',
+      `${waiting} ${waiting === 1 ? 'task waits' : 'tasks wait'} to run there`,
+      '`rsm tasks list --status RUNNING -w HOST`',
+      'tasks wait to run there',
     ),
   ]
 }

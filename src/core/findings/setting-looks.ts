@@ -9,19 +9,19 @@ import { clockWords } from './words.ts'
 export const clockTolerance = 10
 
 const asService =
-  'run its agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (examples/rsm-agent.service)'
+  'run the agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (examples/rsm-agent.service)'
 
 /** How far the clock of the host is ahead of the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
 export function lookAtClock(offset: number | null): Look {
   if (offset === null) return null
-  if (Math.abs(offset) < clockTolerance) return 'its clock is right'
+  if (Math.abs(offset) < clockTolerance) return 'the clock is right'
   return [
     finding(
       'clock',
       'warning',
-      `its clock is ${clockWords(offset)}: times in its logs are wrong, certificates may seem expired`,
-      'on HOST: timedatectl set-ntp true, or start chrony',
-      'its clock is wrong',
+      `the clock is ${clockWords(offset)}: times in logs are wrong, certificates may seem expired`,
+      'on HOST: `timedatectl set-ntp true`, or start chrony',
+      'the clock is wrong',
     ),
   ]
 }
@@ -32,9 +32,9 @@ export function lookAtVersion({ host, server }: HostFacts): Look {
   const { agentVersion } = host.agent
   const found = compareVersions(agentVersion, server.version)
   if (found === null) return null
-  const both = `its agent is ${agentVersion}, the server ${server.version}`
-  if (!found.isOlder && !found.isNewer) return `its agent is ${agentVersion}, as the server`
-  const title = found.isOlder ? 'its agent is older than the server' : 'its agent is newer than the server'
+  const both = `the agent is ${agentVersion}, the server ${server.version}`
+  if (!found.isOlder && !found.isNewer) return `the agent is ${agentVersion}, as the server`
+  const title = found.isOlder ? 'the agent is older than the server' : 'the agent is newer than the server'
   const severity = found.isCompatible ? 'note' : 'warning'
   const mismatch = found.isCompatible ? '' : ': they may not understand each other'
   const advice = found.isOlder ? 'install the release of the server on HOST' : 'upgrade the server'
@@ -58,7 +58,7 @@ export function lookAtContainment({ containment }: Setting): Look {
     finding(
       'containment',
       'note',
-      'no cgroup: what a script daemonises survives its timeout and its cancel',
+      'no cgroup: what a script daemonises survives a timeout and a cancel',
       asService,
     ),
   ]
@@ -74,7 +74,7 @@ export function lookAtUser({ runAs, runsAsRoot, sandbox }: Setting): Look {
       'root',
       'note',
       'scripts run as root without a sandbox: each can do anything there',
-      'restart its agent with --run-as USER, or --sandbox strict',
+      'restart the agent with --run-as USER, or --sandbox strict',
     ),
   ]
 }
@@ -95,6 +95,6 @@ export function lookAtTerminals({ host }: HostFacts): Look {
   if (terminal === null) return null
   if (terminal) return 'terminals can be opened'
   return [
-    finding('terminal', 'note', 'no terminal can be opened there', 'on HOST: rsm agent status says why'),
+    finding('terminal', 'note', 'no terminal can be opened there', 'on HOST: `rsm agent status` says why'),
   ]
 }

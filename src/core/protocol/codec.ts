@@ -11,6 +11,8 @@ const sequence = number({ integer: true, minimum: 0, maximum: most })
 /** -1: none yet. */
 const lastSequence = number({ integer: true, minimum: -1, maximum: most })
 const bytes = number({ integer: true, minimum: 0, maximum: most })
+/** Printable: people are shown it as it is. */
+const signal = text({ pattern: /^[ -~]{0,32}$/ })
 const sentence = text({ maxLength: longestSentence })
 /** Of a frame, where an ERROR names it. */
 const longestId = 128
@@ -46,7 +48,7 @@ const payloads: Record<MessageType, Shape> = {
     startedAt: text(),
     completedAt: text(),
     status: optional(oneOf(...finalStatuses)),
-    signal: optional(nullable(text({ maxLength: 32 }))),
+    signal: optional(nullable(signal)),
     error: optional(nullable(sentence)),
     lastSequence: optional(lastSequence),
     stdoutBytes: optional(bytes),
@@ -108,7 +110,7 @@ const payloads: Record<MessageType, Shape> = {
   TERMINAL_CLOSED: object({
     sessionId: id,
     exitCode: nullable(number({ integer: true })),
-    signal: nullable(text()),
+    signal: nullable(signal),
     reason: nullable(sentence),
   }),
   ERROR: object({

@@ -1,5 +1,5 @@
 import { type FieldFault, invalid } from '../errors.ts'
-import { unknownName } from '../nearest.ts'
+import { unknownName, unknownTag } from '../nearest.ts'
 import type { Directory, SelectorCluster, SelectorHost } from './directory.ts'
 import type { Group } from './group.ts'
 import { compareNatural } from './natural-order.ts'
@@ -113,7 +113,14 @@ class Resolution {
   #addHost(name: string, ids: Set<number>): void {
     const host = this.#directory.host(name.toLowerCase())
     if (host) ids.add(host.id)
-    else this.#missing('names', 'host', name, () => this.#directory.hosts.map((known) => known.hostname))
+    else
+      this.#missing('names', () =>
+        unknownName(
+          'host',
+          name,
+          this.#directory.hosts.map((known) => known.hostname),
+        ),
+      )
   }
 
   #addMatching(mask: string, ids: Set<number>): void {
@@ -129,7 +136,7 @@ class Resolution {
         return this.#directory.hosts.map((host) => host.id)
       case 'id':
         if (this.#directory.hostById(group.id)) return [group.id]
-        return this.#missing('names', 'host', `@id:${group.id}`, () => [])
+        return this.#missing('names', () => unknownName('host', `@id:${group.id}`, []))
       case 'cluster':
         return this.#cluster(group.name)
       case 'tag':
@@ -152,9 +159,10 @@ class Resolution {
     }
     // A status exists whether or not a host has it just now; an os or arch only through the hosts that report it.
     if (ids.length > 0 || wild || by === 'status') return ids
-    return this.#missing('all', 'group', `@${by}:${value}`, () =>
-      this.#directory.hosts.flatMap((host) => (host[by] === null ? [] : [`@${by}:${host[by]}`])),
-    )
+    return this.#missing('all', () => {
+      const known = this.#directory.hosts.flatMap((host) => (host[by] === null ? [] : [`@${by}:${host[by]}`]))
+      return unknownName('group', `@${by}:${value}`, known)
+    })
   }
 
   #tag(key: string, value: string): Iterable<number> {
@@ -170,9 +178,10 @@ class Resolution {
     const carriers = values?.get(value)
     if (carriers) return carriers
     const tags = this.#tags
-    return this.#missing('all', 'group', `@${key}:${value}`, () => {
+    return this.#missing('all', () => {
       const known = values ? [[key, values] as const] : tags
-      return [...known].flatMap(([tag, held]) => [...held.keys()].map((text) => `@${tag}:${text}`))
+      const tagged = [...known].flatMap(([tag, held]) => [...held.keys()].map((text) => `${tag}=${text}`))
+      return unknownTag(`${key}=${value}`, tagged)
     })
   }
 
@@ -195,7 +204,8 @@ class Resolution {
     const known = this.#clusters.get(name)
     if (known) return known
     const cluster = this.#directory.cluster(name)
-    if (!cluster) return this.#missing('names', 'cluster', name, () => this.#directory.clusterNames())
+    if (!cluster)
+      return this.#missing('names', () => unknownName('cluster', name, this.#directory.clusterNames()))
     const members =
       cluster.selector === null ? new Set(cluster.hostIds) : this.#dynamic(cluster, cluster.selector)
     this.#clusters.set(name, members)
@@ -218,7 +228,7 @@ class Resolution {
   }
 
   /** Notes what does not exist, where that is a fault; stands for no host. */
-  #missing(least: 'all' | 'names', kind: string, name: string, names: () => Iterable<string>): number[] {
+  #missing(least: 'all' | 'names', message: () => string): number[] {
     const inCluster = this.#path.at(-1)
     const strictness = this.#strictness === 'all' && inCluster !== undefined ? 'names' : this.#strictness
     if (strictness === 'none' || (least === 'all' && strictness === 'names')) return []
@@ -227,7 +237,7 @@ class Resolution {
       return []
     }
     const within = inCluster === undefined ? '' : ` (in the selector of cluster ${inCluster})`
-    this.#faults.push({ field: this.#field, message: unknownName(kind, name, names()) + within })
+    this.#faults.push({ field: this.#field, message: message() + within })
     return []
   }
 }

@@ -1,10 +1,9 @@
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { baseDirectory } from '../../client/base-directory.ts'
 
-/** Where programs of a user keep what lasts (XDG base directories). */
-export function stateDirectory(name: string, env: NodeJS.ProcessEnv = process.env): string {
-  const base = env['XDG_STATE_HOME']
-  return join(base !== undefined && base !== '' ? base : join(homedir(), '.local', 'state'), 'rsm', name)
+/** Where rsm keeps what lasts of a user. */
+export function stateDirectory(name: string): string {
+  return join(baseDirectory('STATE'), 'rsm', name)
 }
 
 /** The default of `--data-dir` in the words of its help, the same on every machine. */

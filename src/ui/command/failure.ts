@@ -146,7 +146,8 @@ export function reportFailure(failure: Failure, json: boolean): number {
   if (json) process.stderr.write(`${JSON.stringify({ error: failure })}\n`)
   else {
     process.stderr.write(`rsm: ${sanitize(failure.message).replace(/\s*\n\s*/g, ' ')}\n`)
-    if (failure.hint !== null) process.stderr.write(`     ${sanitize(failure.hint)}\n`)
+    if (failure.hint !== null)
+      process.stderr.write(`     ${sanitize(failure.hint).replaceAll('\n', '\n     ')}\n`)
   }
   return failure.exit
 }

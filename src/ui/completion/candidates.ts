@@ -52,6 +52,7 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   script: 'scripts',
   'script or file': 'scripts',
   task: 'tasks',
+  'task or latest': 'tasks',
   user: 'users',
   token: 'tokens',
   enrollment: 'enrollments',
@@ -60,7 +61,13 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   session: 'sessions',
   context: 'contexts',
 }
-const ofIds: ReadonlySet<Kind> = new Set<Kind>(['task', 'recording', 'recording or file', 'session'])
+const ofIds: ReadonlySet<Kind> = new Set<Kind>([
+  'task',
+  'task or latest',
+  'recording',
+  'recording or file',
+  'session',
+])
 
 const fixed: Partial<Record<Kind, readonly Offer[]>> = {
   strategy: [
@@ -120,7 +127,9 @@ async function selectorOffers(
       const groups = await lookup('groups')
       if (end.key === 'tag') return { offers: keysOf(tagsOf(groups), ':'), lead: end.lead }
       const isNoTag = end.key === 'os' || end.key === 'arch' || end.key.startsWith('tag:')
-      return { offers: under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`), lead: end.lead }
+      const values = under(groups, isNoTag ? `${end.key}:` : `tag:${end.key}:`)
+      // A comma or a star in a value would mean other hosts than those that carry it.
+      return { offers: values.filter(({ name }) => !/[,!&^*?[\]]/.test(name)), lead: end.lead }
     }
   }
 }
@@ -157,7 +166,10 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
   if (kind === 'tag key')
     return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
   const list = lists[kind]
-  const candidates = fitting(list === undefined ? (fixed[kind] ?? []) : await lookup(list), lead, current)
+  const known = list === undefined ? (fixed[kind] ?? []) : await lookup(list)
+  const isLatestOffered = kind === 'task or latest' && known.length > 1
+  const offers = isLatestOffered ? [{ name: 'latest', about: 'the newest' }, ...known] : known
+  const candidates = fitting(offers, lead, current)
   if (candidates.length === 0 && kind.endsWith(' or file'))
     return { candidates, files: { only: 'files', lead } }
   return { candidates, isOfIds: ofIds.has(kind), isOrdered: true }

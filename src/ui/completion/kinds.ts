@@ -8,6 +8,7 @@ export type Kind =
   | 'script'
   | 'script or file'
   | 'task'
+  | 'task or latest'
   | 'user'
   | 'token'
   | 'enrollment'
@@ -124,7 +125,10 @@ export const kinds: Readonly<Record<string, Kind>> = {
   selector: 'selector',
   cluster: 'cluster',
   script: 'script',
-  task: 'task',
+  task: 'task or latest',
+  // What ends or starts something is named by its id: the newest may be somebody else's.
+  'tasks:cancel task': 'task',
+  'tasks:retry task': 'task',
   user: 'user',
   token: 'token',
   enrollment: 'enrollment',

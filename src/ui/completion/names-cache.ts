@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
+import { baseDirectory } from '../../client/base-directory.ts'
 import type { Listed, Named } from './listed.ts'
 
 /** How long names are as good as new, in milliseconds: at least so long, or so many times what asking for them took. */
@@ -34,12 +34,6 @@ function isKept(value: unknown): value is Kept {
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-/** Where caches of a user are (XDG base directories); a relative path counts as none. */
-function cachesOf(env: NodeJS.ProcessEnv): string {
-  const base = env['XDG_CACHE_HOME'] ?? ''
-  return isAbsolute(base) ? base : join(homedir(), '.cache')
-}
-
 /**
  * Names of one server as one user sees them, kept for a few seconds: a directory of mode 0700, a file of mode 0600 for each list. A file
  * that can't be read or written is none. It holds no token, only a digest that tells whose names they are.
@@ -56,7 +50,7 @@ export class NamesCache {
     env: NodeJS.ProcessEnv = process.env,
     now: () => number = Date.now,
   ) {
-    this.#directory = join(cachesOf(env), 'rsm', 'names')
+    this.#directory = join(baseDirectory('CACHE', env), 'rsm', 'names')
     this.#server = digest(url)
     this.#owner = digest(`${url}\n${token}`)
     this.#now = now

@@ -1,44 +1,71 @@
 import type { ExaminedHost, ExaminedServer } from '../../client/doctor.ts'
-import { adviceFor, complains, type Finding, type Severity } from '../../core/findings/finding.ts'
+import {
+  adviceFor,
+  complains,
+  type Finding,
+  markedAdviceFor,
+  type Severity,
+} from '../../core/findings/finding.ts'
 import { foldFindings } from '../../core/findings/fold-findings.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
-import { paint } from '../text/screen.ts'
+import { columnsOf, paint } from '../text/screen.ts'
+import { wrapAdvice, wrapWords } from '../text/wrap.ts'
 
 const tones = { error: 'red', warning: 'yellow', note: 'dim', ok: 'green' } as const
 const margin = 'warning  '.length
+/** Text is not wrapped to less. */
+const narrowest = 20
 
-/** What is wrong, and below it what to do. */
-function block(severity: Severity | 'ok', message: string, advice?: string): string {
-  const head = paint(tones[severity], severity) + ' '.repeat(margin - severity.length) + sanitizeLine(message)
-  return advice === undefined ? head : `${head}\n${' '.repeat(margin)}${sanitizeLine(advice)}`
+/** What is wrong, and below it what to do, its commands marked. */
+function block(
+  severity: Severity | 'ok',
+  message: string,
+  { advice, columns }: { advice?: string; columns: number | undefined },
+): string {
+  const room = columns === undefined ? undefined : Math.max(narrowest, columns - margin)
+  const lines = wrapWords(sanitizeLine(message), room)
+  if (advice !== undefined) lines.push(...wrapAdvice(sanitizeLine(advice), room))
+  return (
+    paint(tones[severity], severity) +
+    ' '.repeat(margin - severity.length) +
+    lines.join(`\n${' '.repeat(margin)}`)
+  )
 }
 
 /** A line or two for each finding, and one for all that is well; `name` stands for what it was found of. */
 export function findingLines(
   { findings, well }: { findings: readonly Finding[]; well: readonly string[] },
   name: string,
+  columns: number | undefined = columnsOf(process.stdout),
 ): string[] {
-  const lines = findings.map((each) => block(each.severity, each.message, adviceFor(each, name)))
-  return well.length === 0 ? lines : [...lines, block('ok', well.join('; '))]
+  const lines = findings.map((each) =>
+    block(each.severity, each.message, { advice: markedAdviceFor(each, name), columns }),
+  )
+  return well.length === 0 ? lines : [...lines, block('ok', well.join('; '), { columns })]
 }
 
 /** One host: its state, all that was found, and what was looked at and is well. */
-export function showHost(examined: ExaminedHost): string {
+export function showHost(examined: ExaminedHost, columns = columnsOf(process.stdout)): string {
   const { hostname, status, statusReason } = examined.host
   const head = `${hostname} is ${status}${statusReason === null ? '' : `: ${statusReason}`}`
-  return [sanitizeLine(head), ...findingLines(examined, hostname)].join('\n')
+  const heading = wrapWords(sanitizeLine(head), columns)
+  return [...heading, ...findingLines(examined, hostname, columns)].join('\n')
 }
 
 /** Many hosts: equal findings under their node set, worst first; before them what is wrong with their server. */
-export function showFleet(server: ExaminedServer, hosts: readonly ExaminedHost[]): string {
+export function showFleet(
+  server: ExaminedServer,
+  hosts: readonly ExaminedHost[],
+  columns = columnsOf(process.stdout),
+): string {
   const ofServer = server.findings.map((each) =>
-    block(each.severity, `server ${server.url}: ${each.message}`, each.advice),
+    block(each.severity, `server ${server.url}: ${each.message}`, { advice: each.advice, columns }),
   )
   const ofHosts = foldFindings(hosts).map(({ finding, hostnames, message }) => {
     const [only = ''] = hostnames
-    const advice = hostnames.length === 1 ? adviceFor(finding, only) : finding.advice
-    return block(finding.severity, `${foldNodeset(hostnames)}: ${message}`, advice)
+    const advice = hostnames.length === 1 ? markedAdviceFor(finding, only) : finding.advice
+    return block(finding.severity, `${foldNodeset(hostnames)}: ${message}`, { advice, columns })
   })
   return [...ofServer, ...ofHosts, balance(hosts)].join('\n')
 }
@@ -48,6 +75,8 @@ function balance(hosts: readonly ExaminedHost[]): string {
   const good = hosts.filter(({ findings }) => !complains(findings)).length
   if (good === hosts.length)
     return `nothing is wrong with ${good === 1 ? 'the one host' : `all ${good} hosts`}`
+  if (good === 0)
+    return `something is wrong with ${hosts.length === 1 ? 'the one host' : `all ${hosts.length} hosts`}`
   return `nothing is wrong with ${good} of ${hosts.length} hosts`
 }
 

@@ -15,10 +15,14 @@ const verdicts: Record<ResultStatus, 'passed' | 'failure' | 'error' | 'skipped'>
   UNREACHABLE: 'error',
   LOST: 'error',
   SKIPPED: 'skipped',
-  CANCELLED: 'skipped',
+  CANCELLED: 'error',
   PENDING: 'error',
   RUNNING: 'error',
 }
+
+/** What never started was skipped; what was stopped in its midst, as by a deadline, must not look as if all were well. */
+const verdictOf = ({ status, startedAt }: TaskResult) =>
+  status === 'CANCELLED' && startedAt === null ? 'skipped' : verdicts[status]
 
 const seconds = (milliseconds: number | null) => (Math.max(0, milliseconds ?? 0) / 1000).toFixed(3)
 
@@ -49,8 +53,7 @@ export class JunitOutput implements OutputFormat {
 
   async end(task: Task): Promise<void> {
     const name = xmlAttribute(sanitizeLine(task.scriptName ?? 'exec'))
-    const count = (verdict: string) =>
-      task.results.filter((result) => verdicts[result.status] === verdict).length
+    const count = (verdict: string) => task.results.filter((result) => verdictOf(result) === verdict).length
     const totals = `tests="${task.results.length}" failures="${count('failure')}" errors="${count('error')}"`
     const time = seconds(task.duration)
     const timestamp = (task.startedAt ?? task.createdAt).slice(0, 19)
@@ -72,7 +75,7 @@ export class JunitOutput implements OutputFormat {
   }
 
   #case(result: TaskResult, className: string, timeout: number): string {
-    const verdict = verdicts[result.status]
+    const verdict = verdictOf(result)
     const reason = reasonOf(result, timeout)
     const told = `message="${xmlAttribute(reason)}"`
     const body = [

@@ -1,14 +1,5 @@
 import { once } from 'node:events'
-import {
-  chmodSync,
-  closeSync,
-  createWriteStream,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { chmodSync, createWriteStream, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { RsmError } from '../../core/errors.ts'
@@ -73,8 +64,21 @@ export function openOutputFile(path: string, whole: boolean): OutputFile {
   const { target, written, mode } = place
   const isApart = written !== target
   const remove = () => rmSync(written, { force: true })
-  if (isApart) process.on('exit', remove)
-  const stream = createWriteStream('', { fd, autoClose: false })
+  // A hang-up ends a process without `exit`, unless somebody listens.
+  const onHangUp = () => {
+    remove()
+    if (process.listenerCount('SIGHUP') === 0) process.kill(process.pid, 'SIGHUP')
+  }
+  const watchOver = () => {
+    process.on('exit', remove)
+    process.once('SIGHUP', onHangUp)
+  }
+  const letGo = () => {
+    process.off('exit', remove)
+    process.off('SIGHUP', onHangUp)
+  }
+  if (isApart) watchOver()
+  const stream = createWriteStream('', { fd })
   let failure: Error | undefined
   stream.on('error', (error) => {
     failure = error
@@ -92,16 +96,15 @@ export function openOutputFile(path: string, whole: boolean): OutputFile {
       stream.end()
       await finished(stream)
       if (mode !== undefined) chmodSync(written, mode)
-      closeSync(fd)
       if (!isApart) return
       renameSync(written, target)
-      process.off('exit', remove)
+      letGo()
     },
     discard() {
       stream.destroy()
       if (!isApart) return
       remove()
-      process.off('exit', remove)
+      letGo()
     },
   }
 }

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { type TaskEvent, watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogQuery, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { Halted } from '../command/failure.ts'
+import { finalTask, haltedUnanswered, haltedUnknown, lastLook } from './final-task.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask, timedOutExit } from './outcome.ts'
 import type { Outputs } from './outputs.ts'
@@ -25,22 +25,17 @@ interface Halt {
   readonly cancel: boolean
 }
 
-/** How long a cancelled task may take to end before it is left to itself, in milliseconds. */
-const cancelWait = 5_000
+/** How long a cancelled task may take to end before it is left to itself, in milliseconds: with the last look 5 s (contract §9). */
+const cancelWait = 5_000 - lastLook
 
 interface Followed {
   readonly task: Task
   readonly exit: number
 }
 
-async function finalTask(client: Client, taskId: string, end: Partial<Task>): Promise<Task> {
-  if (end.results !== undefined && end.taskId !== undefined) return end as Task
-  return client.tasks.get(taskId)
-}
-
 /** Cancels; a task that has ended meanwhile is as good. */
-async function cancel(client: Client, taskId: string): Promise<void> {
-  await client.tasks.cancel(taskId).catch((error: unknown) => {
+async function cancel(client: Client, taskId: string, signal: AbortSignal): Promise<void> {
+  await client.tasks.cancel(taskId, signal).catch((error: unknown) => {
     if (!(error instanceof RsmError && error.code === 'conflict')) throw error
   })
 }
@@ -52,12 +47,6 @@ function aborted(signal: AbortSignal, error: () => Error): Promise<never> {
   })
 }
 
-function haltedBy(why: Halt | undefined, what: string, hint: string, cause?: unknown): Halted {
-  const { exit } = why ?? { exit: 130 }
-  const reason = exit === timedOutExit ? 'the deadline has passed' : 'interrupted'
-  return new Halted(exit, `${reason}${what}`, { hint, cause })
-}
-
 /** Starts a task, shows it to its end, and answers with its exit code; signals and the deadline as in contract §9. */
 export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   const { client, outputs } = options
@@ -66,6 +55,7 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   let taskId: string | undefined
   const halted: { by?: Halt } = {}
   let waiting: NodeJS.Timeout | undefined
+  let isOver = false
 
   const stop = (exit: number, cancelling: boolean) => {
     if (halted.by !== undefined) return
@@ -79,8 +69,10 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     waiting = setTimeout(() => halt.abort(), cancelWait)
   }
   const carryOut = (id: string) =>
-    cancel(client, id).catch((error: unknown) => {
-      notice(`could not cancel task ${id}: ${(error as Error).message}`)
+    cancel(client, id, halt.signal).catch((error: unknown) => {
+      if (isOver) return
+      if (halt.signal.aborted) notice(`the server has not answered that task ${id} is to be cancelled`)
+      else notice(`could not cancel task ${id}: ${(error as Error).message}`)
       halt.abort()
     })
   const decided = (verdict: Verdict) =>
@@ -97,17 +89,12 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
       : setTimeout(() => stop(timedOutExit, true), options.deadline * 1000)
 
   try {
-    const unanswered = () =>
-      haltedBy(
-        halted.by,
-        ' before the server had answered; the task may have started',
-        'rsm tasks list --status RUNNING',
-      )
+    const unanswered = () => haltedUnanswered(halted.by?.exit ?? 130)
     const started = await Promise.race([options.start(halt.signal), aborted(halt.signal, unanswered)])
     taskId = started.taskId
-    await outputs.begin({ hostCount: started.hostCount, alone: started.hostCount === 1 })
-    // By a signal that came while the task was being started.
+    // By a signal that came while the task was being started; those from now on know the task.
     if (halted.by?.cancel === true) void carryOut(taskId)
+    await outputs.begin({ hostCount: started.hostCount, alone: started.hostCount === 1 })
     let end: Partial<Task> | undefined
     const said = new Map<number, string>()
     try {
@@ -124,13 +111,13 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
         throw error
       }
     }
+    const task = isWhole(end)
+      ? end
+      : await finalTask(client, taskId, halt.signal).catch(async (error: unknown) => {
+          await endAsKnown(outputs)
+          throw halted.by === undefined ? error : haltedUnknown(halted.by.exit, started.taskId, error)
+        })
     const why = halted.by
-    const task = await finalTask(client, taskId, end ?? {}).catch(async (error: unknown) => {
-      await endAsKnown(outputs)
-      if (why === undefined) throw error
-      const { taskId: id } = started
-      throw haltedBy(why, `; how task ${id} stands is not known`, `rsm tasks show ${id}`, error)
-    })
     await outputs.end(task)
     if (why === undefined) return { task, exit: exitOfTask(task) }
     if (!why.cancel) notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
@@ -143,7 +130,15 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     clearTimeout(deadline)
     interruption.stop()
     outputs.close()
+    // A call that is still without an answer would keep the process.
+    isOver = true
+    halt.abort()
   }
+}
+
+/** Whether the server has sent the results with the end. */
+function isWhole(end: Partial<Task> | undefined): end is Task {
+  return end?.results !== undefined && end.taskId !== undefined
 }
 
 /** What has come is kept, though nobody can say how the task ends. */

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { ask } from '../input/prompt.ts'
+import { ask as askOnTerminal } from '../input/prompt.ts'
 
 /** What a signal asks of a followed task (contract §9). */
 export type Verdict =
@@ -15,6 +15,7 @@ interface InterruptionOptions {
   readonly decided: (verdict: Verdict) => void
   /** Whether a question stands on the terminal. */
   readonly asking: (isAsking: boolean) => void
+  readonly ask?: typeof askOnTerminal
 }
 
 /**
@@ -26,6 +27,7 @@ export function onInterruption(options: InterruptionOptions): {
   settled(): void
   stop(): void
 } {
+  const { ask = askOnTerminal } = options
   const asking = new AbortController()
   let asked = false
   const cancel = (exit: 130 | 143) => {

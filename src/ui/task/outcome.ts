@@ -49,7 +49,7 @@ export function reasonOf(result: TaskResult, timeout: number): string {
   const partial = result.outputComplete ? '' : ' (output incomplete)'
   if (result.status === 'TIMEOUT' && timeout > 0) return `TIMEOUT after ${timeout} s${error}${partial}`
   if (result.status !== 'FAILED') return `${result.status}${error}${partial}`
-  const how = result.signal === null ? '' : ` (${result.signal})`
+  const how = result.signal === null ? '' : ` (${sanitizeLine(result.signal)})`
   return `FAILED, exit ${result.exitCode ?? 'unknown'}${how}${error}${partial}`
 }
 

@@ -9,6 +9,7 @@ import { OutdirOutput, prepareOutdir } from '../output/outdir.ts'
 import { type OutputFile, openOutputFile } from '../output/output-file.ts'
 import { type Sink, sinkOf } from '../output/sink.ts'
 import { StatusLine } from '../output/status-line.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8, isWatched } from '../text/screen.ts'
 import { KnownTask, progressText } from './known-task.ts'
 
@@ -137,9 +138,19 @@ export class Outputs {
     if (!this.#options.quiet) this.warn(text)
   }
 
-  /** Said to people, quiet or not. What it tells of hosts commands no GitHub runner either. */
+  /** Said to people, quiet or not. */
   warn(text: string): void {
-    const line = `rsm: ${text}\n`
+    this.#say(`rsm: ${text}`)
+  }
+
+  /** What to type after the line above. */
+  next(command: string): void {
+    if (!this.#options.quiet) this.#say(`     ${command}`)
+  }
+
+  /** One line. What it tells of hosts commands neither the terminal nor a GitHub runner. */
+  #say(text: string): void {
+    const line = `${sanitizeLine(text)}\n`
     void this.#stderr.write(this.#options.show.format === 'github' ? defuse(line) : line)
   }
 

@@ -118,8 +118,9 @@ export abstract class RunCommand extends TaskCommand {
   /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
   async #explain(client: Client, error: unknown): Promise<never> {
     if (error instanceof RsmError && (error.code === 'invalid' || error.code === 'not_found')) {
-      const { totalElements } = await client.hosts.list({ size: 1 })
-      if (totalElements === 0)
+      // A second fault, of this question, would hide the first.
+      const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
+      if (page?.totalElements === 0)
         throw new RsmError(error.code, error.message, {
           fields: error.fields,
           hint: 'there are no hosts yet: rsm hosts join',

@@ -3,6 +3,7 @@ import { exitCode, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../command/base-command.ts'
 import type { ShowOptions } from '../flags/output.ts'
+import { isSomeoneThere } from '../input/prompt.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { runAndFollow } from './follow.ts'
@@ -36,7 +37,7 @@ export abstract class TaskCommand extends BaseCommand {
       start,
       outputs,
       deadline,
-      terminal: process.stdin.isTTY && process.stderr.isTTY,
+      terminal: process.stderr.isTTY && isSomeoneThere(),
     })
     await this.conclude(client, task, exit, outputs)
     return task
@@ -77,17 +78,16 @@ export abstract class TaskCommand extends BaseCommand {
     for (const result of unreachable.slice(0, explainedHosts)) {
       const { hostId, hostname } = result
       if (tellsHostState(result)) {
-        process.stderr.write(`     rsm hosts doctor ${hostname}\n`)
+        outputs.next(`rsm hosts doctor ${hostname}`)
         continue
       }
       const host = await client.hosts.get(hostId).catch((error: unknown) => {
         if (error instanceof RsmError) return undefined
         throw error
       })
-      if (host !== undefined && host.status !== 'ONLINE')
-        process.stderr.write(
-          `rsm: ${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}\n     rsm hosts doctor ${hostname}\n`,
-        )
+      if (host === undefined || host.status === 'ONLINE') continue
+      outputs.warn(`${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}`)
+      outputs.next(`rsm hosts doctor ${hostname}`)
     }
     outputs.notice(summaryLine(task))
   }

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { watchTask } from '../../client/watch.ts'
 import type { LogQuery, Task } from '../../core/protocol/http/tasks.ts'
+import { finalTask, haltedUnknown } from './final-task.ts'
 import type { Outputs } from './outputs.ts'
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
@@ -29,24 +30,34 @@ export async function watchToEnd(
   }
   for (const signal of Object.keys(signals)) process.once(signal, stop)
   const onCut = (error: Error) => outputs.notice(`${error.message}; trying again for 5 minutes`)
+  const endAsKnown = async () => {
+    const { task } = outputs.known
+    if (task !== undefined) await outputs.end(select(task))
+  }
   try {
-    for await (const event of watchTask(client.api, taskId, { query, signal: halt.signal, onCut })) {
-      await outputs.event(event)
-      if (event.type === 'output') last = event.entry.id
+    try {
+      for await (const event of watchTask(client.api, taskId, { query, signal: halt.signal, onCut })) {
+        await outputs.event(event)
+        if (event.type === 'output') last = event.entry.id
+      }
+    } catch (error) {
+      if (interrupted === undefined) {
+        await endAsKnown()
+        throw error
+      }
     }
-  } catch (error) {
-    if (interrupted === undefined) {
-      const { task } = outputs.known
-      if (task !== undefined) await outputs.end(select(task))
-      throw error
-    }
+    const { task: known } = outputs.known
+    const isEnded = known !== undefined && known.status !== 'RUNNING'
+    const ended = isEnded
+      ? known
+      : await finalTask(client, taskId, halt.signal).catch(async (error: unknown) => {
+          await endAsKnown()
+          throw interrupted === undefined ? error : haltedUnknown(interrupted, taskId, error)
+        })
+    const task = select(ended)
+    await outputs.end(task)
+    return interrupted === undefined ? { task } : { task, interrupted, last }
   } finally {
     for (const signal of Object.keys(signals)) process.off(signal, stop)
   }
-  const { task: ended } = outputs.known
-  const task = select(
-    ended !== undefined && ended.status !== 'RUNNING' ? ended : await client.tasks.get(taskId),
-  )
-  await outputs.end(task)
-  return interrupted === undefined ? { task } : { task, interrupted, last }
 }

@@ -16,6 +16,11 @@ export function paint(tone: Tone, text: string, stream: { isTTY?: boolean } = pr
   return plain ? text : styleText(tone, text)
 }
 
+/** How wide a stream is for people; undefined for programs, and for a terminal that does not tell. */
+export function columnsOf(stream: { isTTY?: boolean; columns?: number }): number | undefined {
+  return stream.isTTY === true ? stream.columns || undefined : undefined
+}
+
 /** Whether people watch stderr: spinners, progress and hints are for them only (contract §9). */
 export function isWatched(): boolean {
   return process.stderr.isTTY && (process.env['CI'] ?? '') === ''

@@ -1,7 +1,8 @@
 import Table from 'cli-table3'
 import { sanitizeLine } from './sanitize.ts'
-import { isUtf8, paint } from './screen.ts'
+import { columnsOf, isUtf8, paint } from './screen.ts'
 import { beginningOf, widthOf, withoutBidi } from './width.ts'
+import { wrapWords } from './wrap.ts'
 
 /** One column: its heading and what it shows of a row. */
 export interface Column<Row> {
@@ -18,6 +19,8 @@ export interface Column<Row> {
 /** No column is cut below this many columns of the terminal. */
 const narrowest = 6
 const gap = 2
+/** Nor is the text of a field wrapped to less. */
+const narrowestText = 20
 /** Of one column everywhere, in cli-table3 too, and in no text that is handed to it as it is. */
 const standIn = '\ue000'
 const standIns = /\ue000+/g
@@ -36,9 +39,6 @@ function fit(widths: readonly number[], width: number, mayCut: (at: number) => b
   }
   return fitted
 }
-
-/** The width of a terminal on stdout; undefined elsewhere. */
-const terminalWidth = () => (process.stdout.isTTY ? process.stdout.columns || undefined : undefined)
 
 /** What stands in a column, and how wide it is with its heading. */
 interface Laid<Row> {
@@ -77,7 +77,7 @@ export function columnsThatFit<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   least: number,
-  width: number | undefined = terminalWidth(),
+  width: number | undefined = columnsOf(process.stdout),
 ): number {
   if (width === undefined) return columns.length
   const laid = columns.map((column) => laidOutOf(rows, column, column.short))
@@ -99,7 +99,7 @@ export function cutTo(text: string, width: number): string {
 export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  width: number | undefined = terminalWidth(),
+  width: number | undefined = columnsOf(process.stdout),
 ): string {
   const laid = roomFor(rows, columns, width)
   const natural = laid.map((each) => each.width)
@@ -134,16 +134,22 @@ export function renderTable<Row>(
   return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')
 }
 
-/** One record, a line for each field; those that are `warned` of stand out. */
+/** One record, a line for each field, wrapped at its words on a terminal; those that are `warned` of stand out. */
 export function renderFields(
   fields: Record<string, string | number | boolean | null>,
   warned: readonly string[] = [],
+  columns: number | undefined = columnsOf(process.stdout),
 ): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
+  const margin = width + gap
+  const room = columns === undefined ? undefined : Math.max(narrowestText, columns - margin)
   return Object.entries(fields)
     .map(([name, value]) => {
       const text = withoutBidi(sanitizeLine(String(value ?? '-')))
-      return `${paint('bold', name.padEnd(width))}  ${warned.includes(name) ? paint('yellow', text) : text}`
+      const lines = wrapWords(text, room).map((line) =>
+        warned.includes(name) ? paint('yellow', line) : line,
+      )
+      return paint('bold', name.padEnd(width)) + ' '.repeat(gap) + lines.join(`\n${' '.repeat(margin)}`)
     })
     .join('\n')
 }

@@ -12,6 +12,7 @@ import { FleetView } from './view/fleet-view.ts'
 const heardEvery = 30_000
 /** After the last step of a choice that is still moving. */
 const chosenFor = 100
+const retryPause = 1_000
 
 /** The whole fleet, as `rsm events` tells of it. */
 export class FleetRoom implements Room {
@@ -27,14 +28,14 @@ export class FleetRoom implements Room {
   #choosing: NodeJS.Timeout | undefined
 
   constructor(client: Client, house: House) {
-    this.#client = client
+    const { signal } = this.#closing
+    this.#client = client.until(signal)
     this.#house = house
     this.view = new FleetView(this.#state, client.api.url, {
       openTask: (taskId, hostId) => house.openTask(taskId, hostId),
       tasksOf: (hostId) => this.#choose(hostId),
       terminal: (hostId) => house.terminal(hostId, this.view.say),
     })
-    const { signal } = this.#closing
     const follow = Promise.all([this.#follow(signal), this.#hear(signal)])
     this.done = follow.then(
       () => undefined,
@@ -83,15 +84,20 @@ export class FleetRoom implements Room {
     }
   }
 
-  #choose(hostId: number | null): void {
+  #choose(hostId: number | null, after = chosenFor): void {
     this.#hostId = hostId
     clearTimeout(this.#choosing)
     this.#choosing = setTimeout(() => {
       this.#readTasks().then(
         () => this.#house.changed(),
-        (error: unknown) => this.view.say(error instanceof Error ? error.message : String(error), true),
+        (error: unknown) => {
+          if (this.#closing.signal.aborted) return
+          // Why nothing comes is said of the stream.
+          if (mendable(error)) this.#choose(this.#hostId, retryPause)
+          else this.view.say(error instanceof Error ? error.message : String(error), true)
+        },
       )
-    }, chosenFor)
+    }, after)
   }
 
   async #readHosts(): Promise<void> {

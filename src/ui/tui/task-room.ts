@@ -10,11 +10,8 @@ import { TaskState } from './task-state.ts'
 import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000
-
-function whenMendable(error: unknown): false {
-  if (mendable(error)) return false
-  throw error
-}
+/** What was ordered just before leaving is given so long to reach the server, in milliseconds. */
+const orderTime = 2_000
 
 const told = (error: unknown) =>
   error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
@@ -24,20 +21,32 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 export class TaskRoom implements Room {
   readonly view: TaskView
   readonly done: Promise<void>
+  /** Its calls end with the room. */
   readonly #client: Client
+  /** For what changes something: its calls may outlive the room, by `orderTime`. */
+  readonly #orders: Client
   readonly #house: House
   readonly #state: TaskState
   readonly #reader: LogReader
   readonly #closing = new AbortController()
+  readonly #closed = new AbortController()
 
   constructor(client: Client, house: House, taskId: string, hostId: number | null) {
-    this.#client = client
+    this.#client = client.until(this.#closing.signal)
+    this.#orders = client.until(this.#closed.signal)
     this.#house = house
     this.#state = new TaskState(taskId)
     this.#reader = new LogReader({
-      page: (query) => client.tasks.logs(taskId, query),
+      page: async (query) => {
+        const page = await this.#client.tasks.logs(taskId, query)
+        this.view.lost = null
+        return page
+      },
       changed: () => house.changed(),
-      failed: (error) => this.view.say(messageOf(error), true),
+      failed: (error, isTriedAgain) => {
+        if (isTriedAgain) this.#tryAgain(error)
+        else this.view.say(messageOf(error), true)
+      },
     })
     this.view = new TaskView(this.#state, this.#reader, {
       cancel: () => void this.#cancel(),
@@ -60,13 +69,13 @@ export class TaskRoom implements Room {
   close(): void {
     this.#closing.abort()
     this.#reader.close()
+    setTimeout(() => this.#closed.abort(), orderTime).unref()
   }
 
   async #follow(): Promise<void> {
     const { signal } = this.#closing
     try {
-      while (!(await this.#read().then(() => true, whenMendable)))
-        await delay(retryPause, undefined, { signal })
+      while (!(await this.#couldRead())) await delay(retryPause, undefined, { signal })
       this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
     } catch (error) {
@@ -79,13 +88,12 @@ export class TaskRoom implements Room {
     let isToRead = true
     const onCut = (error: RsmError) => {
       isToRead = true
-      this.view.lost = `${error.message}; trying again`
-      this.#house.changed()
+      this.#tryAgain(error)
     }
     const options = { query: { tail: 0 }, signal, onCut, retryFor: Number.POSITIVE_INFINITY }
     for await (const event of watchTask(this.#client.api, this.#state.taskId, options)) {
       // A read that fails for a cut is made again when the stream is taken up.
-      if (isToRead) isToRead = !(await this.#read().then(() => true, whenMendable))
+      if (isToRead) isToRead = !(await this.#couldRead())
       this.view.lost = null
       if (event.type === 'output') this.#reader.heard(event.entry.id, event.entry.hostId, event.entry.stream)
       else if (event.type === 'host') this.#state.result(event.result)
@@ -100,14 +108,28 @@ export class TaskRoom implements Room {
     this.#state.change(summary)
   }
 
-  async #read(): Promise<void> {
-    this.#state.read(await this.#client.tasks.get(this.#state.taskId))
+  /** False of what waiting can mend. */
+  async #couldRead(): Promise<boolean> {
+    try {
+      this.#state.read(await this.#client.tasks.get(this.#state.taskId))
+      this.view.lost = null
+      this.#house.changed()
+      return true
+    } catch (error) {
+      if (!mendable(error)) throw error
+      this.#tryAgain(error)
+      return false
+    }
+  }
+
+  #tryAgain(error: unknown): void {
+    this.view.lost = `${messageOf(error)}; trying again`
     this.#house.changed()
   }
 
   async #cancel(): Promise<void> {
     try {
-      const task = await this.#client.tasks.cancel(this.#state.taskId)
+      const task = await this.#orders.tasks.cancel(this.#state.taskId)
       this.#state.read(task)
       this.view.say(task.status === 'RUNNING' ? 'the task is being cancelled' : 'the task is cancelled')
     } catch (error) {
@@ -121,8 +143,8 @@ export class TaskRoom implements Room {
     try {
       const { secretParams } = await this.#client.tasks.script(taskId)
       if (secretParams.length > 0)
-        return this.view.say(`it has secret params, which are asked: rsm tasks retry ${taskId}`, true)
-      const started = await this.#client.tasks.retry(taskId, { async: true }, newIdempotencyKey())
+        return this.view.say(`secret params are asked: rsm tasks retry ${taskId}`, true)
+      const started = await this.#orders.tasks.retry(taskId, { async: true }, newIdempotencyKey())
       // Whoever has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(started.taskId)
     } catch (error) {

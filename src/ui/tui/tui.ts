@@ -15,8 +15,11 @@ export interface TuiOptions {
   /** Null for the fleet. */
   readonly taskId: string | null
   readonly openScreen: (listener: ScreenListener) => Screen
-  /** A terminal session on this host, on the terminal that the screen has given back; what is to be said of its end. */
-  readonly runTerminal: (hostId: number) => Promise<string | null>
+  /**
+   * A terminal session on this host, on the terminal that the screen has given back; what is to be said of its end. An abort
+   * of `signal` ends the wait for it to begin; once begun it heeds signals itself.
+   */
+  readonly runTerminal: (hostId: number, signal: AbortSignal) => Promise<string | null>
 }
 
 interface Ended {
@@ -35,6 +38,9 @@ export class Tui implements House, ScreenListener {
   #isInTerminal = false
   #isClosed = false
   #exit: number | null = null
+  readonly #departing = new AbortController()
+  /** How it ends once the session has given the terminal back. */
+  #ending: (() => void) | null = null
   #end: (exit: number) => void = () => undefined
   #fail: (error: unknown) => void = () => undefined
 
@@ -91,26 +97,12 @@ export class Tui implements House, ScreenListener {
     if (this.#isInTerminal) return
     this.#isInTerminal = true
     this.#screen.leave()
-    this.#options
-      .runTerminal(hostId)
-      .then(
-        (message) => {
-          if (message !== null) say(message)
-        },
-        (error: unknown) => {
-          if (!(error instanceof RsmError)) throw error
-          say(error.hint === undefined ? error.message : `${error.message}: ${error.hint}`, true)
-        },
-      )
-      .then(() => {
-        this.#isInTerminal = false
-        if (this.#exit !== null) this.#end(this.#exit)
-        else this.#screen.enter()
-      })
-      .catch((error: unknown) => this.#fail(error))
+    this.#inTerminal(hostId, say).catch((error: unknown) => this.#fail(error))
   }
 
   key(key: Key): void {
+    // What came in the same read as the key that opened the session.
+    if (this.#isInTerminal) return
     const { view } = this.#room
     if (key.name === 'C-z') this.#screen.suspend()
     else if (key.name === 'C-l') this.#screen.redraw()
@@ -122,6 +114,7 @@ export class Tui implements House, ScreenListener {
   }
 
   mouse(mouse: Mouse): void {
+    if (this.#isInTerminal) return
     this.#room.view.mouse(mouse)
     this.#heard()
   }
@@ -148,7 +141,7 @@ export class Tui implements House, ScreenListener {
 
   #watch(room: Room): void {
     room.done.catch((error: unknown) => {
-      if (room === this.#room) this.#fail(error)
+      if (room === this.#room) this.#settle(() => this.#fail(error))
     })
   }
 
@@ -172,7 +165,27 @@ export class Tui implements House, ScreenListener {
   #depart(exit: number): void {
     if (this.#exit !== null) process.exit(this.#exit)
     this.#exit = exit
-    // A session that has the terminal hears the signal itself, and ends first.
-    if (!this.#isInTerminal) this.#end(exit)
+    this.#departing.abort()
+    this.#settle(() => this.#end(exit))
+  }
+
+  /** A session that has the terminal ends first. */
+  #settle(ending: () => void): void {
+    if (this.#isInTerminal) this.#ending ??= ending
+    else ending()
+  }
+
+  async #inTerminal(hostId: number, say: (text: string, isBad?: boolean) => void): Promise<void> {
+    try {
+      const message = await this.#options.runTerminal(hostId, this.#departing.signal)
+      if (message !== null) say(message)
+    } catch (error) {
+      if (error instanceof RsmError)
+        say(error.hint === undefined ? error.message : `${error.message}: ${error.hint}`, true)
+      else this.#ending ??= () => this.#fail(error)
+    }
+    this.#isInTerminal = false
+    if (this.#ending === null) this.#screen.enter()
+    else this.#ending()
   }
 }

@@ -8,6 +8,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
+import { openProxied } from '../../../src/client/http/proxied.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
@@ -52,6 +53,22 @@ test('a certificate is trusted by --ca-file or by its fingerprint, else nothing 
   await t.throwsAsync(ask({ tlsFingerprint: 'abc' }), { message: /not a SHA-256 fingerprint/ })
   await t.throwsAsync(ask({ caFile: '/nonexistent.pem' }), { message: /cannot read the certificates/ })
 })
+
+for (const silent of ['proxy', 'server behind it'])
+  test(`a ${silent} that never answers is given up as a server is`, async (t) => {
+    const proxy = createHttp()
+    proxy.on('connect', (_request, socket) => {
+      t.teardown(() => socket.destroy())
+      if (silent !== 'proxy') socket.write('HTTP/1.1 200 ok\r\n\r\n')
+    })
+    proxy.listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    t.teardown(() => proxy.close())
+    const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const send = await openProxied({ url: 'http://192.0.2.1' }, proxyUrl, (cause) => cause as Error, 500)
+    const error = await t.throwsAsync(send({ method: 'GET', path: '/', headers: {} }))
+    t.is((error as NodeJS.ErrnoException).code, 'UND_ERR_HEADERS_TIMEOUT')
+  })
 
 test('requests go through the proxy that the environment names, unless NO_PROXY names the server', async (t) => {
   const server = await startFakeServer(t, {

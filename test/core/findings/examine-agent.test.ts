@@ -1,5 +1,6 @@
 import test from 'ava'
 import { type AgentFacts, examineAgent, isReachable } from '../../../src/core/findings/examine-agent.ts'
+import { adviceFor } from '../../../src/core/findings/finding.ts'
 
 const well: AgentFacts = {
   pid: 7,
@@ -75,7 +76,7 @@ const cases: readonly (readonly [
     /^warning disk: 7 % free on the disk of \/var\/lib\/rsm\/agent: /,
   ],
   ['a full disk', { freePercent: 0 }, true, /^error disk: 0 % free/],
-  ['a wrong clock', { clockOffsetSeconds: 3600 }, true, /^warning clock: its clock is about 60 min ahead/],
+  ['a wrong clock', { clockOffsetSeconds: 3600 }, true, /^warning clock: the clock is about 60 min ahead/],
   [
     'other agents, the first three by name',
     { others: [1, 2, 3, 4, 5].map((pid) => ({ pid, user: 'root' })) },
@@ -89,7 +90,7 @@ for (const [title, facts, reached, found] of cases)
   test(title, (t) => {
     const all = { ...well, ...facts }
     const lines = examineAgent(all).findings.map(
-      ({ severity, code, message, advice }) => `${severity} ${code}: ${message} → ${advice}`,
+      (each) => `${each.severity} ${each.code}: ${each.message} → ${adviceFor(each, 'HOST')}`,
     )
     t.regex(lines.join('\n'), found)
     t.is(isReachable(all), reached)

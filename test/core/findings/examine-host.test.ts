@@ -62,7 +62,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'a revoked token is told before the silence that follows from it',
     { host: { status: 'OFFLINE', statusReason: revokedReason } },
-    [/^error revoked: its agent token was revoked → .*rsm hosts join --replace web1$/],
+    [/^error revoked: the agent token was revoked → .*rsm hosts join --replace web1$/],
   ],
   [
     'a silent host names how long, and its server',
@@ -74,7 +74,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'a silent host whose link stands has an agent that is stopped or hangs',
     { host: silent, agent: { lastHeartbeatAt: ago(300) } },
-    [/^error silent: .*its link still stands: the agent is stopped or hangs → on web1: rsm agent status$/],
+    [/^error silent: .*the link still stands: the agent is stopped or hangs → on web1: rsm agent status$/],
   ],
   [
     'a host that was not heard since the server started has no time to tell',
@@ -84,7 +84,34 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'a late heartbeat is told before the host is OFFLINE',
     { agent: { lastHeartbeatAt: ago(60) } },
-    [/^warning late: no heartbeat for 60 s, they come every 30 s: it will be OFFLINE soon/],
+    [/^warning late: no heartbeat for 60 s, they come every 30 s: OFFLINE soon →/],
+  ],
+  [
+    'an agent that died is late and has no link, for one cause: nothing is said of proxies',
+    {
+      agent: {
+        lastHeartbeatAt: ago(60),
+        connected: false,
+        onDemand: false,
+        uptime: 3,
+        linkFault: 'it is not open',
+      },
+    },
+    [
+      /^error late: no heartbeat for 60 s, they come every 30 s, and no link either: host or agent is down, .* → is web1 up\? then/,
+    ],
+  ],
+  [
+    'a link that was lost since the last heartbeat is no fault of a proxy either',
+    { agent: { connected: false, onDemand: false } },
+    [
+      /^error link-down: the link is gone since the last heartbeat, 7 s ago: .* → ask again in a few seconds; then on web1/,
+    ],
+  ],
+  [
+    'an agent that has started and was not heard since has not just started',
+    { agent: { connected: false, onDemand: false, uptime: 3, lastHeartbeatAt: ago(14) } },
+    [/^error link-down: the link is gone since the last heartbeat, 14 s ago: /],
   ],
   [
     'by an older server, which tells no interval, none is late',
@@ -107,7 +134,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'an agent of which it is not known whether it links on demand',
     { agent: { connected: false, onDemand: null } },
-    [/^warning link-down: .*it links on demand, or no WebSocket gets through/],
+    [/^warning link-down: .*the agent links on demand, or no WebSocket gets through/],
   ],
   [
     'an agent that has just started may still be about to link',
@@ -117,7 +144,9 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'two agents with one identity',
     { host: { status: 'WARNING', statusReason: `${duplicateReason}, cpu 93 %` } },
-    [/^error duplicate: two agents .* → stop the agent on the copy, .*rsm hosts join --hostname NAME$/],
+    [
+      /^error duplicate: two agents .* → stop the agent on the copy, .*rsm hosts join, and --hostname NAME for its agent$/,
+    ],
   ],
   [
     'a degraded agent says why',
@@ -125,7 +154,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       host: { status: 'WARNING', statusReason: 'the agent reports DEGRADED' },
       agent: { status: 'DEGRADED', statusReason: '1 % free on the disk of /var/lib/rsm/agent' },
     },
-    [/^warning degraded: its agent is DEGRADED: 1 % free on the disk of \/var\/lib\/rsm\/agent → make room/],
+    [/^warning degraded: the agent is DEGRADED: 1 % free on the disk of \/var\/lib\/rsm\/agent → make room/],
   ],
   [
     'disks that fill are warned of, full ones are errors, fullest first',
@@ -143,9 +172,17 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [/→ rsm exec -w web1 -- 'du -xh -d2 \/ \| sort -h \| tail'$/],
   ],
   [
-    'a silent host tells of its full disk as of then',
+    'a host that is not heard is told nothing of its load: nobody could look there',
     { host: { ...diskOf(['/', 100]), ...silent }, agent: { connected: false, lastHeartbeatAt: ago(300) } },
-    [/^error silent/, /^error disk: disk \/ 100 % full, when last heard of 20 s ago/],
+    [/^error silent/],
+  ],
+  [
+    'a load that no script can look at is looked at on the host',
+    {
+      host: { ...diskOf(['/', 91.5]), status: 'WARNING', statusReason: 'disk' },
+      agent: { connected: false, onDemand: false },
+    },
+    [/^error link-down/, /^warning disk: disk \/ 91 % full → on web1: du -xh /],
   ],
   [
     'reports that do not come any more',
@@ -160,13 +197,13 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'a clock that is wrong, either way',
     { agent: { clockOffsetSeconds: -7300 } },
-    [/^warning clock: its clock is about 2 h behind: .* → on web1: timedatectl/],
+    [/^warning clock: the clock is about 2 h behind: .* → on web1: timedatectl/],
   ],
   ['seconds are nothing to tell of a clock', { agent: { clockOffsetSeconds: 9.9 } }, []],
   [
     'an older agent of the same kind is a note',
     { facts: { server: { ...serverInfo, version: '0.2.0' } } },
-    [/^note version: its agent is 0.1.0, the server 0.2.0 → install the release of the server on web1$/],
+    [/^note version: the agent is 0.1.0, the server 0.2.0 → install the release of the server on web1$/],
   ],
   [
     'an agent of another first number may not be understood',
@@ -179,7 +216,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     { host: silent, agent: { connected: false, lastHeartbeatAt: ago(94) }, facts: { waiting: 2 } },
     [
       /^error silent: no heartbeat for 94 s/,
-      /^note waiting: 2 tasks wait for it → rsm tasks list --status RUNNING -w web1$/,
+      /^note waiting: 2 tasks wait to run there → rsm tasks list --status RUNNING -w web1$/,
     ],
   ],
   [
@@ -194,7 +231,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       },
     },
     [
-      /^note root: .* → restart its agent with --run-as USER/,
+      /^note root: .* → restart the agent with --run-as USER/,
       /^note containment: no cgroup: /,
       /^note limits: scripts with --limit memory, cpu are refused/,
       /^note terminal: /,
@@ -213,6 +250,10 @@ for (const [title, change, expected] of cases)
     const lines = told(examineHost(factsOf(change)))
     t.is(lines.length, expected.length, lines.join('\n'))
     for (const [at, pattern] of expected.entries()) t.regex(lines[at] ?? '', pattern)
+    // What is found of several hosts is told of all of them at once.
+    if (title.startsWith('a reason that only')) return
+    for (const { message, title: folded } of examineHost(factsOf(change)).findings)
+      t.notRegex(`${message}\n${folded}`, /\b(it|its|it's)\b/)
   })
 
 test('what is well is said in a few words, what is not known is not', (t) => {
@@ -261,8 +302,8 @@ test('equal findings fold under their hosts, with figures only where all have th
   t.deepEqual(
     foldFindings(hosts).map(({ hostnames, message }) => `${hostnames.join()}: ${message}`),
     [
-      'web1,web2: no heartbeat: its link still stands: the agent is stopped or hangs',
-      'db2: its clock is about 60 s ahead: times in its logs are wrong, certificates may seem expired',
+      'web1,web2: no heartbeat: the link still stands: the agent is stopped or hangs',
+      'db2: the clock is about 60 s ahead: times in logs are wrong, certificates may seem expired',
       'db1: no terminal can be opened there',
     ],
   )

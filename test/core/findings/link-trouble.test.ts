@@ -1,7 +1,9 @@
 import test from 'ava'
+import { adviceFor } from '../../../src/core/findings/finding.ts'
 import { linkAdvice } from '../../../src/core/findings/link-trouble.ts'
 
 const url = 'https://rsm.example.org:8443'
+const told = (reason: string, at: string) => adviceFor({ advice: linkAdvice(reason, at) }, 'HOST')
 
 /** What Node, OpenSSL, ws and our own server and agent say. */
 const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
@@ -42,9 +44,9 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
 ]
 
 test('what keeps an agent from its server is told apart by the words of Node, OpenSSL, the server and the agent', (t) => {
-  for (const [reason, advice] of cases) t.regex(linkAdvice(reason, url), advice, reason)
+  for (const [reason, advice] of cases) t.regex(told(reason, url), advice, reason)
 })
 
 test('an address in brackets is looked up without them', (t) => {
-  t.regex(linkAdvice('EAI_AGAIN', 'http://[2001:db8::1]:18080'), /getent hosts 2001:db8::1$/)
+  t.regex(told('EAI_AGAIN', 'http://[2001:db8::1]:18080'), /getent hosts 2001:db8::1$/)
 })

@@ -83,13 +83,13 @@ test('an exact name or group that does not exist is named, with the nearest', (t
   t.deepEqual(faults('wbe2,@frnt,@env:prd,@os:linus,@arch:arm46,@nokey:x,@id:17'), [
     'no such host: wbe2 (did you mean web2?)',
     'no such cluster: frnt (did you mean Front?)',
-    'no such group: @env:prd (did you mean @env:prod?)',
+    'no host has the tag env=prd (did you mean env=prod?)',
     'no such group: @os:linus (did you mean @os:Linux?)',
     'no such group: @arch:arm46 (did you mean @arch:arm64?)',
-    'no such group: @nokey:x',
+    'no host has the tag nokey=x',
     'no such host: @id:17',
   ])
-  t.true(faults('wbe2').every(isUnknownName))
+  t.true(faults('wbe2,@nokey:x').every(isUnknownName))
 })
 
 test('a name that does not exist is a fault in an exclusion too', (t) => {

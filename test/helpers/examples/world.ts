@@ -1,4 +1,5 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { FromServer } from '../../../src/core/protocol/messages.ts'
@@ -84,11 +85,7 @@ async function addAgent(t: ExecutionContext, server: TestServer, hostname: strin
 
 const hostnames = ['web1', 'web2', 'web3', 'web4', 'web5', 'db1']
 
-async function furnishServer(
-  t: ExecutionContext,
-  server: TestServer,
-  linked: boolean,
-): Promise<Map<string, string>> {
+async function furnishServer(t: ExecutionContext, server: TestServer, linked: boolean): Promise<void> {
   for (const name of hostnames)
     if (linked) await addAgent(t, server, name)
     else await server.enrol(name)
@@ -117,6 +114,9 @@ async function furnishServer(
     await server.data('POST', '/api/users', { username, password, role: 'OPERATOR' })
   await server.data('POST', '/api/tokens', { name: 'nightly' })
   while ((await server.data('POST', '/api/enrollment-tokens', {})).id < 3);
+}
+
+async function wordsOf(server: TestServer): Promise<Map<string, string>> {
   const head = (await server.data('GET', '/api/audit?size=500')).content.at(-1)
   return new Map([
     ['https://rsm.example.org', server.url],
@@ -131,11 +131,27 @@ export interface ExampleServer {
   readonly words: ReadonlyMap<string, string>
 }
 
-/** `linked`: with agents that run what comes; else its hosts have never been heard. */
-export async function exampleServer(t: ExecutionContext, linked: boolean): Promise<ExampleServer> {
-  // Agents that say nothing are to stay ONLINE.
-  const server = await startTestServer(t, { heartbeatInterval: 600 })
-  return { server, words: await furnishServer(t, server, linked) }
+// Agents that say nothing are to stay ONLINE.
+const quiet = { heartbeatInterval: 600 }
+
+/** With agents that run what comes. */
+export async function exampleServer(t: ExecutionContext): Promise<ExampleServer> {
+  const server = await startTestServer(t, quiet)
+  await furnishServer(t, server, true)
+  return { server, words: await wordsOf(server) }
+}
+
+/** Servers of their own, whose hosts have never been heard: copies of one, as furnishing each costs more than most examples. */
+export async function exampleServers(t: ExecutionContext): Promise<() => Promise<ExampleServer>> {
+  const original = await startTestServer(t, quiet)
+  await furnishServer(t, original, false)
+  await original.stop()
+  return async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
+    await cp(original.dataDir, dataDir, { recursive: true })
+    const server = await startTestServer(t, { ...quiet, dataDir })
+    return { server, words: await wordsOf(server) }
+  }
 }
 
 /** Someone who is logged in there, in a home of their own. */

@@ -67,6 +67,8 @@ for (const [what, text] of [
   ['nested 100,000 deep', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
   ['with a NUL in a name', '{"hostname":"a\\u0000b","ip":"1.1.1.1"}'],
   ['with a lone surrogate', '{"hostname":"a\\ud800","ip":"1.1.1.1"}'],
+  ['with a name that reads as an option', '{"hostname":"--all","ip":"1.1.1.1"}'],
+  ['with a name that is a directory', '{"hostname":"..","ip":"1.1.1.1"}'],
   ['with a number for a string', '{"hostname":7,"ip":"1.1.1.1"}'],
   ['with a string for a number', '{"hostname":"a","ip":"1.1.1.1","sshPort":"22"}'],
   ['with a huge number', '{"hostname":"a","ip":"1.1.1.1","sshPort":1e400}'],

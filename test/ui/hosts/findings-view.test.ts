@@ -38,8 +38,34 @@ test('advice names the host it is for, and HOST where it is for several', (t) =>
     'error    web1: no agent\n         rsm hosts join --replace web1\nnothing is wrong with 1 of 2 hosts'
   t.is(showFleet(server, [examined('web1'), well]), one)
   const two =
-    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nnothing is wrong with 0 of 2 hosts'
+    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nsomething is wrong with all 2 hosts'
   t.is(showFleet(server, [examined('web1'), examined('web2')]), two)
   t.is(showFleet(server, [well]), 'nothing is wrong with the one host')
   t.is(showFleet(server, []), 'no hosts yet: rsm hosts join')
+})
+
+test('on a terminal prose is wrapped at its words, and what is to be copied stands whole on a line of its own', (t) => {
+  const path = '/srv/a-data-directory-with-a-long-name-that-nobody-would-like-to-type'
+  const found = finding(
+    'silent',
+    'error',
+    'no heartbeat for 5 min: host or agent is down, or does not reach https://rsm.example.org',
+    `is HOST up? then on HOST: \`rsm agent status --data-dir ${path}\`; it says why`,
+  )
+  const short = finding('cpu', 'warning', 'cpu 98 % in use', "`rsm exec -w HOST -- 'ps aux'`")
+  const examined = { host: hostOf('web1', 'x'), hostname: 'web1', findings: [found, short], well: ['linked'] }
+  const lines = [
+    'web1 is WARNING: x',
+    'error    no heartbeat for 5 min: host or agent is down, or',
+    '         does not reach https://rsm.example.org',
+    '         is web1 up? then on web1:',
+    `           rsm agent status --data-dir ${path}`,
+    '         it says why',
+    'warning  cpu 98 % in use',
+    "         rsm exec -w web1 -- 'ps aux'",
+    'ok       linked',
+  ]
+  t.is(showHost(examined, 60), lines.join('\n'))
+  t.is(showHost(examined, undefined).split('\n').length, 6)
+  t.notRegex(showFleet(server, [examined], undefined), /`/)
 })

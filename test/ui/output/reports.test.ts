@@ -34,10 +34,14 @@ test('JUnit: a script that fails is a failure, a host that can not run it an err
     'RUNNING error',
     'PENDING error',
     'SKIPPED skipped',
-    'CANCELLED skipped',
+    'CANCELLED error',
   ])
     t.true(verdicts.includes(verdict), verdict)
-  t.regex(all(), /tests="9" failures="2" errors="4" skipped="2"/)
+  t.regex(all(), /tests="9" failures="2" errors="5" skipped="1"/)
+  const never = resultOf('web1', { status: 'CANCELLED', startedAt: null })
+  const second = paper()
+  await new JunitOutput(formatOptions({ stdout: second.sink })).end(taskOf([never]))
+  t.regex(second.all(), /<skipped message="CANCELLED"\/>/)
 })
 
 test('a step summary stays within what GitHub takes, and hosts can not leave their cell', (t) => {

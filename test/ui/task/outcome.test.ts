@@ -56,3 +56,12 @@ test('what went wrong comes before what did not run because of it, however many 
   const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 }), skipped('web2'), skipped('web3')])
   t.deepEqual(failureLines(task), ['web1: FAILED, exit 1', 'web[2-3]: SKIPPED: not started'])
 })
+
+test('S06 what an agent says of a signal or a reason is one line without control sequences', (t) => {
+  const lying = { signal: '\u001b[31mSIG\n::e::', error: '\u001b]52;c;x\u0007boom\nrsm: 1 host: SUCCESS' }
+  const [line = '', ...more] = failureLines(
+    taskOf([resultOf('web1', { status: 'FAILED', exitCode: 3, ...lying })]),
+  )
+  t.is(line, 'web1: FAILED, exit 3 (SIG ::e::): boom rsm: 1 host: SUCCESS')
+  t.deepEqual(more, [])
+})

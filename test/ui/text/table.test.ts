@@ -1,5 +1,5 @@
 import test from 'ava'
-import { type Column, columnsThatFit, renderTable } from '../../../src/ui/text/table.ts'
+import { type Column, columnsThatFit, renderFields, renderTable } from '../../../src/ui/text/table.ts'
 import { showShortTime } from '../../../src/ui/text/time.ts'
 import { widthOf } from '../../../src/ui/text/width.ts'
 
@@ -100,4 +100,10 @@ test('on a narrow terminal the columns that tell the rows apart give way last', 
   const line = renderTable(rows, kept, 24).split('\n')
   t.regex(line[2] ?? '', /^a-longer-name {2}x$/)
   t.is(widthOf(line[1] ?? ''), 24)
+})
+
+test('the fields of a record are wrapped at their words on a terminal, and a longer word stays whole', (t) => {
+  const fields = { limits: 'none (it can limit memory, processes, cpu)', id: 'a'.repeat(50) }
+  const lines = ['limits  none (it can limit memory,', '        processes, cpu)', `id      ${'a'.repeat(50)}`]
+  t.is(renderFields(fields, [], 40), lines.join('\n'))
 })

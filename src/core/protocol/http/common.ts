@@ -30,7 +30,8 @@ export const Text = (maxLength: number) => Type.String({ maxLength })
 export const Hostname = Type.String({
   minLength: 1,
   maxLength: 253,
-  pattern: '^[A-Za-z0-9._-]*$',
+  // What begins with a dash is an option to every program, and `.` and `..` are directories.
+  pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]*$',
   format: 'not-blank',
 })
 

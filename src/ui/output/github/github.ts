@@ -49,7 +49,9 @@ export class GithubOutput implements OutputFormat {
     const failures = foldFailures(task)
     for (const { reason, results } of failures.slice(0, maxAnnotations)) {
       const hosts = foldNodeset(results.map(({ hostname }) => hostname))
-      const isHarmless = results.every(({ status }) => status === 'SKIPPED' || status === 'CANCELLED')
+      const isHarmless = results.every(
+        ({ startedAt, status }) => status === 'SKIPPED' || (status === 'CANCELLED' && startedAt === null),
+      )
       const head = `::${isHarmless ? 'warning' : 'error'} title=${commandProperty(sanitizeLine(hosts))}::`
       await this.#options.stdout.write(`${head}${commandData(defuse(reason + this.#quote(results[0])))}\n`)
     }

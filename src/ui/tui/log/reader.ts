@@ -15,12 +15,13 @@ export interface ReaderOptions {
   readonly page: (query: LogQuery) => Promise<LogPage>
   /** The window has changed, or what is being read. */
   readonly changed: () => void
-  readonly failed: (error: unknown) => void
+  /** What `isTriedAgain` is, until a page comes. */
+  readonly failed: (error: unknown, isTriedAgain: boolean) => void
 }
 
 const endOfLog = Number.MAX_SAFE_INTEGER
 /** Between two reads of what comes: a burst makes few large pages and not many small ones. */
-const pause = 60
+const burstPause = 60
 const retryPause = 1_000
 /** A follower so many bytes behind goes on at the end: nobody reads what runs through that fast. */
 const tooFarBehind = 1_048_576
@@ -40,7 +41,7 @@ export class LogReader {
   #newest = 0
   #isLoaded = false
   #search: LogSearch | null = null
-  #closed = false
+  readonly #closing = new AbortController()
 
   constructor(options: ReaderOptions) {
     this.#options = options
@@ -92,7 +93,7 @@ export class LogReader {
   }
 
   close(): void {
-    this.#closed = true
+    this.#closing.abort()
     this.stopFinding()
     this.#jobs.clear()
   }
@@ -113,7 +114,7 @@ export class LogReader {
     try {
       return await search.run()
     } catch (error) {
-      if (!search.isStopped) this.#options.failed(error)
+      if (!search.isStopped) this.#options.failed(error, false)
       return undefined
     } finally {
       if (this.#search === search) this.#search = null
@@ -125,26 +126,38 @@ export class LogReader {
     if (this.#isWorking) return
     this.#isWorking = true
     try {
-      for (let job = this.#take(); job !== null; job = this.#take()) {
+      for (let job = this.#take(); job !== null && !this.#isClosed; job = this.#take()) {
         const generation = this.#generation
         try {
           await this.#carryOut(job, generation)
         } catch (error) {
-          if (this.#closed) return
+          if (this.#isClosed) return
           if (generation === this.#generation) {
-            this.#options.failed(error)
+            this.#options.failed(error, mendable(error))
             // Only what waiting can mend is tried again.
             if (mendable(error)) this.#jobs.add(job)
             else this.#isLoaded = true
           }
-          await delay(retryPause)
+          await this.#pause(retryPause)
         }
         this.#options.changed()
-        if (job === 'newer') await delay(pause)
+        if (job === 'newer') await this.#pause(burstPause)
       }
     } finally {
       this.#isWorking = false
     }
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  /** Ends early when it is closed. */
+  async #pause(time: number): Promise<void> {
+    const { signal } = this.#closing
+    await delay(time, undefined, { signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
   }
 
   #take(): Job | null {
@@ -153,7 +166,7 @@ export class LogReader {
   }
 
   async #carryOut(job: Job, generation: number): Promise<void> {
-    const isStale = () => this.#closed || generation !== this.#generation
+    const isStale = () => this.#isClosed || generation !== this.#generation
     if (job === 'tail') {
       let page = await this.#page({ before: endOfLog })
       while (page.entries.length === 0 && page.previous > 0 && !isStale()) {

@@ -11,6 +11,8 @@ import { shortTime } from './host-row.ts'
 import { progressBar } from './layout.ts'
 
 const leastBar = 10
+/** In columns. */
+const narrow = 60
 const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
   RUNNING: { mark: 'running', style: { fg: 'cyan' } },
   SUCCESS: { mark: 'success', style: { fg: 'green' } },
@@ -37,8 +39,9 @@ function failedOf(task: TaskSummary): string {
   return failures === 0 ? '' : `${failures} failed`
 }
 
-/** Tasks, a row each, in columns that fit all of them. */
-export function taskRows(tasks: readonly TaskSummary[], now: number): Span[][] {
+/** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status, and room is left to tell what ran. */
+export function taskRows(tasks: readonly TaskSummary[], width: number, now: number): Span[][] {
+  const isNarrow = width < narrow
   const widest = (shown: (task: TaskSummary) => string) =>
     tasks.reduce((most, task) => Math.max(most, shown(task).length), 0)
   const [done, failed] = [widest(doneOf), widest(failedOf)]
@@ -47,10 +50,10 @@ export function taskRows(tasks: readonly TaskSummary[], now: number): Span[][] {
     const age = fitRight(shortTime(now - Date.parse(task.createdAt)), 7)
     return [
       { text: `${glyph(mark)} `, style },
-      { text: fit(task.status, 10), style },
+      ...(isNarrow ? [] : [{ text: fit(task.status, 10), style }]),
       { text: fitRight(doneOf(task), done) },
       { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
-      { text: `${age} ago  `, style: { dim: true } },
+      { text: isNarrow ? `${age}  ` : `${age} ago  `, style: { dim: true } },
       { text: sanitizeLine(task.scriptName ?? task.firstLine ?? 'command') },
       { text: `  ${task.taskId}  ${sanitizeLine(task.createdBy)}`, style: { dim: true } },
     ]

@@ -204,7 +204,7 @@ export class FleetView {
     this.#tasksFrom = about.length
     const tasks = new Map(this.#state.tasks.map((task) => [task.taskId, task]))
     const shown = this.#tasks.shown(Math.max(1, height - about.length)).flatMap((id) => tasks.get(id) ?? [])
-    const rows = taskRows(shown, now).map((spans, at): Span[] => {
+    const rows = taskRows(shown, right, now).map((spans, at): Span[] => {
       if (shown[at]?.taskId !== this.#tasks.chosen) return spans
       const text = fit(spans.map((span) => span.text).join(''), right)
       const style = this.#focus === 'right' ? { inverse: true, bold: true } : { inverse: true, dim: true }

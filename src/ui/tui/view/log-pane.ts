@@ -32,7 +32,8 @@ export class LogPane {
   #found: number | null = null
   #hostId: number | null = null
   #stream: Stream | null = null
-  #nameWidth = 0
+  /** In columns; 0 where the log is one host's. */
+  #longestName = 0
   /** The beginning is to be shown as soon as it has come. */
   #isToBegin = false
 
@@ -52,7 +53,7 @@ export class LogPane {
   /** Null for all hosts, whose names are `longest` columns wide at most. */
   select(hostId: number | null, longest: number): void {
     this.#hostId = hostId
-    this.#nameWidth = hostId === null ? Math.min(longest, widestName) : 0
+    this.#longestName = hostId === null ? longest : 0
     this.#isToBegin = false
     this.#found = null
     this.viewport.follow()
@@ -151,17 +152,18 @@ export class LogPane {
 
   /** The rows of a pane of this size; asks for what is about to be needed. */
   rows(width: number, height: number): Span[][] {
-    const before = this.#before()
+    const nameWidth = Math.min(this.#longestName, widestName, Math.floor(width / 3))
+    const before = markWidth + (nameWidth > 0 ? nameWidth + 1 : 0)
     this.viewport.size(width, height, () => width - before)
     this.#begin()
     const rows = this.viewport.rows(this.#reader.window)
     this.#ask(rows)
-    return rows.map((row) => this.#spans(row, before))
+    return rows.map((row) => this.#spans(row, nameWidth))
   }
 
   /** The same as bare text, for a terminal to select from. */
   plainRows(width: number, height: number): Span[][] {
-    const isAll = this.#nameWidth > 0
+    const isAll = this.#longestName > 0
     const nameOf = (line: LogLine) => (isAll ? `${sanitizeLine(line.hostname)}: ` : '')
     this.viewport.size(width, height, (line) => width - widthOf(nameOf(line)))
     this.#begin()
@@ -178,10 +180,6 @@ export class LogPane {
       this.#isToBegin = false
       this.viewport.goTo(window.first)
     }
-  }
-
-  #before(): number {
-    return markWidth + (this.#nameWidth > 0 ? this.#nameWidth + 1 : 0)
   }
 
   /** From where the next one is looked for. */
@@ -226,14 +224,14 @@ export class LogPane {
     else if (rows.length < this.viewport.height) this.#reader.want('older')
   }
 
-  #spans({ number, part, line, text }: LogRow, before: number): Span[] {
+  #spans({ number, part, line, text }: LogRow, nameWidth: number): Span[] {
     const isError = line.stream === 'stderr'
     const mark: Style = { ...(isError ? { fg: 'red' } : {}), inverse: number === this.#found }
     const spans: Span[] = [{ text: isError ? '!' : ' ', style: mark }, { text: ' ' }]
-    if (this.#nameWidth > 0) {
+    if (nameWidth > 0) {
       const name = part === 0 ? sanitizeLine(line.hostname) : ''
       const style = prefixStyles[line.hostId % prefixStyles.length]
-      spans.push({ text: `${fit(name, before - markWidth - 1)} `, style })
+      spans.push({ text: `${fit(name, nameWidth)} `, style })
     }
     return [...spans, ...this.#highlighted(text, isError ? { fg: 'red' } : {}, number === this.#found)]
   }

@@ -1,0 +1,180 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { openClient } from '../../../src/client/client.ts'
+import type { Frame, Screen, ScreenListener } from '../../../src/ui/tui/screen/screen.ts'
+import { Tui, type TuiOptions } from '../../../src/ui/tui/tui.ts'
+import { envelope, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
+import { until } from '../../helpers/until.ts'
+
+type Routes = Parameters<typeof startFakeServer>[1]
+
+const running = taskOf([resultOf('web1', { status: 'RUNNING' })], { status: 'RUNNING' })
+const ready = (response: ServerResponse) => eventStream(response)('ready', { id: '1' }, '1')
+
+/** `rsm tui` on a screen that is looked at only, before a server of these routes. */
+async function openTui(
+  t: ExecutionContext,
+  routes: Routes,
+  taskId: string | null,
+  runTerminal: TuiOptions['runTerminal'] = async () => null,
+) {
+  const server = await startFakeServer(t, routes)
+  const calls: string[] = []
+  const last: { frame: Frame } = { frame: { rows: [], mouse: false } }
+  const openScreen = (listener: ScreenListener): Screen => ({
+    size: { cols: 100, rows: 20 },
+    isReady: true,
+    draw(frame) {
+      last.frame = frame
+    },
+    enter() {
+      calls.push('enter')
+      listener.resized()
+    },
+    leave: () => calls.push('leave'),
+    suspend: () => calls.push('suspend'),
+    redraw: () => listener.resized(),
+    close: () => calls.push('close'),
+  })
+  const client = await openClient({ url: server.url })
+  const tui = new Tui({ client, taskId, openScreen, runTerminal })
+  const press = (...names: string[]) => {
+    for (const name of names) tui.key({ name, text: name })
+  }
+  const shows = (text: string) =>
+    until(text, () =>
+      last.frame.rows.some((row) => row.some(({ spans }) => spans.some((span) => span.text.includes(text)))),
+    )
+  return { tui, server, calls, press, shows }
+}
+
+/** A handler that never answers, and what became of those who asked it. */
+function silence() {
+  const given: Promise<unknown>[] = []
+  const handler = (_seen: unknown, response: ServerResponse) => {
+    given.push(once(response, 'close'))
+    return undefined
+  }
+  /** Whether nobody waits any more: soon, for a call by itself waits a minute. */
+  const isLeft = async () => {
+    const patience = new AbortController()
+    const late = delay(30_000, false, { signal: patience.signal }).catch(() => false)
+    const left = await Promise.race([Promise.all(given).then(() => true), late])
+    patience.abort()
+    return left
+  }
+  return { handler, given, isLeft }
+}
+
+const hung: readonly {
+  readonly title: string
+  readonly taskId: string | null
+  readonly asks: number
+  readonly routes: (silent: ReturnType<typeof silence>['handler']) => Routes
+}[] = [
+  { title: 'the fleet', taskId: null, asks: 1, routes: (silent) => ({ 'GET /api/events': silent }) },
+  {
+    title: 'the fleet with its events alone',
+    taskId: null,
+    asks: 2,
+    routes: (silent) => ({
+      'GET /api/events': (_seen, response) => ready(response),
+      'GET /api/hosts': silent,
+      'GET /api/tasks': silent,
+    }),
+  },
+  {
+    title: 'a task',
+    taskId: 'task-1',
+    asks: 1,
+    routes: (silent) => ({ 'GET /api/tasks/task-1': silent }),
+  },
+  {
+    title: 'a task with its results alone',
+    taskId: 'task-1',
+    asks: 2,
+    routes: (silent) => ({ 'GET /api/tasks/task-1': () => running, 'GET /api/tasks/task-1/logs': silent }),
+  },
+]
+for (const { title, taskId, asks, routes } of hung)
+  test(`leaving waits for no server that hangs: ${title}`, async (t) => {
+    const { handler, given, isLeft } = silence()
+    const { tui, press } = await openTui(t, routes(handler), taskId)
+    const ended = tui.run()
+    await until('it has asked', () => given.length >= asks)
+    press('q')
+    t.like(await ended, { exit: 0 })
+    t.true(await isLeft())
+  })
+
+test('a cancellation just before leaving still reaches the server, and is waited for a moment only', async (t) => {
+  const { handler, given, isLeft } = silence()
+  const { tui, press, shows } = await openTui(
+    t,
+    {
+      'GET /api/tasks/task-1': () => running,
+      'GET /api/tasks/task-1/logs': handler,
+      'POST /api/tasks/task-1/cancel': handler,
+    },
+    'task-1',
+  )
+  const ended = tui.run()
+  await shows('web1')
+  press('c', 'y', 'q')
+  t.like(await ended, { exit: 0, runningTask: 'task-1' })
+  await until('the order has come', () => given.length === 3)
+  t.true(await isLeft())
+})
+
+test('what ends a room while a session has the terminal ends it when the session does; the screen stays given back', async (t) => {
+  const session = { end: () => undefined as void }
+  const streams: ServerResponse[] = []
+  const { tui, calls, press, shows } = await openTui(
+    t,
+    {
+      'GET /api/tasks/task-1': () => running,
+      'GET /api/tasks/task-1/logs': ({ query }, response) => {
+        if (!query.has('follow')) return { taskId: 'task-1', entries: [], next: 0, previous: 0 }
+        streams.push(response)
+        if (streams.length > 1) return envelope(response, 410, {})
+        return eventStream(response)('task', running)
+      },
+    },
+    'task-1',
+    () => new Promise((resolve) => (session.end = () => resolve(null))),
+  )
+  const ended = t.throwsAsync(tui.run(), { code: 'gone' })
+  await shows('web1')
+  // The last one is for whoever has the terminal.
+  press('j', 't', 'q')
+  streams[0]?.end()
+  await until('the stream is refused', () => streams[1]?.writableFinished === true)
+  await Promise.race([ended, delay(500)])
+  t.deepEqual(calls, ['enter', 'leave'])
+  session.end()
+  await ended
+  t.deepEqual(calls, ['enter', 'leave', 'close'])
+})
+
+test('a signal ends the wait for a session that does not begin, and then all of it', async (t) => {
+  const { tui, calls, press, shows } = await openTui(
+    t,
+    {
+      'GET /api/tasks/task-1': () => running,
+      'GET /api/tasks/task-1/logs': () => ({ taskId: 'task-1', entries: [], next: 0, previous: 0 }),
+    },
+    'task-1',
+    (_hostId, signal) =>
+      new Promise((_resolve, reject) =>
+        signal.addEventListener('abort', () => reject(new DOMException('given up', 'AbortError'))),
+      ),
+  )
+  const ended = tui.run()
+  await shows('web1')
+  press('j', 't')
+  tui.gone()
+  t.like(await ended, { exit: 129 })
+  t.deepEqual(calls, ['enter', 'leave', 'close'])
+})
