@@ -2,7 +2,8 @@
 // start went into finding and reading 200 modules. What loads server or agent runs from dist/src; bin/run.js knows which
 // is which.
 import { readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { createRequire } from 'node:module'
+import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
@@ -16,46 +17,71 @@ const commands = filesIn('src/commands')
 
 /** What runs a command and draws its table. Other packages are loaded from where they are, when they are needed. */
 const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3|get-east-asian-width)$/
-/** Which modules these load at once though hardly a command touches them; of oclif and of CommonJS alike. */
-const transpiled = /^\.\.?\/(config|help|help\/index|action\/spinner)$/
-const plain = /^(clean-stack|indent-string|wrap-ansi|@colors\/colors\/safe\.js)$/
-/** What of these oclif exports stays where it is: half of the bundle would be there for nothing. */
+/** What oclif exports by these names stays where it is: half of the bundle would be there for nothing. */
 const doors = ['@oclif/core/config', '@oclif/core/help']
-const doorOf = (path) => doors.find((door) => path.replace(/\/index$/, '').endsWith(door.slice(11))) ?? path
 
-/** A module in the place of another: `contents` gets the name by which the other is required. */
-function instead(bundle, filter, contents) {
-  const namespace = filter.source
-  bundle.onResolve({ filter }, ({ path, importer, namespace: from, resolveDir }) =>
-    importer.includes('/node_modules/') && from === 'file'
-      ? { path, namespace, pluginData: resolveDir }
-      : undefined,
-  )
-  bundle.onLoad({ filter, namespace }, ({ path, pluginData: resolveDir }) => ({
-    contents: contents(`require(${JSON.stringify(doorOf(path))})`),
-    resolveDir,
-  }))
-}
+const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
+const table = createRequire(oclif.resolve('cli-table3'))
 
-/** Loads the other when something of it is first read or called. */
+/** Loads the other when something of it is first asked for. A bound function has nothing of its own that a proxy may not hide. */
 const late = (isTranspiled) => (other) =>
-  `module.exports = new Proxy(function () {}, {
+  `module.exports = new Proxy(function () {}.bind(), {
     get: (_, name) => name === '__esModule' ? ${isTranspiled} : ${other}[name],
+    has: (_, name) => name in ${other},
+    ownKeys: () => Reflect.ownKeys(${other}),
+    getOwnPropertyDescriptor: (_, name) => {
+      const found = Reflect.getOwnPropertyDescriptor(${other}, name)
+      return found && { ...found, configurable: true }
+    },
     apply: (_, self, words) => Reflect.apply(${other}, self, words),
     construct: (_, words) => Reflect.construct(${other}, words),
   })`
+const modules = (from, names, contents) =>
+  names.map((name) => {
+    const file = from.resolve(name)
+    // A door stays by its name, all else is taken in.
+    return [file, () => contents(`require(${JSON.stringify(doors.includes(name) ? name : file)})`)]
+  })
+/** What the bundled packages load at once though hardly a command touches it, and what stands in its place. */
+const replaced = new Map([
+  ...modules(oclif, [...doors, './parser/help', './ux/action/spinner'], late(true)),
+  ...modules(oclif, ['clean-stack', 'indent-string', 'wrap-ansi'], late(false)),
+  ...modules(table, ['@colors/colors/safe.js'], late(false)),
+  // oclif speaks to who sets DEBUG; nobody else pays for that.
+  ...modules(oclif, ['debug'], (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`),
+])
+const unused = new Set(replaced.keys())
 
+/** A checkout may itself lie below a node_modules. */
+const isOfPackage = (path) => relative(root, path).split(sep).includes('node_modules')
+
+/** The file that a package means; undefined where there is none, as of what it can do without. */
+function required(path, importer) {
+  try {
+    return createRequire(importer).resolve(path)
+  } catch {
+    return undefined
+  }
+}
+
+const namespace = 'replaced'
 const lean = {
   name: 'lean',
   setup(bundle) {
-    bundle.onResolve({ filter: /^[^./]/ }, ({ path, importer, namespace, kind }) => {
-      const isOurs = kind !== 'entry-point' && namespace === 'file' && !importer.includes('/node_modules/')
-      return isOurs && !bundled.test(path) ? { path, external: true } : undefined
+    bundle.onResolve({ filter: /./ }, ({ path, importer, namespace: from, kind, resolveDir }) => {
+      if (from !== 'file' || kind === 'entry-point') return undefined
+      if (!isOfPackage(importer))
+        return /^[./]/.test(path) || bundled.test(path) ? undefined : { path, external: true }
+      const file = required(path, importer)
+      return replaced.has(file)
+        ? { path: relative(root, file), namespace, pluginData: resolveDir }
+        : undefined
     })
-    instead(bundle, transpiled, late(true))
-    instead(bundle, plain, late(false))
-    // oclif speaks to who sets DEBUG; nobody else pays for that.
-    instead(bundle, /^debug$/, (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`)
+    bundle.onLoad({ filter: /./, namespace }, ({ path, pluginData: resolveDir }) => {
+      const file = join(root, path)
+      unused.delete(file)
+      return { contents: replaced.get(file)(), resolveDir }
+    })
   },
 }
 
@@ -83,6 +109,7 @@ const bundles = await Promise.all([
   // A Tab shares nothing with the commands: it would load what most of them load.
   build({ ...options, entryPoints: ['src/ui/completion/answer.ts'] }),
 ])
+if (unused.size > 0) throw new Error(`nothing loads ${[...unused].join(', ')} any more: see "replaced"`)
 const made = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)))
 // Of a former bundle; removed last, for who may be running it.
 for (const name of filesIn(into))

@@ -156,6 +156,26 @@ test('an OFFLINE host whose result says so is told once, with its doctor', async
   )
 })
 
+test('many hosts that are away have one command for all, below them and not below one that failed', async (t) => {
+  const away = (at: number, reason: string) =>
+    resultOf(`node${at}`, { status: 'UNREACHABLE', exitCode: null, error: `node${at} is OFFLINE: ${reason}` })
+  const results = [
+    ...[1, 2, 3, 4].map((at) => away(at, 'never heard')),
+    away(5, 'no heartbeat for 94 s'),
+    resultOf('web3', { status: 'FAILED', exitCode: 3 }),
+  ]
+  const server = await startFakeServer(t, taskRoutes(taskOf(results), []))
+  const ran = await runRsm(['exec', '-a', 'x'], envFor(t, server))
+  t.is(ran.exit, 1)
+  const lines = [
+    'rsm: node[1-4]: UNREACHABLE: OFFLINE: never heard',
+    'rsm: node5: UNREACHABLE: node5 is OFFLINE: no heartbeat for 94 s',
+    "     rsm hosts doctor 'node[1-5]'",
+    'rsm: web3: FAILED, exit 3',
+  ]
+  t.is(ran.stderr.split('\n').slice(0, 4).join('\n'), lines.join('\n'))
+})
+
 test('--json prints the final task and no output of hosts', async (t) => {
   const task = taskOf([resultOf('web1')])
   const server = await startFakeServer(t, taskRoutes(task, [entryOf('web1', 'x\n')]))

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
 
 const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
@@ -53,6 +53,37 @@ test('what answers a Tab is in the bundle, and loads nothing of what runs a comm
   const loaded = loadedWith(answer)
   const bytes = [...loaded].reduce((sum, file) => sum + statSync(file).size, 0)
   t.true(bytes < 60_000, `${[...loaded].join(', ')}: ${bytes} bytes`)
+})
+
+/** Run from the bundle, whatever has been compiled since. */
+function inBundle(t: ExecutionContext, script: string) {
+  return spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    env: cleanEnv(temporaryDirectory(t)),
+    encoding: 'utf8',
+  })
+}
+
+test('a mistake in the words typed is told by the bundle as by the sources', (t) => {
+  const ran = inBundle(t, `(await import('./dist/cli/cli.js')).main(['whoami', '--nosuch'])`)
+  t.is(ran.status, 2)
+  t.is(ran.stderr, 'rsm: unknown option --nosuch\n     rsm whoami --help\n')
+})
+
+test('what the bundle loads late is whole once it is wanted: errors are wrapped, their stacks cleaned', (t) => {
+  const ran = inBundle(
+    t,
+    `
+    const { default: Whoami } = await import('./dist/cli/commands/whoami.js')
+    try {
+      Object.create(Whoami.prototype).error('many words '.repeat(30), { exit: 3 })
+    } catch (error) {
+      console.log(JSON.stringify({ wrapped: error.render().split('\\n').length, stack: error.stack }))
+    }`,
+  )
+  t.is(ran.status, 0, ran.stderr)
+  const { wrapped, stack } = JSON.parse(ran.stdout) as { wrapped: number; stack: string }
+  t.true(wrapped > 3)
+  t.regex(stack, /^Error: many words .*\n +at /)
 })
 
 test('what has been compiled since the bundle was made runs instead of it, and where there is none', (t) => {

@@ -85,7 +85,7 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
     ran.stderr,
     /cut1: UNREACHABLE: cut1 is ONLINE: its agent has no link \(the server answered 403\), and /,
   )
-  for (const name of ['killed1', 'cut1']) t.regex(ran.stderr, new RegExp(`\n +rsm hosts doctor ${name}\n`))
+  t.regex(ran.stderr, /\n +rsm hosts doctor cut1,killed1\n/)
   const waits = { script: { content: 'true' }, target: { selector: 'killed[1-2]' }, queueSeconds: 600 }
   await server.data('POST', '/api/tasks', waits)
   const shown = await rsm(['hosts', 'doctor', 'killed1'])

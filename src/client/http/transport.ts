@@ -14,6 +14,7 @@ const meanings: Record<string, string> = {
   ENOTFOUND: 'no such host name',
   EAI_AGAIN: 'the name service does not answer',
   ETIMEDOUT: 'no answer in time',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
   EHOSTUNREACH: 'no route to it',
   ENETUNREACH: 'no route to its network',
   CERT_HAS_EXPIRED: 'its certificate has expired',

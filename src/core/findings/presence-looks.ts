@@ -121,7 +121,7 @@ export function lookAtIdentity(facts: HostFacts): Look {
 export function lookAtHealth(facts: HostFacts): Look {
   const { agent } = facts.host
   if (agent === null || !isHeard(facts) || agent.status === null) return null
-  if (agent.status === 'HEALTHY') return 'the agent is healthy'
+  if (agent.status === 'HEALTHY') return isLate(facts) ? null : 'the agent is healthy'
   const why = agent.statusReason === null ? '' : `: ${agent.statusReason}`
   return [
     finding(

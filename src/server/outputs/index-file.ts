@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { Stream } from '../../core/protocol/http/tasks.ts'
+import type { ReadQuery } from './outputs.ts'
 
 /** Where one entry stands in the log: it ends before byte `end`, which is its id. */
 export interface IndexRecord {
@@ -71,4 +72,12 @@ export async function firstAfter(file: FileHandle, count: number, after: number)
 /** Where an entry begins in the log; -1 without one. */
 export function startOf(record: IndexRecord | undefined): number {
   return record ? record.end - record.length : -1
+}
+
+/** Whether an entry is of the host and stream that are asked for. */
+export function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {
+  return (
+    (query.hostId === undefined || record.hostId === query.hostId) &&
+    (query.stream === undefined || record.stream === query.stream)
+  )
 }

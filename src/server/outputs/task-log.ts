@@ -6,6 +6,7 @@ import {
   encodeRecord,
   firstAfter,
   type IndexRecord,
+  matches,
   readRecords,
   recordBytes,
   startOf,
@@ -13,14 +14,12 @@ import {
 import { lineOf } from './line.ts'
 import { openBoth } from './log-files.ts'
 import type { NewEntry, Progress, ReadBackQuery, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
+import { cursorBeforeLast, recordsBefore } from './read-back.ts'
 import { recoverLog } from './recovery.ts'
 import { writeAll } from './write-all.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 256 * 1024
-
-/** A read backwards looks at so many entries: one host's few among a million others' hold no request up for long. */
-const recordsPerReadBack = 65_536
 
 /** Readers of one log at once that are spared the search; others find their place by bisection. */
 const keptPlaces = 256
@@ -194,27 +193,8 @@ export class TaskLog {
   async readBefore(
     query: ReadBackQuery,
   ): Promise<{ entries: StoredEntry[]; next: number; previous: number }> {
-    const wanted: IndexRecord[] = []
-    let budget = readBudget
-    const end = await firstAfter(this.#index, this.#records, query.before - 1)
-    const [last] = end > 0 ? await readRecords(this.#index, end - 1, 1) : []
-    const lowest = Math.max(0, end - recordsPerReadBack)
-    let at = end
-    let previous = query.before
-    while (at > lowest && budget > 0 && wanted.length < query.limit) {
-      const from = Math.max(lowest, at - 2048)
-      const records = await readRecords(this.#index, from, at - from)
-      for (const record of records.reverse()) {
-        at--
-        previous = record.end
-        if (!matches(record, query)) continue
-        wanted.push(record)
-        budget -= record.length
-        if (budget <= 0 || wanted.length >= query.limit) break
-      }
-    }
-    const lines = await this.#load(wanted.reverse())
-    return { entries: lines.map(decoded), next: last?.end ?? 0, previous: at === 0 ? 0 : previous }
+    const { wanted, ...cursors } = await recordsBefore(this.#index, this.#records, query, readBudget)
+    return { entries: (await this.#load(wanted)).map(decoded), ...cursors }
   }
 
   async readLines(query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }> {
@@ -246,21 +226,8 @@ export class TaskLog {
     return { lines, next }
   }
 
-  async cursorBeforeLast(count: number, query: Pick<ReadQuery, 'hostId' | 'stream'>): Promise<number> {
-    let cursor = this.#size
-    let left = count
-    for (let end = this.#records; end > 0 && left > 0; ) {
-      const from = Math.max(0, end - 2048)
-      const records = await readRecords(this.#index, from, end - from)
-      for (const record of records.reverse()) {
-        if (!matches(record, query)) continue
-        cursor = record.end - record.length
-        left--
-        if (left === 0) break
-      }
-      end = from
-    }
-    return left > 0 && count > 0 ? 0 : cursor
+  cursorBeforeLast(tail: number, query: Pick<ReadQuery, 'hostId' | 'stream'>): Promise<number> {
+    return cursorBeforeLast(this.#index, { count: this.#records, size: this.#size }, tail, query)
   }
 
   async progress(): Promise<Map<number, Progress>> {
@@ -315,11 +282,4 @@ export class TaskLog {
 
 function decoded({ id, json }: StoredLine): StoredEntry {
   return { id, ...(JSON.parse(json.toString('utf8')) as NewEntry) }
-}
-
-function matches(record: IndexRecord, query: Pick<ReadQuery, 'hostId' | 'stream'>): boolean {
-  return (
-    (query.hostId === undefined || record.hostId === query.hostId) &&
-    (query.stream === undefined || record.stream === query.stream)
-  )
 }

@@ -13,13 +13,16 @@ export class Differ {
   readonly #name: string
   readonly #text: string
   readonly #colors: Colors
+  readonly #now: () => number
   #left = patience
   #isSpent = false
 
-  constructor(name: string, text: string, colors: Colors) {
+  /** `now` in milliseconds. */
+  constructor(name: string, text: string, colors: Colors, now: () => number = () => performance.now()) {
     this.#name = name
     this.#text = text
     this.#colors = colors
+    this.#now = now
   }
 
   /** Some comparison was given up. */
@@ -29,12 +32,12 @@ export class Differ {
 
   /** A unified diff; undefined where it would take too long. */
   unified(name: string, text: string): string | undefined {
-    const began = performance.now()
+    const began = this.#now()
     const patch =
       this.#left > 0
         ? structuredPatch('', '', this.#text, text, '', '', { context, timeout: this.#left })
         : undefined
-    this.#left -= performance.now() - began
+    this.#left -= this.#now() - began
     if (patch === undefined) {
       this.#isSpent = true
       return undefined

@@ -19,6 +19,20 @@ interface Screen {
   off(event: 'resize', listener: () => void): unknown
 }
 
+/** Time in milliseconds; `after` answers what takes the work back. */
+export interface Clock {
+  now(): number
+  after(milliseconds: number, work: () => void): () => void
+}
+
+const realClock: Clock = {
+  now: () => performance.now(),
+  after(milliseconds, work) {
+    const timer = setTimeout(work, milliseconds)
+    return () => clearTimeout(timer)
+  },
+}
+
 /**
  * A line at the bottom of the terminal that says how far a task is. It is erased before anything else is written, and
  * drawn again at a bounded rate, on an empty line only. The cursor stays at its beginning, so that erasing what is below
@@ -27,12 +41,14 @@ interface Screen {
 export class StatusLine {
   readonly #screen: Screen
   readonly #text: () => string
+  readonly #clock: Clock
   #isShown = false
   /** The cursor stands in a line that somebody has not finished. */
   #isInLine = false
   #drawnAt = Number.NEGATIVE_INFINITY
-  #later: NodeJS.Timeout | undefined
-  readonly #ticking: NodeJS.Timeout
+  /** Takes back the drawing that is to come. */
+  #later: (() => void) | undefined
+  #stopTicking = () => {}
   #question: Promise<void> | undefined
   #answered = () => {}
   #isOver = false
@@ -48,11 +64,12 @@ export class StatusLine {
     process.kill(process.pid, 'SIGSTOP')
   }
 
-  constructor(screen: Screen, text: () => string) {
+  constructor(screen: Screen, text: () => string, clock: Clock = realClock) {
     this.#screen = screen
     this.#text = text
-    this.#later = setTimeout(() => this.#draw(), firstAfter)
-    this.#ticking = setInterval(() => this.#drawSoon(), tick)
+    this.#clock = clock
+    this.#later = clock.after(firstAfter, () => this.#draw())
+    this.#tick()
     screen.on('resize', this.#onResize)
     // A closed stdout ends the process wherever it stands.
     process.on('exit', this.#onExit)
@@ -76,10 +93,10 @@ export class StatusLine {
   /** Something is being asked on the terminal: nothing is drawn, and what is written waits for `answered`. */
   ask(): void {
     this.#erase()
-    const bound = setTimeout(() => this.answered(), longestQuestion)
+    const takeBack = this.#clock.after(longestQuestion, () => this.answered())
     this.#question = new Promise((resolve) => {
       this.#answered = () => {
-        clearTimeout(bound)
+        takeBack()
         this.#question = undefined
         resolve()
       }
@@ -94,8 +111,8 @@ export class StatusLine {
   end(): void {
     this.#answered()
     this.#isOver = true
-    clearTimeout(this.#later)
-    clearInterval(this.#ticking)
+    this.#later?.()
+    this.#stopTicking()
     this.#erase()
     this.#screen.off('resize', this.#onResize)
     process.off('exit', this.#onExit)
@@ -118,10 +135,17 @@ export class StatusLine {
     this.#screen.write('\r\u001b[J')
   }
 
+  #tick(): void {
+    this.#stopTicking = this.#clock.after(tick, () => {
+      this.#drawSoon()
+      this.#tick()
+    })
+  }
+
   #drawSoon(): void {
     if (this.#isOver || this.#later !== undefined) return
-    const wait = Math.max(settling, this.#drawnAt + interval - performance.now())
-    this.#later = setTimeout(() => this.#draw(), wait)
+    const wait = Math.max(settling, this.#drawnAt + interval - this.#clock.now())
+    this.#later = this.#clock.after(wait, () => this.#draw())
   }
 
   #draw(): void {
@@ -129,7 +153,7 @@ export class StatusLine {
     if (this.#isOver || this.#isInLine || this.#question !== undefined) return
     this.#erase()
     const line = beginningOf(this.#text().replace(/\s/g, ' '), (this.#screen.columns ?? 80) - 1)
-    this.#drawnAt = performance.now()
+    this.#drawnAt = this.#clock.now()
     if (line === '') return
     this.#isShown = true
     this.#screen.write(`${line}\r`)

@@ -39,7 +39,7 @@ export function exitOfTask(task: Task): number {
 }
 
 /** Whether the result itself says what became of its host (`web1 is OFFLINE: never heard`). */
-export function tellsHostState({ error, hostname }: TaskResult): boolean {
+export function tellsHostState({ error, hostname }: Pick<TaskResult, 'error' | 'hostname'>): boolean {
   return error?.startsWith(`${hostname} is `) === true
 }
 
@@ -89,8 +89,8 @@ export function foldFailures(task: Task): Failure[] {
 }
 
 /** The same, a line each. */
-export function failureLines(task: Task): string[] {
-  return foldFailures(task).map(
+export function failureLines(failures: readonly Failure[]): string[] {
+  return failures.map(
     ({ reason, results }) =>
       `${sanitizeLine(foldNodeset(results.map(({ hostname }) => hostname)))}: ${reason}`,
   )

@@ -7,11 +7,9 @@ import { isSomeoneThere } from '../input/prompt.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { runAndFollow } from './follow.ts'
-import { failureLines, summaryLine, tellsHostState } from './outcome.ts'
+import { failureLines, foldFailures, summaryLine } from './outcome.ts'
 import { Outputs } from './outputs.ts'
-
-/** Hosts that get a line of their own on why they are not reachable. */
-const explainedHosts = 3
+import { explainUnreachable } from './unreachable.ts'
 
 /** What would be without effect: somebody relies on it. */
 export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions): void {
@@ -73,22 +71,18 @@ export abstract class TaskCommand extends BaseCommand {
   }
 
   async #summarise(client: Client, task: Task, outputs: Outputs): Promise<void> {
-    for (const line of failureLines(task)) outputs.warn(line)
-    const unreachable = task.results.filter((result) => result.status === 'UNREACHABLE')
-    for (const result of unreachable.slice(0, explainedHosts)) {
-      const { hostId, hostname } = result
-      if (tellsHostState(result)) {
-        outputs.next(`rsm hosts doctor ${hostname}`)
-        continue
-      }
-      const host = await client.hosts.get(hostId).catch((error: unknown) => {
-        if (error instanceof RsmError) return undefined
-        throw error
-      })
-      if (host === undefined || host.status === 'ONLINE') continue
-      outputs.warn(`${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}`)
-      outputs.next(`rsm hosts doctor ${hostname}`)
+    const failures = foldFailures(task)
+    const lines = failureLines(failures)
+    const unreachable = task.results.filter(({ status }) => status === 'UNREACHABLE')
+    // The command stands below the hosts that it is for, not below one that failed.
+    const last = failures.findLastIndex(({ results }) => results[0]?.status === 'UNREACHABLE')
+    for (const line of lines.slice(0, last + 1)) outputs.warn(line)
+    if (unreachable.length > 0) {
+      const explained = await explainUnreachable(client, unreachable)
+      for (const line of explained.lines) outputs.warn(line)
+      if (explained.next !== undefined) outputs.next(explained.next)
     }
+    for (const line of lines.slice(last + 1)) outputs.warn(line)
     outputs.notice(summaryLine(task))
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { Attachment, type TerminalAttached, type TerminalEnd } from '../../client/terminal/attachment.ts'
 import { RsmError } from '../../core/errors.ts'
@@ -170,12 +169,14 @@ export class Session {
   /** Ends a session that could not be told so over its own connection. */
   async #remove(): Promise<void> {
     const { client, sessionId } = this.#options
-    const given = delay(removeTimeout, undefined, { ref: false })
-    const removed = client.terminals.remove(sessionId).catch((error: unknown) => {
-      // The server ends it by itself when nobody comes back.
-      if (!(error instanceof RsmError)) throw error
-    })
-    await Promise.race([removed, given])
+    const given = AbortSignal.timeout(removeTimeout)
+    await client
+      .until(given)
+      .terminals.remove(sessionId)
+      .catch((error: unknown) => {
+        // The server ends it by itself when nobody comes back.
+        if (!(error instanceof RsmError) && !given.aborted) throw error
+      })
   }
 }
 

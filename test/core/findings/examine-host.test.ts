@@ -257,7 +257,14 @@ for (const [title, change, expected] of cases)
   })
 
 test('what is well is said in a few words, what is not known is not', (t) => {
-  t.true(examineHost(factsOf({})).well.includes('linked'))
+  const words = ['linked', 'the agent is healthy']
+  const ofWell = examineHost(factsOf({})).well
+  t.deepEqual(
+    words.filter((each) => ofWell.includes(each)),
+    words,
+  )
+  const ofLate = examineHost(factsOf({ agent: { lastHeartbeatAt: ago(60), connected: false } })).well
+  t.false(words.some((each) => ofLate.includes(each)))
   const seedOnly = {
     runAs: null,
     runsAsRoot: null,

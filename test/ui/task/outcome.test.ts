@@ -1,6 +1,6 @@
 import test from 'ava'
 import type { Task, TaskResult } from '../../../src/core/protocol/http/tasks.ts'
-import { exitOfTask, failureLines, summaryLine } from '../../../src/ui/task/outcome.ts'
+import { exitOfTask, failureLines, foldFailures, summaryLine } from '../../../src/ui/task/outcome.ts'
 import { resultOf, taskOf } from '../../fixtures/fake-server.ts'
 
 const one: [string, Partial<TaskResult>, Partial<Task>, number][] = [
@@ -30,23 +30,28 @@ test('several hosts: 0 when all succeeded, else 1 whatever their codes, 130 when
 
 test('a timeout says after how long', (t) => {
   const task = taskOf([resultOf('web1', { status: 'TIMEOUT', exitCode: -1 })], { timeout: 2 })
-  t.deepEqual(failureLines(task), ['web1: TIMEOUT after 2 s'])
+  t.deepEqual(failureLines(foldFailures(task)), ['web1: TIMEOUT after 2 s'])
 })
 
 test('hosts that are away for the same reason are folded, though each reason names its host', (t) => {
   const away = (name: string) =>
     resultOf(name, { status: 'UNREACHABLE', exitCode: null, error: `${name} is OFFLINE: never heard` })
-  t.deepEqual(failureLines(taskOf([away('web1'), away('web2')])), [
+  t.deepEqual(failureLines(foldFailures(taskOf([away('web1'), away('web2')]))), [
     'web[1-2]: UNREACHABLE: OFFLINE: never heard',
   ])
-  t.deepEqual(failureLines(taskOf([away('web1')])), ['web1: UNREACHABLE: web1 is OFFLINE: never heard'])
+  t.deepEqual(failureLines(foldFailures(taskOf([away('web1')]))), [
+    'web1: UNREACHABLE: web1 is OFFLINE: never heard',
+  ])
 })
 
 test('failures are folded by reason, most hosts first', (t) => {
   const failed = (name: string) => resultOf(name, { status: 'FAILED', exitCode: 3 })
   const away = resultOf('db1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
   const task = taskOf([resultOf('web9'), away, failed('web1'), failed('web2')])
-  t.deepEqual(failureLines(task), ['web[1-2]: FAILED, exit 3', 'db1: UNREACHABLE: no agent came in 0 s'])
+  t.deepEqual(failureLines(foldFailures(task)), [
+    'web[1-2]: FAILED, exit 3',
+    'db1: UNREACHABLE: no agent came in 0 s',
+  ])
   t.is(summaryLine(task), '4 hosts: 1 SUCCESS, 1 UNREACHABLE, 2 FAILED in 1.2 s (task task-1)')
 })
 
@@ -54,13 +59,13 @@ test('what went wrong comes before what did not run because of it, however many 
   const skipped = (name: string) =>
     resultOf(name, { status: 'SKIPPED', exitCode: null, error: 'not started' })
   const task = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 }), skipped('web2'), skipped('web3')])
-  t.deepEqual(failureLines(task), ['web1: FAILED, exit 1', 'web[2-3]: SKIPPED: not started'])
+  t.deepEqual(failureLines(foldFailures(task)), ['web1: FAILED, exit 1', 'web[2-3]: SKIPPED: not started'])
 })
 
 test('S06 what an agent says of a signal or a reason is one line without control sequences', (t) => {
   const lying = { signal: '\u001b[31mSIG\n::e::', error: '\u001b]52;c;x\u0007boom\nrsm: 1 host: SUCCESS' }
   const [line = '', ...more] = failureLines(
-    taskOf([resultOf('web1', { status: 'FAILED', exitCode: 3, ...lying })]),
+    foldFailures(taskOf([resultOf('web1', { status: 'FAILED', exitCode: 3, ...lying })])),
   )
   t.is(line, 'web1: FAILED, exit 3 (SIG ::e::): boom rsm: 1 host: SUCCESS')
   t.deepEqual(more, [])
