@@ -193,3 +193,10 @@ test('rsm --version says name, version, platform and Node', async (t) => {
   const ran = await runRsm(['--version'], cleanEnv(temporaryDirectory(t)))
   t.regex(ran.stdout, /^rsm\/\d+\.\d+\.\d+ linux-\w+ node-v\d+\.\d+\.\d+\n$/)
 })
+
+test('quickstart --once keeps to the port that was asked for', async (t) => {
+  const { port } = new URL((await startFakeServer(t, {})).url)
+  const ran = await runRsm(['quickstart', '--once', '--port', port], cleanEnv(temporaryDirectory(t)))
+  t.is(ran.exit, 6, ran.stderr)
+  t.regex(ran.stderr, new RegExp(`Port ${port} of 127\\.0\\.0\\.1 is in use`, 'i'))
+})
