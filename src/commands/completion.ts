@@ -20,7 +20,8 @@ export default class Completion extends BaseCommand {
   static override summary =
     'Print what makes a shell complete rsm with Tab: commands, options, names of hosts and more'
   static override description = `For this shell only:
-  bash, zsh   source <(rsm completion bash)
+  bash        source <(rsm completion bash)
+  zsh         source <(rsm completion zsh)
   fish        rsm completion fish | source
 For every new one:
   bash        rsm completion bash > ~/.local/share/bash-completion/completions/rsm, or the line above in ~/.bashrc
@@ -29,6 +30,8 @@ For every new one:
 Names come from the server of the command line, and are kept for some seconds in ~/.cache/rsm.`
   static override examples = [
     '$ source <(rsm completion bash)',
+    '$ source <(rsm completion zsh)',
+    '$ rsm completion fish | source',
     '$ rsm completion zsh > ~/.zfunc/_rsm',
     '$ rsm completion fish > ~/.config/fish/completions/rsm.fish',
   ]

@@ -5,6 +5,7 @@ import { type Client, openClient } from '../client/client.ts'
 import { Contexts, checkedToken } from '../client/contexts.ts'
 import { readSecretFile } from '../client/named-file.ts'
 import { normalUrl } from '../client/server-url.ts'
+import { RsmError } from '../core/errors.ts'
 import { isInTheClear } from '../core/loopback.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { readPassword } from '../ui/input/password.ts'
@@ -61,8 +62,11 @@ export default class Login extends BaseCommand {
       ...(caFile === undefined ? {} : { caFile: resolve(caFile) }),
       ...(tlsFingerprint === undefined ? {} : { tlsFingerprint }),
     }
+    const { current } = contexts.list()
     contexts.save(name, { url, username: got.user.username, ...trust }, got.token)
     this.print(`logged in to ${url} as ${got.user.username} (${got.user.role})`)
+    if (current !== null && current !== name)
+      this.notice(`now using ${name}; back to the former: rsm context use ${current}`)
     this.hint('next: rsm hosts list')
     return { url, context: name, expiresAt: got.expiresAt, user: got.user }
   }
@@ -79,6 +83,10 @@ export default class Login extends BaseCommand {
     const { username = '', 'password-stdin': fromStdin } = flags
     // Before somebody types a password: a mistyped address, or one at which something else answers, is told now.
     if (!fromStdin && isSomeoneThere()) await client.api.call('GET', '/api/health')
+    if (username === '' && !isSomeoneThere())
+      throw new RsmError('usage', 'no username: there is no terminal to ask for one', {
+        hint: '--username admin --password-stdin < FILE, or --token-file FILE',
+      })
     const instead = 'give it with --username'
     const asked = username || (await ask('Username [admin]: ', { instead })).trim() || 'admin'
     const password = await readPassword(fromStdin, 'Password: ')

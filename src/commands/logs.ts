@@ -29,6 +29,11 @@ async function* pagesOf(client: Client, taskId: string, query: LogQuery): AsyncG
   }
 }
 
+/** What the same command needs, to go on behind what was shown. */
+function resumption(host: string | undefined, last: number | undefined): string {
+  return `${host === undefined ? '' : ` -w ${host}`}${last === undefined ? '' : ` --after ${last}`}`
+}
+
 export default class Logs extends BaseCommand {
   static override summary = 'Show the output of a task'
   static override examples = [
@@ -78,7 +83,13 @@ export default class Logs extends BaseCommand {
       const alone = query.hostId !== undefined || task.hostCount === 1
       await outputs.begin({ hostCount: task.hostCount, alone })
       if (flags.follow) {
-        const { interrupted } = await watchToEnd(client, task.taskId, { query, outputs, select })
+        const {
+          interrupted,
+          task: { status },
+          last,
+        } = await watchToEnd(client, task.taskId, { query, outputs, select })
+        if (interrupted !== undefined && status === 'RUNNING')
+          outputs.notice(`task goes on: rsm logs -f ${task.taskId}${resumption(flags.host, last)}`)
         process.exitCode = interrupted ?? (outputs.failure === undefined ? 0 : exitCode(outputs.failure))
         return undefined
       }

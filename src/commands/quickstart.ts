@@ -28,7 +28,11 @@ export default class Quickstart extends TaskCommand {
   static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
   static override flags = {
     once: boolean({ description: 'end after the first command and leave nothing behind' }),
-    port: integer({ min: 0, max: 65535, description: `port of the server; ${usualPort} when it is free` }),
+    port: integer({
+      min: 0,
+      max: 65535,
+      description: `port of the server; ${usualPort} when it is free, any with --once`,
+    }),
     'data-dir': string({ helpValue: 'DIR', exclusive: ['once'], description: 'where it keeps everything' }),
   }
 
@@ -45,7 +49,7 @@ export default class Quickstart extends TaskCommand {
       const { password, path } = quickstartPassword(directory)
       const url = await this.#startServer(
         join(directory, 'server'),
-        flags.once ? 0 : flags.port,
+        flags.port ?? (flags.once ? 0 : undefined),
         password,
         undo,
       )

@@ -1,3 +1,4 @@
+import { showCaller } from '../ui/caller.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 
 export default class Whoami extends BaseCommand {
@@ -9,7 +10,7 @@ export default class Whoami extends BaseCommand {
     this.globals = flags
     const client = await this.client()
     const user = await client.auth.me()
-    this.print(`${user.username} (${user.role}) at ${client.api.url}`)
+    this.print(`${showCaller(user)} at ${client.api.url}`)
     return user
   }
 }

@@ -141,6 +141,9 @@ function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredPar
     throw new Misplaced(at, 'param has no name: write param NAME required "what it is"')
   const fault = paramNameFault(name)
   if (fault !== null) throw new Misplaced(at, `${name} ${fault}`)
+  const value = line.match(/=[^\s,]*/y)
+  if (value !== '')
+    throw new Misplaced(at, `a param has its default behind default=: param ${name} default${value}`)
   if (params.length >= maxParams) throw new Misplaced(at, `a script declares at most ${maxParams} params`)
   if (params.some((each) => each.name === name)) throw new Misplaced(at, `param ${name} is declared twice`)
   const param: Mutable<DeclaredParam> = {

@@ -43,7 +43,10 @@ test('a token is tried before it is stored, beside other contexts; logout forget
   )
   const out = ran.map(({ exit, stdout, stderr }) => `${exit} ${stdout}${stderr}`)
   t.is(out[0], `0 logged in to ${url} as ci (OPERATOR)\n`)
-  t.is(out[1], `0 logged in to ${stranger} as ci (OPERATOR)\n`)
+  t.is(
+    out[1],
+    `0 logged in to ${stranger} as ci (OPERATOR)\nrsm: now using staging; back to the former: rsm context use production\n`,
+  )
   t.regex(
     out[2] ?? '',
     /^6 rsm: context production is http:\/\/127.*already\n.*rsm context remove production/,

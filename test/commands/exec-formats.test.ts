@@ -124,7 +124,10 @@ test('what can not be written, or not be meant, is told before anything is start
   const env = cleanEnv(home, { RSM_URL: server.url, RSM_TOKEN: 'secret' })
   const cases: [string[], RegExp][] = [
     [['-o', 'lvie'], /unknown format: lvie \(did you mean live\?\)/],
-    [['-o', `junit=${home}/no/such/report.xml`], /can't write .*report\.xml: ENOENT/],
+    [
+      ['-o', `junit=${home}/no/such/report.xml`],
+      /can't write .*report\.xml: directory .*no\/such does not exist/,
+    ],
     [['-o', `ndjson=${home}/directory`], /can't write .*directory: it is a directory/],
     [['--outdir', `${home}/file`], /can't write into --outdir .*file/],
     [['-b', '-o', 'junit'], /only one format can be on stdout, not both junit and grouped/],

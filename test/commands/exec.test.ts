@@ -229,14 +229,15 @@ test('--plan shows hosts, batches and the exact text, and runs nothing', async (
   t.is(posted(server), undefined)
 })
 
-/** A task that runs until it is cancelled. */
-function endless(t: ExecutionContext) {
+/** A task that runs until it is cancelled; who asks how it stands is told that it `stands` so. */
+function endless(t: ExecutionContext, stands: 'RUNNING' | 'CANCELLED' = 'CANCELLED') {
   const cancelled = taskOf([resultOf('web1', { status: 'CANCELLED', exitCode: null })], {
     status: 'CANCELLED',
   })
   let end = () => {}
   return startFakeServer(t, {
     ...taskRoutes(cancelled, []),
+    'GET /api/tasks/task-1': () => ({ ...cancelled, status: stands }),
     'GET /api/tasks/task-1/logs': (_seen, response) => {
       const write = eventStream(response)
       write('output', entryOf('web1', 'working\n', { id: 1 }), 1)
@@ -266,6 +267,17 @@ for (const [signal, exit] of [
     t.is((await done).exit, exit)
     t.is(cancels(server), 1)
   })
+
+test('logs -f that is interrupted says that the task goes on, and how to go on behind what was shown', async (t) => {
+  const server = await endless(t, 'RUNNING')
+  const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))
+  await shows('web1: working')
+  child.kill('SIGINT')
+  const { exit, stderr } = await done
+  t.is(exit, 130)
+  t.regex(stderr, /^rsm: task goes on: rsm logs -f task-1 --after \d+$/m)
+  t.is(cancels(server), 0)
+})
 
 for (const [halt, exit, said] of [
   ['SIGINT', 130, /^rsm: interrupted before the server had answered/],

@@ -43,10 +43,12 @@ const cases: [string[], number, RegExp][] = [
   [['users', 'add', 'ann', '--role', 'boss'], 2, /--role=boss is not one of: VIEWER, OPERATOR, ADMIN/],
   [['exec', '-w', '-', '-'], 2, /no host names|both/],
   [['exec', '-w', 'a', '--secret-param', 'TOKEN=x', 'ls'], 2, /arguments are seen by all/],
-  [['hosts', 'show'], 2, /missing HOST/],
+  [['hosts', 'show'], 2, /missing HOST\n.*rsm hosts list/],
+  [['logs', '-f'], 2, /missing TASK\n.*rsm tasks list/],
   [['hosts', 'list', '--limit', '0'], 2, /--limit|integer/],
   [['login', 'rsm.example'], 2, /not a URL/],
   [['login', 'http://127.0.0.1:1', '--username', 'a'], 2, /no terminal to ask on\n.*--password-stdin/],
+  [['login', 'http://127.0.0.1:1', '--password-stdin'], 2, /no username\b.*\n.*--username admin/],
 ]
 for (const [argv, exit, message] of cases)
   test(`rsm ${argv.join(' ')}: exit ${exit}, one line and what to do next`, async (t) => {
@@ -190,4 +192,11 @@ test('a deletion without a terminal needs --yes', async (t) => {
 test('rsm --version says name, version, platform and Node', async (t) => {
   const ran = await runRsm(['--version'], cleanEnv(temporaryDirectory(t)))
   t.regex(ran.stdout, /^rsm\/\d+\.\d+\.\d+ linux-\w+ node-v\d+\.\d+\.\d+\n$/)
+})
+
+test('quickstart --once keeps to the port that was asked for', async (t) => {
+  const { port } = new URL((await startFakeServer(t, {})).url)
+  const ran = await runRsm(['quickstart', '--once', '--port', port], cleanEnv(temporaryDirectory(t)))
+  t.is(ran.exit, 6, ran.stderr)
+  t.regex(ran.stderr, new RegExp(`Port ${port} of 127\\.0\\.0\\.1 is in use`, 'i'))
 })

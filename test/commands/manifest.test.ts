@@ -25,6 +25,22 @@ test('oclif.manifest.json is what the commands say; npm run manifest makes it an
   for (const [id, command] of Object.entries(made)) t.deepEqual(kept.commands[id], command, id)
 })
 
+test('what help says of a topic names each of its commands, and no other', (t) => {
+  const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: object }
+  const { oclif } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    oclif: { topics: Record<string, { description: string }> }
+  }
+  const topics = Object.keys(commands).flatMap((id) => (id.includes(':') ? [id.replace(/:.*/, '')] : []))
+  const sorted = (words: string[]) => [...new Set(words)].sort((a, b) => a.localeCompare(b))
+  t.deepEqual(sorted(Object.keys(oclif.topics)), sorted(topics))
+  for (const [topic, { description }] of Object.entries(oclif.topics)) {
+    const verbs = Object.keys(commands).filter((id) => id.startsWith(`${topic}:`))
+    const said = description.slice(description.lastIndexOf(': ') + 2).split(', ')
+    const names = verbs.map((id) => id.slice(topic.length + 1))
+    t.deepEqual(sorted(said), sorted(names), topic)
+  }
+})
+
 test('every command has a summary and an example', (t) => {
   const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
     commands: Record<string, Shown>

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import {
@@ -32,9 +32,26 @@ const started = (server: FakeServer) => server.seen.filter((each) => each.method
 test('a person is asked about more than 20 hosts, on the terminal though stdin is a script; no starts nothing', async (t) => {
   const server = await fleet(t)
   const shell = onTerminal(t, server, `echo uptime | ${rsm} exec -w 'web*' -; echo exit $?`)
-  await shell.shows(/Run it on 40 hosts, web\[1-40\]\? \[y\/N\] /)
+  await shell.shows(/Run 'uptime' on 40 hosts of http:\/\/127\S+, web\[1-40\]\? \[y\/N\] /)
   shell.type('n\r')
   await shell.shows(/rsm: nothing was started\s+exit 130/)
+  t.deepEqual(started(server), [])
+})
+
+test('the question names the context, and of a long script the beginning', async (t) => {
+  const server = await fleet(t)
+  const home = temporaryDirectory(t)
+  mkdirSync(join(home, 'config', 'rsm'), { recursive: true })
+  const contexts = { current: 'staging', contexts: { staging: { url: server.url } } }
+  writeFileSync(join(home, 'config', 'rsm', 'config.json'), JSON.stringify(contexts), { mode: 0o600 })
+  const line = `printf 'systemctl stop nginx\\nreboot\\n' | ${rsm} exec -a -; ${rsm} exec -a --script ./check.sh; echo exit $?`
+  writeFileSync(join(home, 'check.sh'), 'uptime\n')
+  const shell = bashOnPty(t, `cd '${home}'; ${line}`, home, { RSM_TOKEN: 'secret' })
+  await shell.shows(/Run 'systemctl stop nginx' … on all 40 hosts of staging \(http:\S+\), web\[1-40\]\?/)
+  shell.type('n\r')
+  await shell.shows(/Run script check.sh on all 40 hosts of staging/)
+  shell.type('n\r')
+  await shell.shows(/exit 130/)
   t.deepEqual(started(server), [])
 })
 

@@ -45,7 +45,9 @@ test('tasks retry runs on the hosts that did not succeed, shows them and exits a
   const key = ['--idempotency-key', 'k1', '--detach']
   const detached = await rsm(['tasks', 'retry', again, ...key])
   t.is(detached.exit, 0, detached.stderr)
-  t.is((await rsm(['tasks', 'retry', again, ...key])).stdout, detached.stdout)
+  const replayed = await rsm(['tasks', 'retry', again, ...key])
+  t.is(replayed.stdout, detached.stdout)
+  t.true(replayed.stderr.startsWith(`rsm: this key started task ${detached.stdout.trim()} `), replayed.stderr)
   const waited = await rsm(['tasks', 'wait', detached.stdout.trim()])
   t.is(waited.exit, 0, waited.stderr)
 

@@ -17,6 +17,7 @@ test('tokens: add prints the token alone, which works until it is removed', asyn
   const pipeline = commandLine(t, server, added.stdout.trim())
   t.is((await pipeline(['hosts', 'list'])).exit, 0)
   t.is((await pipeline(['users', 'list'])).exit, 3)
+  t.regex((await pipeline(['whoami'])).stdout, /^admin \(ADMIN\), by token ci as OPERATOR at http/)
 
   const listed = await rsm(['tokens', 'list'])
   t.regex(listed.stdout, /^ID +NAME +ROLE .*\n\d+ +ci +OPERATOR /)

@@ -68,6 +68,7 @@ const wrong: readonly (readonly [line: string, column: number, message: RegExp])
   ['# rsm: param LD_PRELOAD', 14, /^LD_PRELOAD makes the dynamic linker .* another name$/],
   ['# rsm: param A required "x" required', 29, /^required is said twice of param A$/],
   ['# rsm: param A "x" "y"', 20, /^text is said twice/],
+  ['# rsm: param LEVEL=info', 14, /^a param has its default behind default=: param LEVEL default=info$/],
   ['# rsm: param A mandatory', 16, /^mandatory is nothing that a param has: required, secret, /],
   ['# rsm: param A, param A', 23, /^param A is declared twice$/],
   ['# rsm: param A required default=1', 14, /^param A is required, so its default is never taken$/],

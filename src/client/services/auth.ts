@@ -1,11 +1,14 @@
-import type { LoginRequest, LoginResult, User } from '../../core/protocol/http/users.ts'
+import type { LoginRequest, LoginResult, Me, User } from '../../core/protocol/http/users.ts'
 import type { Api } from '../http/api.ts'
+
+/** Servers of before tell nothing of the token. */
+export type Caller = User & Partial<Pick<Me, 'token'>>
 
 /** The caller's own session (contract §3). */
 export interface AuthService {
   login(credentials: LoginRequest): Promise<LoginResult>
   logout(): Promise<unknown>
-  me(): Promise<User>
+  me(): Promise<Caller>
 }
 
 export function authOver(api: Api): AuthService {

@@ -2,6 +2,7 @@ import { integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
 import { findCluster } from '../../client/names.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
+import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parsePairs } from '../../ui/input/values.ts'
@@ -44,18 +45,24 @@ export default class HostsList extends BaseCommand {
     if (flags.tag !== undefined)
       query.tag = Object.entries(parsePairs('-t', flags.tag)).map(([key, value]) => `${key}:${value}`)
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
-    const page = await allPages((paging) => client.hosts.list(paging), query, flags.limit)
+    const listed = await allPages((paging) => client.hosts.list(paging), query, flags.limit)
+    // The server's order is that in which hosts came; people look for names.
+    const content = [...listed.content].sort((a, b) => compareNatural(a.hostname, b.hostname))
+    const page = { ...listed, content }
     const names = page.content.map((host) => host.hostname)
     if (flags.output === 'names') {
       if (names.length > 0) await this.printLong(names.join('\n'))
     } else if (flags.output === 'nodeset') {
       if (names.length > 0) this.print(foldNodeset(names))
     } else if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/text/table.ts')
+      const { columnsThatFit, renderTable } = await import('../../ui/text/table.ts')
       const { hostColumns, wideHostColumns } = await import('../../ui/hosts/view.ts')
-      await this.printLong(
-        renderTable(page.content, flags.output === 'wide' ? wideHostColumns(flags.utc) : hostColumns),
-      )
+      const columns = flags.output === 'wide' ? wideHostColumns(flags.utc) : hostColumns
+      const count = columnsThatFit(page.content, columns, hostColumns.length)
+      await this.printLong(renderTable(page.content, columns.slice(0, count)))
+      const leftOut = columns.slice(count).map(({ heading }) => heading)
+      if (leftOut.length > 0)
+        this.notice(`no room for ${leftOut.join(', ')}: see rsm hosts show HOST, --json, or a pipe`)
     }
     if (page.totalElements === 0) {
       const filtered = Object.keys(query).length > 0

@@ -3,13 +3,20 @@ import { allPages } from '../../client/http/pages.ts'
 import { findCluster, findHost, findScript, refuseUnknownUser } from '../../client/names.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { showDuration, showTime } from '../../ui/text/time.ts'
+import { showDuration, showShortTime, showTime } from '../../ui/text/time.ts'
 
 function countsOf(task: TaskSummary): string {
   return Object.entries(task.counts)
     .filter(([, count]) => count > 0)
     .map(([status, count]) => `${count} ${status}`)
     .join(', ')
+}
+
+/** `3/3` hosts have succeeded; `1/3, 1 failed` while others may still. */
+function doneOf({ counts, hostCount, status }: TaskSummary): string {
+  const failed = counts.FAILED + counts.TIMEOUT + counts.UNREACHABLE + counts.LOST
+  const done = `${counts.SUCCESS}/${hostCount}`
+  return failed === 0 || status === 'FAILED' ? done : `${done}, ${failed} failed`
 }
 
 export default class TasksList extends BaseCommand {
@@ -48,10 +55,14 @@ export default class TasksList extends BaseCommand {
         renderTable(page.content, [
           { heading: 'TASK', value: (task) => task.taskId, keep: true },
           { heading: 'STATUS', value: (task) => task.status, keep: true },
-          { heading: 'HOSTS', value: countsOf },
+          { heading: 'HOSTS', value: countsOf, short: doneOf },
           { heading: 'SCRIPT', value: (task) => task.scriptName ?? task.firstLine ?? '(ad hoc)' },
-          { heading: 'BY', value: (task) => task.createdBy },
-          { heading: 'CREATED', value: (task) => showTime(task.createdAt, flags.utc) },
+          { heading: 'BY', value: (task) => task.createdBy, spare: true },
+          {
+            heading: 'CREATED',
+            value: (task) => showTime(task.createdAt, flags.utc),
+            short: (task) => showShortTime(task.createdAt, flags.utc),
+          },
           { heading: 'TOOK', value: (task) => showDuration(task.duration) },
         ]),
       )

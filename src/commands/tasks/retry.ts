@@ -7,6 +7,7 @@ import { isSomeoneThere } from '../../ui/input/prompt.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
 import { counted } from '../../ui/text/counted.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
@@ -31,8 +32,11 @@ Values of secret params are not kept: they are asked, or come from the environme
     const client = await this.client()
     const former = await client.tasks.script(args.task)
     if (!flags.yes && isSomeoneThere()) {
-      const { confirmRetry } = await import('../../ui/task/consent.ts')
-      await confirmRetry(client, former.taskId)
+      const { confirmRetry, quotedBeginning } = await import('../../ui/task/consent.ts')
+      const { scriptName, content } = former
+      const what = scriptName === null ? quotedBeginning(content) : `script ${sanitizeLine(scriptName)}`
+      const intent = { what: `Run ${what} again`, server: this.serverName() }
+      await confirmRetry(client, former.taskId, intent)
     }
     const named = flags['secret-param'] ?? []
     const unnamed = former.secretParams.filter((name) => !named.includes(name))
@@ -44,6 +48,7 @@ Values of secret params are not kept: they are asked, or come from the environme
     const key = flags['idempotency-key'] ?? newIdempotencyKey()
     const start = async (signal?: AbortSignal) => {
       const started = await client.tasks.retry(former.taskId, input, key, signal)
+      this.sayReplayed(started, flags['idempotency-key'])
       const hosts = counted(started.hostCount, 'host')
       this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
       return started

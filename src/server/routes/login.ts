@@ -1,5 +1,5 @@
 import { Nothing } from '../../core/protocol/http/common.ts'
-import { LoginRequest, LoginResult, PasswordChange, User } from '../../core/protocol/http/users.ts'
+import { LoginRequest, LoginResult, Me, PasswordChange } from '../../core/protocol/http/users.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import { operation } from './operation.ts'
@@ -41,7 +41,7 @@ export function loginRoutes(app: AppInstance, { login }: RouteDependencies): voi
   )
   app.get(
     '/api/auth/me',
-    operation({ id: 'getMe', tag, summary: 'Whom this token stands for', allow: own, answer: User }),
+    operation({ id: 'getMe', tag, summary: 'Whom this token stands for', allow: own, answer: Me }),
     (request) => login.me(userOf(request)),
   )
   app.post(

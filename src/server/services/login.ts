@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { LoginRequest, LoginResult, User } from '../../core/protocol/http/users.ts'
+import type { LoginRequest, LoginResult, Me } from '../../core/protocol/http/users.ts'
 import type { UserCaller } from '../caller.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../store/records.ts'
@@ -23,7 +23,7 @@ export interface LoginService {
   /** The same 401 in the same time for an unknown user as for a wrong password. */
   login(input: LoginRequest, address: string): Promise<LoginResult>
   logout(caller: UserCaller): Promise<void>
-  me(caller: UserCaller): Promise<User>
+  me(caller: UserCaller): Promise<Me>
   /** Changes one's own password; every session and token of the user ends. */
   changePassword(caller: UserCaller, former: string, next: string, address: string): Promise<void>
 }
@@ -127,7 +127,12 @@ export function createLogin(context: Context): LoginService {
     async me(caller) {
       const user = await store.get('users', caller.id)
       if (!user) throw notFound('user', caller.id)
-      return showUser(user)
+      const token = await store.get('tokens', caller.tokenId)
+      const { tokenKind: kind, role, expiresAt } = caller
+      return {
+        ...showUser(user),
+        token: { kind, name: token?.name ?? null, role, expiresAt: isoTime(expiresAt) },
+      }
     },
 
     async changePassword(caller, former, next, address) {

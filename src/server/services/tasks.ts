@@ -105,8 +105,12 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     options: { async?: boolean },
   ): Promise<Started | Task> {
     await started?.(record.id, replayed)
-    if (options.async !== false)
-      return { taskId: record.id, status: engine.summary(record).status, hostCount: record.hostCount }
+    if (options.async !== false) {
+      const { id: taskId, hostCount, createdAt } = record
+      const age = Math.max(0, Math.round((context.clock.now() - Date.parse(createdAt)) / 1000))
+      const { status } = engine.summary(record)
+      return { taskId, status, hostCount, replayedAfterSeconds: replayed ? age : null }
+    }
     await engine.finished(record.id)
     return show((await store.get('tasks', record.id)) ?? record)
   }

@@ -100,6 +100,12 @@ export abstract class BaseCommand extends Command {
     })
   }
 
+  /** The chosen server as people know it: `staging (https://rsm.example.org)`. */
+  protected serverName(): string {
+    const { url, context } = this.server()
+    return context === undefined || url.includes(context) ? url : `${context} (${url})`
+  }
+
   /** A client of the chosen server; without a token nothing is sent and the error says how to get one. */
   protected async client(): Promise<Client> {
     const server = this.server()

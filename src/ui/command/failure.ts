@@ -65,6 +65,19 @@ function withNearestValue(message: string): string {
   return near === undefined ? message : `${message} (did you mean ${near}?)`
 }
 
+/** What lists the values that an argument may have. */
+const listedBy: Readonly<Record<string, string>> = {
+  TASK: 'rsm tasks list',
+  HOST: 'rsm hosts list',
+  SCRIPT: 'rsm scripts list',
+  CLUSTER: 'rsm clusters list',
+  USER: 'rsm users list',
+  TOKEN: 'rsm tokens list',
+  ENROLLMENT: 'rsm enrollments list',
+  SESSION: 'rsm recordings list',
+  RECORDING: 'rsm recordings list',
+}
+
 /** The parser's message in our words, with what to type instead. */
 function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmError {
   const name = error.constructor.name
@@ -82,7 +95,9 @@ function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmEr
     return new RsmError('usage', `unexpected ${error.args.map(String).join(' ')}`, { hint: help })
   if (name === 'RequiredArgsError' && error.args !== undefined) {
     const missing = (error.args as readonly { name: string }[]).map((arg) => arg.name.toUpperCase())
-    return new RsmError('usage', `missing ${missing.join(' ')}`, { hint: help })
+    const list = listedBy[missing[0] ?? '']
+    const hint = list === undefined ? help : `${list} names them; ${help}`
+    return new RsmError('usage', `missing ${missing.join(' ')}`, { hint })
   }
   return new RsmError('usage', withNearestValue(plainMessage(error)), { hint: help })
 }

@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import type { ChosenServer } from '../../client/contexts.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { counted } from '../text/counted.ts'
 import { showTime } from '../text/time.ts'
@@ -55,6 +56,20 @@ const sessionNamed = ({ sessionId, hostname, user, startedAt }: Terminal): Named
   about: `${hostname} by ${user}, ${showTime(startedAt, false)}`,
 })
 
+/** `deploy VERSION`: what the scripts say of themselves. */
+async function paramsOf(scripts: readonly Script[]): Promise<Found> {
+  const { parseFrontMatter } = await import('../../core/front-matter.ts')
+  const params = scripts.flatMap(({ name: script, content }) =>
+    parseFrontMatter(content).matter.params.map(({ name, secret, description }) => ({
+      secret,
+      named: { name: `${script} ${name}`, about: description },
+    })),
+  )
+  const those = (wanted: boolean) =>
+    params.filter(({ secret }) => secret === wanted).map(({ named }) => named)
+  return { params: those(false), 'secret params': those(true) }
+}
+
 type Found = Partial<Record<Listed, readonly Named[]>>
 
 async function listsOf(listed: Listed, client: Client): Promise<Found> {
@@ -70,13 +85,16 @@ async function listsOf(listed: Listed, client: Client): Promise<Found> {
         clusters: clusters.map(({ name, hostCount }) => ({ name, about: counted(hostCount, 'host') })),
       }
     }
-    case 'scripts': {
+    case 'scripts':
+    case 'params':
+    case 'secret params': {
       const scripts = await everyOne((query) => client.scripts.list(query))
       return {
         scripts: scripts.map(({ name, type, description }) => ({
           name,
           about: description || type.toLowerCase(),
         })),
+        ...(await paramsOf(scripts)),
       }
     }
     case 'tasks': {

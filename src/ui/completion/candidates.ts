@@ -141,7 +141,24 @@ async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: reado
   return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
 }
 
-async function values(kind: Kind, lead: string, current: string, lookup: Lookup): Promise<Answer> {
+/** `VERSION=` of `deploy VERSION`, where `script` is deploy. */
+async function paramOffers(kind: 'param' | 'secret param', script: string, lookup: Lookup): Promise<Offer[]> {
+  const start = `${script.toLowerCase()} `
+  const declared = await lookup(`${kind}s`)
+  return declared.flatMap(({ name, about }) => {
+    const param = name.slice(start.length)
+    if (!name.toLowerCase().startsWith(start) || param.includes(' ')) return []
+    return [kind === 'param' ? { name: `${param}=`, about, isOpen: true } : { name: param, about }]
+  })
+}
+
+async function values(
+  kind: Kind,
+  lead: string,
+  current: string,
+  lookup: Lookup,
+  first?: string,
+): Promise<Answer> {
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
     return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
@@ -161,6 +178,10 @@ async function values(kind: Kind, lead: string, current: string, lookup: Lookup)
     const at = typed.indexOf('=')
     if (at !== -1) return { candidates: [], files: { only: 'files', lead: lead + typed.slice(0, at + 1) } }
     const offers = formatNames.map((name) => ({ name, about: `or ${name}=FILE` }))
+    return { candidates: fitting(offers, lead, current), isOrdered: true }
+  }
+  if (kind === 'param' || kind === 'secret param') {
+    const offers = first === undefined ? [] : await paramOffers(kind, first, lookup)
     return { candidates: fitting(offers, lead, current), isOrdered: true }
   }
   if (kind === 'tag key')
@@ -236,8 +257,8 @@ export async function candidatesFor(
     case 'option':
       return { candidates: fitting(optionOffers(wanted), '', current) }
     case 'value': {
-      const { of, lead } = wanted
-      if (typeof of === 'string') return values(of, lead, current, lookup)
+      const { of, lead, first } = wanted
+      if (typeof of === 'string') return values(of, lead, current, lookup, first)
       return {
         candidates: fitting(
           of.map((name) => ({ name })),

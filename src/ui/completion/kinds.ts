@@ -7,6 +7,9 @@ export type Kind =
   | 'cluster'
   | 'script'
   | 'script or file'
+  /** Of the stored script that is the first argument. */
+  | 'param'
+  | 'secret param'
   | 'task'
   | 'task or latest'
   | 'user'
@@ -55,6 +58,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--limit': 'free',
   'exec --limit': 'limit',
   'scripts:run --limit': 'limit',
+  'scripts:run --param': 'param',
+  'scripts:run --secret-param': 'secret param',
   'agent:run --limit': 'limit',
 
   '--file': 'file',

@@ -12,6 +12,8 @@ export type Wanted =
       readonly of: Kind | readonly string[]
       /** What of the word stands before the value: `--host=`, `-w`, or values before a delimiter. */
       readonly lead: string
+      /** The first argument of the command, if it has been typed: the script whose params are wanted. */
+      readonly first?: string | undefined
     }
 
 const deepest = 3
@@ -52,21 +54,26 @@ function attached(command: Command, word: string): { flag: Flag; at: number } | 
   return undefined
 }
 
-function valueOf(command: Command, flag: Flag, lead: string, typed: string): Wanted {
+function valueOf(command: Command, flag: Flag, lead: string, typed: string, first?: string): Wanted {
   const of = flag.options ?? kindOf(command, `--${flag.name}`) ?? 'free'
   const last = flag.delimiter === undefined ? -1 : typed.lastIndexOf(flag.delimiter)
-  return { is: 'value', of, lead: lead + typed.slice(0, last + 1) }
+  return { is: 'value', of, lead: lead + typed.slice(0, last + 1), first }
 }
 
 /** The words of a command line as far as its options are concerned. */
 function readArguments(command: Command, words: readonly string[]) {
   const given = new Set<string>()
   let values = 0
+  let first: string | undefined
   let pending: Flag | undefined
   let optionsOver = false
+  const value = (word: string) => {
+    first ??= word
+    values++
+  }
   for (const word of words) {
     if (pending !== undefined) pending = undefined
-    else if (optionsOver) values++
+    else if (optionsOver) value(word)
     else if (word === '--') optionsOver = true
     else if (word.startsWith('--')) {
       const flag = flagOf(command, word.replace(/=.*$/s, ''))
@@ -81,27 +88,27 @@ function readArguments(command: Command, words: readonly string[]) {
       const holder = attached(command, word)
       if (holder !== undefined && holder.at === word.length) pending = holder.flag
     } else {
-      values++
+      value(word)
       // Here the rest is a command of the host.
       if (command.strict === false) optionsOver = true
     }
   }
-  return { given, values, pending, optionsOver }
+  return { given, values, first, pending, optionsOver }
 }
 
 function wantedOf(command: Command, words: readonly string[], current: string): Wanted {
-  const { given, values, pending, optionsOver } = readArguments(command, words)
-  if (pending !== undefined) return valueOf(command, pending, '', current)
+  const { given, values, first, pending, optionsOver } = readArguments(command, words)
+  if (pending !== undefined) return valueOf(command, pending, '', current, first)
   if (!optionsOver && current.startsWith('-') && current !== '-') {
     const equals = current.indexOf('=')
     if (current.startsWith('--') && equals !== -1) {
       const flag = flagOf(command, current.slice(0, equals))
       if (flag?.type !== 'option') return nothing
-      return valueOf(command, flag, current.slice(0, equals + 1), current.slice(equals + 1))
+      return valueOf(command, flag, current.slice(0, equals + 1), current.slice(equals + 1), first)
     }
     const holder = current.startsWith('--') ? undefined : attached(command, current)
     if (holder !== undefined && holder.at < current.length)
-      return valueOf(command, holder.flag, current.slice(0, holder.at), current.slice(holder.at))
+      return valueOf(command, holder.flag, current.slice(0, holder.at), current.slice(holder.at), first)
   }
   if (!optionsOver && current.startsWith('-')) return { is: 'option', command, given }
   const args = Object.values(command.args).filter((arg) => arg.hidden !== true)

@@ -1,6 +1,6 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Column } from '../text/table.ts'
-import { showTime } from '../text/time.ts'
+import { showShortTime, showTime } from '../text/time.ts'
 
 /** `role=web,zone=a`, as `-t` takes them. */
 export function showTags(tags: Host['tags']): string {
@@ -47,7 +47,11 @@ export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
       value: (host) => (host.metrics === null ? null : `${host.metrics.cpu.usagePercent} %`),
     },
     { heading: 'AGENT', value: (host) => host.agent?.agentVersion ?? null },
-    { heading: 'HEARD', value: (host) => showTime(host.agent?.lastHeartbeatAt ?? null, utc) },
+    {
+      heading: 'HEARD',
+      value: (host) => showTime(host.agent?.lastHeartbeatAt ?? null, utc),
+      short: (host) => showShortTime(host.agent?.lastHeartbeatAt ?? null, utc),
+    },
   ]
 }
 

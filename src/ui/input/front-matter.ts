@@ -3,7 +3,8 @@ import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../..
 
 /** Faults that are told at once; more are counted. */
 const maxTold = 5
-const hint = 'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy"'
+const hint =
+  'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
 
 /** The first faults, with line and column. */
 export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {

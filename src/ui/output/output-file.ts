@@ -33,6 +33,21 @@ function placeOf(path: string, whole: boolean): Place {
   return known === undefined ? { target, written } : { target, written, mode: known.mode & 0o777 }
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'you may not',
+  EPERM: 'you may not',
+  ENOTDIR: 'a part of this path is a file',
+  EROFS: 'what is mounted there is read-only',
+  ENOSPC: 'the disk is full',
+}
+
+/** In words that name what was typed, and not the file of a passing name beside it. */
+function whyNot({ code, message }: NodeJS.ErrnoException, path: string): string {
+  if (code === undefined) return message
+  if (code === 'ENOENT') return `directory ${dirname(path)} does not exist`
+  return reasons[code] ?? code
+}
+
 /**
  * Opens it for writing, at once, so that a mistake is told before anything is started; a `whole` file takes its name when it
  * is finished. Errors: `usage`.
@@ -44,7 +59,7 @@ export function openOutputFile(path: string, whole: boolean): OutputFile {
     place = placeOf(path, whole)
     fd = openSync(place.written, place.written === place.target ? 'w' : 'wx')
   } catch (error) {
-    throw new RsmError('usage', `can't write ${path}: ${(error as Error).message}`)
+    throw new RsmError('usage', `can't write ${path}: ${whyNot(error as NodeJS.ErrnoException, path)}`)
   }
   const { target, written, mode } = place
   const isApart = written !== target

@@ -1,11 +1,13 @@
 import { joinSelector, resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
+import { firstLine } from '../../core/first-line.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
 import { shortened } from '../../core/shortened.ts'
 import { confirm } from '../input/prompt.ts'
 import { counted } from '../text/counted.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
 
 /** A person is asked about more hosts than these. */
@@ -13,11 +15,31 @@ const unasked = 20
 /** Of their names, in characters: those of an irregular fleet would push the question off the screen. */
 const longestNames = 400
 
-/** Asks whether `what` may start on these hosts; rejects with `interrupted` where it may not. */
-async function confirmHosts(what: string, hostnames: readonly string[], all: boolean): Promise<void> {
-  const names = shortened(foldNodeset(hostnames), longestNames, isUtf8() ? '…' : '...')
+const mark = () => (isUtf8() ? '…' : '...')
+
+/** What is to be started, and where: the two things that a hasty hand gets wrong. */
+export interface Intent {
+  /** `Run 'reboot'`, `Run script deploy` */
+  readonly what: string
+  /** `staging (https://rsm.example.org)` */
+  readonly server: string
+}
+
+/** `'reboot'`, `'reboot' …` where more lines follow. */
+export function quotedBeginning(text: string): string {
+  const line = sanitizeLine(firstLine(text) ?? '')
+  return `'${line}'${text.trim().includes('\n') ? ` ${mark()}` : ''}`
+}
+
+/** Asks whether it may start on these hosts; rejects with `interrupted` where it may not. */
+async function confirmHosts(
+  { what, server }: Intent,
+  hostnames: readonly string[],
+  all: boolean,
+): Promise<void> {
+  const names = shortened(foldNodeset(hostnames), longestNames, mark())
   const count = `${all ? 'all ' : ''}${counted(hostnames.length, 'host')}`
-  if (!(await confirm(`${what} on ${count}, ${names}?`, 'say --yes')))
+  if (!(await confirm(`${what} on ${count} of ${server}, ${names}?`, 'say --yes')))
     throw new RsmError('interrupted', 'nothing was started')
 }
 
@@ -28,6 +50,7 @@ async function confirmHosts(what: string, hostnames: readonly string[], all: boo
 export async function confirmTarget(
   services: Pick<Services, 'hosts' | 'clusters'>,
   targets: TargetOptions,
+  intent: Intent,
 ): Promise<Target> {
   const selector = joinSelector(targets)
   if (selector !== undefined && !targets.all) {
@@ -39,13 +62,17 @@ export async function confirmTarget(
   const hosts = await resolveHosts(services, targets)
   if (hosts.length === 0 || (hosts.length <= unasked && !targets.all)) return resolveTarget(services, targets)
   const hostnames = hosts.map((host) => host.hostname)
-  await confirmHosts('Run it', hostnames, targets.all)
+  await confirmHosts(intent, hostnames, targets.all)
   return { hostIds: hosts.map((host) => host.id) }
 }
 
 /** The same for a retry, which runs on the hosts that did not succeed. */
-export async function confirmRetry(services: Pick<Services, 'tasks'>, taskId: string): Promise<void> {
+export async function confirmRetry(
+  services: Pick<Services, 'tasks'>,
+  taskId: string,
+  intent: Intent,
+): Promise<void> {
   const { results } = await services.tasks.get(taskId)
   const hostnames = results.filter(({ status }) => status !== 'SUCCESS').map(({ hostname }) => hostname)
-  if (hostnames.length > unasked) await confirmHosts('Run it again', hostnames, false)
+  if (hostnames.length > unasked) await confirmHosts(intent, hostnames, false)
 }

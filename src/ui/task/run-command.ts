@@ -10,7 +10,7 @@ import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
 import { parseTimer } from '../input/values.ts'
-import { sanitize } from '../text/sanitize.ts'
+import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import type { PlannedScript, PlanView } from './plan-view.ts'
 import { refuseDetached, TaskCommand } from './task-command.ts'
 
@@ -72,17 +72,19 @@ export abstract class RunCommand extends TaskCommand {
   ): Promise<Task | Started | PlanView> {
     const options = await this.#complete(runnable, said, flags.plan)
     if (flags.plan) return this.#plan(client, { targets, options, deadline, show }, runnable)
-    const target = await this.#target(client, targets, flags.yes).catch((error: unknown) =>
+    const target = await this.#target(client, targets, runnable, flags.yes).catch((error: unknown) =>
       this.#explain(client, error),
     )
     const what = 'scriptId' in runnable ? { scriptId: runnable.scriptId } : { script: runnable.script }
     const key = flags['idempotency-key'] ?? newIdempotencyKey()
-    const start = (signal?: AbortSignal) =>
-      client.tasks
-        .create({ ...what, target, ...options, async: true }, key, signal)
-        .catch((error: unknown) => {
-          return this.#explain(client, error)
-        })
+    const start = async (signal?: AbortSignal) => {
+      const body = { ...what, target, ...options, async: true }
+      const started = await client.tasks.create(body, key, signal).catch((error: unknown) => {
+        return this.#explain(client, error)
+      })
+      this.sayReplayed(started, flags['idempotency-key'])
+      return started
+    }
     if (flags.detach) {
       const started = await start()
       this.print(started.taskId)
@@ -93,10 +95,12 @@ export abstract class RunCommand extends TaskCommand {
   }
 
   /** A person is asked before much is started, or all; without one nothing is asked (contract §9). */
-  async #target(client: Client, targets: TargetOptions, yes: boolean): Promise<Target> {
+  async #target(client: Client, targets: TargetOptions, runnable: Runnable, yes: boolean): Promise<Target> {
     if (yes || !isSomeoneThere()) return resolveTarget(client, targets)
-    const { confirmTarget } = await import('./consent.ts')
-    return confirmTarget(client, targets)
+    const { confirmTarget, quotedBeginning } = await import('./consent.ts')
+    const name = 'scriptId' in runnable ? runnable.name : runnable.script.name
+    const what = name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`
+    return confirmTarget(client, targets, { what: `Run ${what}`, server: this.serverName() })
   }
 
   /** With the params that the script declares: filled in, or asked where somebody is there. */

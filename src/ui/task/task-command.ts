@@ -1,10 +1,11 @@
 import type { Client } from '../../client/client.ts'
 import { exitCode, RsmError } from '../../core/errors.ts'
-import type { Task } from '../../core/protocol/http/tasks.ts'
+import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../command/base-command.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
+import { showDuration } from '../text/time.ts'
 import { runAndFollow } from './follow.ts'
 import { failureLines, foldFailures, summaryLine } from './outcome.ts'
 import { Outputs } from './outputs.ts'
@@ -38,6 +39,17 @@ export abstract class TaskCommand extends BaseCommand {
     })
     await this.conclude(client, task, exit, outputs)
     return task
+  }
+
+  /** A key that was used before starts nothing: without a word, an old result would be taken for a new one. */
+  protected sayReplayed(started: Started | Task, key: string | undefined): void {
+    const after = 'replayedAfterSeconds' in started ? started.replayedAfterSeconds : null
+    // A key that nobody gave was sent again by this command itself, after a lost answer.
+    if (key === undefined || after === null) return
+    const ago = `${after < 60 ? `${after} s` : showDuration(after * 1000)} ago`
+    this.notice(
+      `this key started task ${started.taskId} ${ago}; this is its result, nothing was started anew`,
+    )
   }
 
   protected outputs(show: ShowOptions): Outputs {

@@ -10,6 +10,8 @@ const signals = { SIGINT: 130, SIGTERM: 143 } as const
 export interface Watched {
   readonly task: Task
   readonly interrupted?: 130 | 143
+  /** The last output that was shown; undefined where none was. */
+  readonly last?: number | undefined
 }
 
 /** Shows a task that was started elsewhere, from where `query` begins to its end; `select` narrows what is known of it. */
@@ -21,6 +23,7 @@ export async function watchToEnd(
   const { query, outputs, select = (task) => task } = options
   const halt = new AbortController()
   let interrupted: Watched['interrupted']
+  let last = query.after
   const stop = (signal: NodeJS.Signals) => {
     interrupted = signal === 'SIGTERM' ? signals.SIGTERM : signals.SIGINT
     halt.abort()
@@ -33,8 +36,10 @@ export async function watchToEnd(
   }
   try {
     try {
-      for await (const event of watchTask(client.api, taskId, { query, signal: halt.signal, onCut }))
+      for await (const event of watchTask(client.api, taskId, { query, signal: halt.signal, onCut })) {
         await outputs.event(event)
+        if (event.type === 'output') last = event.entry.id
+      }
     } catch (error) {
       if (interrupted === undefined) {
         await endAsKnown()
@@ -51,7 +56,7 @@ export async function watchToEnd(
         })
     const task = select(ended)
     await outputs.end(task)
-    return interrupted === undefined ? { task } : { task, interrupted }
+    return interrupted === undefined ? { task } : { task, interrupted, last }
   } finally {
     for (const signal of Object.keys(signals)) process.off(signal, stop)
   }

@@ -10,6 +10,10 @@ export interface Column<Row> {
   readonly value: (row: Row) => string | number | null
   /** By this a row is known again: on a narrow terminal the other columns give way first. */
   readonly keep?: boolean
+  /** The same in fewer characters, for where the rows don't fit otherwise. */
+  readonly short?: (row: Row) => string | number | null
+  /** Left out where the rows don't fit without being cut. */
+  readonly spare?: boolean
 }
 
 /** No column is cut below this many columns of the terminal. */
@@ -36,6 +40,52 @@ function fit(widths: readonly number[], width: number, mayCut: (at: number) => b
   return fitted
 }
 
+/** What stands in a column, and how wide it is with its heading. */
+interface Laid<Row> {
+  readonly column: Column<Row>
+  readonly cells: readonly string[]
+  readonly width: number
+}
+
+function laidOutOf<Row>(
+  rows: readonly Row[],
+  column: Column<Row>,
+  value: Column<Row>['value'] = column.value,
+): Laid<Row> {
+  const cells = rows.map((row) => withoutBidi(sanitizeLine(String(value(row) ?? '-'))))
+  const width = cells.reduce((widest, cell) => Math.max(widest, widthOf(cell)), column.heading.length)
+  return { column, cells, width }
+}
+
+const totalOf = (laid: readonly { readonly width: number }[]) =>
+  laid.reduce((sum, each) => sum + each.width + gap, -gap)
+
+/** As much of each column as there is room for: all, else what is short, else what is not spare. */
+function roomFor<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  width: number | undefined,
+): readonly Laid<Row>[] {
+  const whole = columns.map((column) => laidOutOf(rows, column))
+  if (width === undefined || totalOf(whole) <= width) return whole
+  const short = columns.map((column) => laidOutOf(rows, column, column.short))
+  return totalOf(short) <= width ? short : short.filter(({ column }) => column.spare !== true)
+}
+
+/** How many of the columns, from the left, fit on the terminal without being cut; `least` in any case. */
+export function columnsThatFit<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  least: number,
+  width: number | undefined = columnsOf(process.stdout),
+): number {
+  if (width === undefined) return columns.length
+  const laid = columns.map((column) => laidOutOf(rows, column, column.short))
+  let count = columns.length
+  while (count > least && totalOf(laid.slice(0, count)) > width) count--
+  return count
+}
+
 /** The text in at most `width` columns, with a mark where something is missing. */
 export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text
@@ -51,13 +101,9 @@ export function renderTable<Row>(
   columns: readonly Column<Row>[],
   width: number | undefined = columnsOf(process.stdout),
 ): string {
-  const cells = rows.map((row) =>
-    columns.map((column) => withoutBidi(sanitizeLine(String(column.value(row) ?? '-')))),
-  )
-  const natural = columns.map((column, at) =>
-    cells.reduce((widest, row) => Math.max(widest, widthOf(row[at] ?? '')), column.heading.length),
-  )
-  const kept = (at: number) => columns[at]?.keep === true
+  const laid = roomFor(rows, columns, width)
+  const natural = laid.map((each) => each.width)
+  const kept = (at: number) => laid[at]?.column.keep === true
   const widths =
     width === undefined
       ? natural
@@ -81,8 +127,8 @@ export function renderTable<Row>(
     if (columnsOf > 0) foreign.push(shown)
     return standIn.repeat(columnsOf)
   }
-  table.push(columns.map((column, at) => laidOut(column.heading, at)))
-  for (const row of cells) table.push(row.map(laidOut))
+  table.push(laid.map(({ column }, at) => laidOut(column.heading, at)))
+  for (const at of rows.keys()) table.push(laid.map(({ cells }, column) => laidOut(cells[at] ?? '', column)))
   const text = table.toString().replace(standIns, () => foreign.shift() ?? '')
   const [head = '', ...body] = text.split('\n')
   return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')

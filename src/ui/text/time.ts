@@ -12,6 +12,22 @@ export function showTime(iso: string | null, utc: boolean): string {
   return `${day} ${time}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`
 }
 
+const dayMs = 24 * 3600_000
+/** Days that are counted; what is older is a date. */
+const countedDays = 99
+
+/** As `showTime` in at most 10 characters: `16:40:57` today, `3d ago` before. */
+export function showShortTime(iso: string | null, utc: boolean, now: Date = new Date()): string {
+  const whole = showTime(iso, utc)
+  if (iso === null || whole === '-') return whole
+  const day = whole.slice(0, 10)
+  const days = Math.round(
+    (Date.parse(showTime(now.toISOString(), utc).slice(0, 10)) - Date.parse(day)) / dayMs,
+  )
+  if (days === 0) return whole.slice(11, 19)
+  return days > 0 && days <= countedDays ? `${days}d ago` : day
+}
+
 /** `350 ms`, `1.2 s`, `2 min 5 s`, `3 h 4 min`. */
 export function showDuration(milliseconds: number | null): string {
   if (milliseconds === null) return '-'

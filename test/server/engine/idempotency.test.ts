@@ -20,6 +20,8 @@ test('the same Idempotency-Key of the same user answers the first task and start
   const after = await post('deploy-17')
   t.is(after.body.data.taskId, taskId)
   t.is(after.body.data.status, 'SUCCESS')
+  t.is(answers.filter(({ body }) => body.data.replayedAfterSeconds === null).length, 1)
+  t.true(after.body.data.replayedAfterSeconds >= 0)
   t.is((await server.data('GET', '/api/tasks')).totalElements, 1)
   t.is(agent.heard.filter(({ type }) => type === 'EXECUTE_SCRIPT').length, 1)
   t.is((await post('deploy-17', { ...body, timeout: 5 })).status, 409)

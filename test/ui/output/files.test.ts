@@ -56,6 +56,19 @@ test('a whole file takes its name when it is complete, with the mode of the one 
   )
 })
 
+test('what can not be written is told by what was typed, whatever the name beside it would have been', (t) => {
+  const directory = temporaryDirectory(t)
+  writeFileSync(join(directory, 'file'), '')
+  const missing = join(directory, 'no', 'r.xml')
+  const told = (path: string) => t.throws(() => openOutputFile(path, true))?.message
+  t.is(told(missing), `can't write ${missing}: directory ${join(directory, 'no')} does not exist`)
+  t.is(
+    told(join(directory, 'file', 'r.xml')),
+    `can't write ${directory}/file/r.xml: a part of this path is a file`,
+  )
+  t.is(told(directory), `can't write ${directory}: it is a directory`)
+})
+
 test('a device is written to and never replaced; a full disk is told', async (t) => {
   const file = openOutputFile('/dev/full', true)
   await t.throwsAsync(

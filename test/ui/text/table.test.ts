@@ -1,5 +1,6 @@
 import test from 'ava'
-import { type Column, renderFields, renderTable } from '../../../src/ui/text/table.ts'
+import { type Column, columnsThatFit, renderFields, renderTable } from '../../../src/ui/text/table.ts'
+import { showShortTime } from '../../../src/ui/text/time.ts'
 import { widthOf } from '../../../src/ui/text/width.ts'
 
 const columns: Column<{ name: string; note: string }>[] = [
@@ -23,6 +24,38 @@ for (const width of [1, 10, 30, 60, 200])
     for (const line of renderTable(rows, columns, width).split('\n'))
       t.true(line.length <= Math.max(width, 14))
   })
+
+test('where there is no room, columns are short, then spare ones are left out, and only then a text is cut', (t) => {
+  const task = { id: '01JNZ8Q3V5', script: 'systemctl restart nginx', by: 'admin', at: '2026-11-21 16:40:57' }
+  const all: Column<typeof task>[] = [
+    { heading: 'TASK', value: ({ id }) => id, keep: true },
+    { heading: 'SCRIPT', value: ({ script }) => script },
+    { heading: 'BY', value: ({ by }) => by, spare: true },
+    { heading: 'CREATED', value: ({ at }) => at, short: ({ at }) => at.slice(11) },
+  ]
+  const line = (width: number) => renderTable([task], all, width).split('\n')[1]
+  t.is(line(63), '01JNZ8Q3V5  systemctl restart nginx  admin  2026-11-21 16:40:57')
+  t.is(line(62), '01JNZ8Q3V5  systemctl restart nginx  admin  16:40:57')
+  t.is(line(51), '01JNZ8Q3V5  systemctl restart nginx  16:40:57')
+  t.is(line(40), '01JNZ8Q3V5  systemctl restart…  16:40:57')
+  t.deepEqual(
+    [undefined, 52, 51, 1].map((width) => columnsThatFit([task], all, 2, width)),
+    [4, 4, 3, 2],
+  )
+})
+
+test('a short time is that of the day, or how many days ago, in at most 10 characters', (t) => {
+  const now = new Date('2026-11-21T03:00:00Z')
+  const cases: [string | null, string][] = [
+    ['2026-11-21T02:40:57.000Z', '02:40:57'],
+    ['2026-11-20T23:59:59.000Z', '1d ago'],
+    ['2026-08-14T01:00:00.000Z', '99d ago'],
+    ['2026-08-13T23:00:00.000Z', '2026-08-13'],
+    ['2026-11-22T00:00:00.000Z', '2026-11-22'],
+    [null, '-'],
+  ]
+  for (const [iso, shown] of cases) t.is(showShortTime(iso, true, now), shown)
+})
 
 test('data of hosts has no control sequences and stays in its row', (t) => {
   const text = renderTable([{ name: 'a\u001b[2Jb\nc', note: '' }], columns)

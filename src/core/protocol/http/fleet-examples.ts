@@ -183,6 +183,11 @@ export const user = {
   updatedAt: '2026-03-01T08:00:00.000Z',
 }
 
+export const me = {
+  ...user,
+  token: { kind: 'personal', name: 'nightly', role: 'OPERATOR', expiresAt: '2026-05-31T08:00:00.000Z' },
+}
+
 export const passwordChange = {
   currentPassword: 'correct horse battery',
   newPassword: 'staple of another kind',

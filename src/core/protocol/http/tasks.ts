@@ -121,9 +121,17 @@ export const TaskRetry = Closed(
 )
 export type TaskRetry = Static<typeof TaskRetry>
 
-/** What an execution answers; with `async: false` it is the whole final task instead. */
+/**
+ * What an execution answers; with `async: false` it is the whole final task instead. `replayedAfterSeconds`: so long ago an
+ * earlier request with the same `Idempotency-Key` started it; null where this request did.
+ */
 export const Started = Type.Object(
-  { taskId: OpaqueId, status: TaskStatus, hostCount: Type.Integer() },
+  {
+    taskId: OpaqueId,
+    status: TaskStatus,
+    hostCount: Type.Integer(),
+    replayedAfterSeconds: Nullable(Type.Integer({ minimum: 0 })),
+  },
   { examples: [examples.started] },
 )
 export type Started = Static<typeof Started>

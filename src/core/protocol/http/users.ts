@@ -54,6 +54,21 @@ export const User = Type.Object(
 )
 export type User = Static<typeof User>
 
+/** The user whom a token stands for, and the token: what it may do is bounded by its own role. */
+export const Me = Type.Object(
+  {
+    ...User.properties,
+    token: Type.Object({
+      kind: Type.Enum(['session', 'personal']),
+      name: Nullable(Type.String()),
+      role: Role,
+      expiresAt: Time,
+    }),
+  },
+  { examples: [examples.me] },
+)
+export type Me = Static<typeof Me>
+
 export const PasswordChange = Closed(
   {
     currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),

@@ -61,7 +61,7 @@ export const taskCreate = {
 
 export const taskRetry = { async: false }
 
-export const started = { taskId, status: 'RUNNING', hostCount: 2 }
+export const started = { taskId, status: 'RUNNING', hostCount: 2, replayedAfterSeconds: null }
 
 export const taskResult = {
   hostId: 7,
