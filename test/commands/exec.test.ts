@@ -268,6 +268,25 @@ for (const [signal, exit] of [
     t.is(cancels(server), 1)
   })
 
+test('SIGTERM ends it though nobody reads what it writes', async (t) => {
+  const server = await startFakeServer(t, {
+    ...taskRoutes(taskOf([resultOf('web1')]), []),
+    'GET /api/tasks/task-1/logs': (_seen, response) => {
+      const write = eventStream(response)
+      for (let id = 1; id <= 100; id++)
+        write('output', entryOf('web1', `${'x'.repeat(65_000)}\n`, { id }), id)
+    },
+    'POST /api/tasks/task-1/cancel': () => taskOf([resultOf('web1')]),
+  })
+  const { child, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  await shows('web1: x')
+  child.stdout.pause()
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  t.deepEqual(await ended, [143, null])
+  t.is(cancels(server), 1)
+})
+
 test('logs -f that is interrupted says that the task goes on, and how to go on behind what was shown', async (t) => {
   const server = await endless(t, 'RUNNING')
   const { child, done, shows } = startRsm(['logs', '-f', 'task-1'], envFor(t, server))

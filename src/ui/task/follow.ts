@@ -17,6 +17,8 @@ interface FollowOptions {
   readonly deadline?: number | undefined
   /** Whether somebody can be asked about a Ctrl-C. */
   readonly terminal: boolean
+  /** Told as soon as it is not followed to its end any more; `within` milliseconds of that the command is to be over. */
+  readonly halted: (exit: number, within: number) => void
 }
 
 /** What ended the following before the task had ended. */
@@ -60,6 +62,7 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   const stop = (exit: number, cancelling: boolean) => {
     if (halted.by !== undefined) return
     halted.by = { exit, cancel: cancelling }
+    options.halted(exit, cancelWait + lastLook)
     interruption.settled()
     if (!cancelling) {
       halt.abort()

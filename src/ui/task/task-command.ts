@@ -20,6 +20,14 @@ export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions):
     })
 }
 
+/** How long the last of the output may take to be written, once nothing is waited for any more, in milliseconds. */
+const writeTime = 1_000
+
+/** What is written to a reader that does not read would keep the process for ever. */
+function endInTime(exit: number, within: number): void {
+  setTimeout(() => process.exit(process.exitCode ?? exit), within + writeTime).unref()
+}
+
 /** A command that shows a task to its end and exits as the task ended (contract §9). */
 export abstract class TaskCommand extends BaseCommand {
   /** Follows what `start` starts; sets the exit code; answers the task. */
@@ -36,6 +44,7 @@ export abstract class TaskCommand extends BaseCommand {
       outputs,
       deadline,
       terminal: process.stderr.isTTY && isSomeoneThere(),
+      halted: endInTime,
     })
     await this.conclude(client, task, exit, outputs)
     return task

@@ -67,6 +67,7 @@ test.serial(
       client,
       outputs,
       terminal: false,
+      halted: () => {},
       start: async (signal) => {
         const [target, script] = [{ selector: 'web1' }, { content: 'true' }]
         const started = await client.tasks.create({ script, target, async: true }, 'key', signal)
