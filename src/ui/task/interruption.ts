@@ -45,6 +45,8 @@ export function onInterruption(options: InterruptionOptions): {
       if (error instanceof RsmError) return undefined
       throw error
     })
+    // The cursor stands behind a question that nobody will answer.
+    if (asking.signal.aborted) process.stderr.write('\n')
     options.asking(false)
     if (asking.signal.aborted) return
     if (answer === undefined || /^c/i.test(answer.trim())) cancel(130)

@@ -19,6 +19,8 @@ export interface Row {
   readonly meanwhile?: (world: ExampleWorld) => Promise<unknown>
   /** On a terminal: what is typed once that is shown. */
   readonly typed?: readonly (readonly [shown: RegExp, keys: string])[]
+  /** Whose line it is, if not bash's. */
+  readonly shell?: 'bash' | 'zsh' | 'fish'
   /** It goes on by itself: ended with a Ctrl-C (a SIGINT) once this is shown. */
   readonly until?: RegExp
 }
@@ -60,6 +62,8 @@ const enrolment: Given = async ({ server, home }) => {
 }
 /** By the text of the example. A row that names none fails the test, as an example that fails does. */
 export const rows: Readonly<Record<string, Row>> = {
+  'source <(rsm completion zsh)': { shell: 'zsh' },
+  'rsm completion fish | source': { shell: 'fish' },
   'RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org': {
     alone: true,
     given: enrolment,

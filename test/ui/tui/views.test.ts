@@ -241,6 +241,7 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   state.readHosts([
     { ...base, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null, agent },
     { ...base, id: 2, hostname: 'web1', status: 'OFFLINE', statusReason: 'never heard', agent: null },
+    { ...base, id: 3, hostname: 'web2', status: 'OFFLINE', statusReason: 'no heartbeat for 60 s', agent },
   ])
   t.regex(screen().join('\n'), /no tasks yet/)
   const summary = taskSummary as unknown as TaskSummary
@@ -253,9 +254,10 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
     }),
   )
   const shown = screen()
-  t.regex(shown[1] ?? '', /2 hosts {2}1 OFFLINE {2}1 ONLINE$/)
+  t.regex(shown[1] ?? '', /3 hosts {2}2 OFFLINE {2}1 ONLINE$/)
   t.regex(shown[4] ?? '', /^✗ web1 +OFFLINE +never/)
-  t.regex(shown[5] ?? '', /^✓ db1 +ONLINE +1m00s/)
+  t.regex(shown[5] ?? '', /^✗ web2 +OFFLINE +1m00s/)
+  t.regex(shown[6] ?? '', /^✓ db1 +ONLINE +│/)
   t.regex(shown[3] ?? '', /RUNNING.* df -h {2}new/)
   t.regex(shown[4] ?? '', /SUCCESS.* deploy {2}old/)
   press('j')

@@ -194,7 +194,7 @@ export class FleetView {
   #leftTitle(): Span[] {
     const { filter, count, shownCount } = this.#hosts
     const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
-    return [{ text: filter === '' ? ` Hosts ${which}, last heard ` : ` Hosts ${which} ` }]
+    return [{ text: ` Hosts ${which} ` }]
   }
 
   #right({ right, height }: Panes, now: number): Span[][] {

@@ -68,13 +68,19 @@ export function resultRow(result: TaskResult, now: number): HostRow {
   }
 }
 
+/** Silence has a time only where there is one: heartbeats are no events, and an old time would look like a silence. */
+function silence({ status, agent }: Host, now: number): string {
+  if (status !== 'OFFLINE') return ''
+  const heard = agent?.lastHeartbeatAt ?? null
+  return heard === null ? 'never' : shortTime(Math.max(0, now - Date.parse(heard)))
+}
+
 export function fleetRow(host: Host, now: number): HostRow {
-  const heard = host.agent?.lastHeartbeatAt ?? null
   return {
     id: host.id,
     name: sanitizeLine(host.hostname),
     state: host.status,
-    time: heard === null ? 'never' : shortTime(Math.max(0, now - Date.parse(heard))),
+    time: silence(host, now),
     ...hostLooks[host.status],
   }
 }
