@@ -8,6 +8,7 @@ import { scrape } from '../../helpers/scrape.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer, type TestServer } from '../../helpers/server.ts'
 import { finished, running, startTask } from '../../helpers/tasks.ts'
+import { until } from '../../helpers/until.ts'
 
 const heartbeat = (
   server: TestServer,
@@ -91,6 +92,7 @@ test('clients that follow a stream of events count while they do', async (t) => 
   const taskId = await startTask(server, [host.hostId])
   await running(server, taskId)
   const series = 'rsm_event_streams{route="/api/tasks/:taskId/logs"}'
+  await until('the stream that was waited on is gone', async () => (await scrape(server)).of(series) === 0)
   const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
   let open = 0
   const seen = followEvents(url, { authorization: `Bearer ${server.token}` }, ({ event }) => event === 'end')
