@@ -14,7 +14,7 @@ import { realAgent } from '../helpers/real-agent.ts'
 import { keepScreen, steadyScreen } from '../helpers/screens.ts'
 import { startTestServer, type TestServer } from '../helpers/server.ts'
 import { type SimulatedHost, simulateFleet } from '../helpers/simulated-fleet.ts'
-import { startTask } from '../helpers/tasks.ts'
+import { finished, startTask } from '../helpers/tasks.ts'
 import { missing, openWindow } from '../helpers/tmux.ts'
 import { until } from '../helpers/until.ts'
 
@@ -152,7 +152,13 @@ inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, ret
 
 inTmux('the fleet: a terminal on a host and back, its task opened, copying, suspended, left', async (t) => {
   const { server, boxId } = shared
-  await startTask(server, [boxId], { script: { content: 'echo said on the box; sleep 600' } })
+  const script = { content: 'echo said on the box; sleep 600' }
+  const taskId = await startTask(server, [boxId], { script })
+  // Its agent would leave the script running.
+  t.teardown(async () => {
+    await server.api('POST', `/api/tasks/${taskId}/cancel`)
+    await finished(server, taskId)
+  })
   const window = await open(t, [100, 30], { SHELL: shared.shell })
   await window.type(`clear; echo one; ${rsm} tui; echo "exit $?"\n`)
   await window.shows(/51 hosts {2}51 ONLINE/)
