@@ -14,6 +14,7 @@ import type { Store } from '../store/store.ts'
 import type { Terminals } from '../terminals/sessions.ts'
 import type { Tickets } from '../terminals/tickets.ts'
 import type { Fleet } from './fleet.ts'
+import { Batches } from './logs/batches.ts'
 
 /** What the services stand on. */
 export interface Context {
@@ -28,6 +29,8 @@ export interface Context {
   bus: Bus
   /** Who reads the log of a task just now. */
   readers: ReadersOfTasks
+  /** What followers of logs share. */
+  batches: Batches
   versions: ScriptVersions
   keys: Keys
   passwords: Passwords
@@ -37,8 +40,13 @@ export interface Context {
   time(): string
 }
 
-export function createContext(parts: Omit<Context, 'time' | 'readers'>): Context {
-  return { ...parts, readers: createReadersOfTasks(), time: () => isoTime(parts.clock.now()) }
+export function createContext(parts: Omit<Context, 'time' | 'readers' | 'batches'>): Context {
+  return {
+    ...parts,
+    readers: createReadersOfTasks(),
+    batches: new Batches(parts.outputs),
+    time: () => isoTime(parts.clock.now()),
+  }
 }
 
 export function notFound(what: string, id: number | string): RsmError {

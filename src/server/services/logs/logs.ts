@@ -1,8 +1,8 @@
-import { RsmError } from '../../core/errors.ts'
-import type { LogEntry, LogPage, LogQuery } from '../../core/protocol/http/tasks.ts'
-import type { StoredEntry, StoredLine } from '../outputs/outputs.ts'
-import type { TaskRecord } from '../store/records.ts'
-import type { Context } from './context.ts'
+import { RsmError } from '../../../core/errors.ts'
+import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/tasks.ts'
+import type { StoredEntry, StoredLine } from '../../outputs/outputs.ts'
+import type { TaskRecord } from '../../store/records.ts'
+import type { Context } from '../context.ts'
 
 const defaultSize = 500
 const eventEnd = Buffer.from('\n\n')

@@ -1,14 +1,13 @@
-import type { LogQuery, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { formatEvent } from '../http/sse.ts'
-import type { TaskRecord } from '../store/records.ts'
-import type { Context } from './context.ts'
-import { hostnamesOf, outputEvent, startCursor } from './logs.ts'
-
-const entriesPerRead = 500
+import type { LogQuery, TaskResult } from '../../../core/protocol/http/tasks.ts'
+import { formatEvent } from '../../http/sse.ts'
+import type { TaskRecord } from '../../store/records.ts'
+import type { Context } from '../context.ts'
+import { hostnamesOf, startCursor } from './logs.ts'
 
 /**
- * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id); the caller takes the next one when it has got rid
- * of the last, so a slow reader costs nothing but its own time: output waits on disk, changes of one host are folded.
+ * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id);
+ * the caller takes the next one when it has got rid of the last, so a slow reader costs nothing but its own time: output
+ * waits on disk, changes of one host are folded. Followers at one place share what is read there.
  */
 export async function* followLog(
   context: Context,
@@ -16,7 +15,7 @@ export async function* followLog(
   query: LogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<string | Buffer> {
-  const { store, engine, bus, outputs, readers } = context
+  const { store, engine, bus, batches, readers } = context
   const taskId = first.id
   let wake: () => void = () => undefined
   let changed = true
@@ -54,16 +53,11 @@ export async function* followLog(
       const tellTask = taskChanged
       taskChanged = false
       for (let more = true; more && !signal.aborted; ) {
-        const read = await outputs.readLines(taskId, {
-          after,
-          hostId: query.hostId,
-          stream: query.stream,
-          limit: entriesPerRead,
-        })
-        more = read.next !== after
-        after = read.next
-        if (read.lines.length > 0)
-          yield Buffer.concat(read.lines.flatMap((line) => outputEvent(line, nameOf(line.hostId))))
+        const { hostId, stream } = query
+        const batch = await batches.after(taskId, { after, hostId, stream }, nameOf)
+        more = batch.next !== after
+        after = batch.next
+        if (batch.events) yield batch.events
       }
       const events = results.map((result) => formatEvent('host', result)).join('')
       if (task.status !== 'RUNNING') {
