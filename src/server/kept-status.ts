@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { LimitName } from '../core/limits.ts'
 import type { AgentStatus, Containment, HostStatus, SandboxMode } from '../core/protocol/http/hosts.ts'
+import type { LimitName } from '../core/task/limits.ts'
 import { writeFileDurably } from '../disk/durable.ts'
 import type { Log } from './log.ts'
 

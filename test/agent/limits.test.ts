@@ -16,7 +16,7 @@ import { ownAccount } from '../../src/agent/script/account.ts'
 import { launch, prepare, readExit } from '../../src/agent/script/launch.ts'
 import { openSandbox } from '../../src/agent/script/sandbox.ts'
 import { checkCeiling } from '../../src/agent/script/script-setting.ts'
-import type { LimitName } from '../../src/core/limits.ts'
+import type { LimitName } from '../../src/core/task/limits.ts'
 import { linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
 
 const { enforced } = findLimiter('test', true)

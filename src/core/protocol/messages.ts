@@ -1,4 +1,4 @@
-import type { LimitName } from '../limits.ts'
+import type { LimitName } from '../task/limits.ts'
 import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { ScriptType } from './http/scripts.ts'
 import type { Limits, ResultStatus, Stream, Survivor } from './http/tasks.ts'

@@ -1,4 +1,4 @@
-import { isFinal, mayBecome } from '../../core/task-state.ts'
+import { isFinal, mayBecome } from '../../core/task/task-state.ts'
 import type { Bus } from '../bus.ts'
 import type { Clock } from '../clock.ts'
 import type { Keys } from '../keys.ts'

@@ -2,7 +2,6 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { RsmError } from '../../core/errors.ts'
-import { limitNames } from '../../core/limits.ts'
 import { LineBudget } from '../../core/line-budget.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import {
@@ -12,6 +11,7 @@ import {
   subprotocol,
 } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
+import { limitNames } from '../../core/task/limits.ts'
 import type { Bus } from '../bus.ts'
 import type { Caller } from '../caller.ts'
 import type { Clock } from '../clock.ts'

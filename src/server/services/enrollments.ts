@@ -1,7 +1,7 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
-import { unknownName } from '../../core/nearest.ts'
 import type { Enrollment } from '../../core/protocol/http/hosts.ts'
 import type { EnrollmentService } from '../../core/services.ts'
+import { unknownName } from '../../core/text/nearest.ts'
 import type { UserCaller } from '../caller.ts'
 import { isoTime } from '../clock.ts'
 import type { EnrollmentRecord } from '../store/records.ts'

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { HostService } from '../../core/services.ts'
-import { isFinal } from '../../core/task-state.ts'
+import { isFinal } from '../../core/task/task-state.ts'
 import type { HostRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 import { notFound } from './context.ts'

@@ -1,6 +1,6 @@
 import { invalid, RsmError } from '../../core/errors.ts'
-import { jointFaults, paramFaults } from '../../core/params.ts'
 import type { ExecutionOptions, TaskRetry } from '../../core/protocol/http/tasks.ts'
+import { jointFaults, paramFaults } from '../../core/script/params.ts'
 import type { TaskRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 import type { NewTask } from './start-task.ts'

@@ -1,6 +1,6 @@
 import test from 'ava'
-import type { LimitName } from '../../../src/core/limits.ts'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
+import type { LimitName } from '../../../src/core/task/limits.ts'
 import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
 import { startTestServer } from '../../helpers/server.ts'
 import { finished, startTask, task } from '../../helpers/tasks.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { jointFaults, paramFaults } from '../../src/core/params.ts'
+import { jointFaults, paramFaults } from '../../../src/core/script/params.ts'
 
 const refused = `PATH LD_PRELOAD LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES BASH_ENV BASH_FUNC_x BASHOPTS SHELLOPTS ENV IFS PS4
   PROMPT_COMMAND PYTHONPATH PYTHONHOME PYTHONSTARTUP NODE_OPTIONS NODE_PATH PERL5LIB PERL5OPT RUBYLIB RUBYOPT GCONV_PATH

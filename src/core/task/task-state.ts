@@ -1,4 +1,4 @@
-import type { Counts, ResultStatus, TaskStatus } from './protocol/http/tasks.ts'
+import type { Counts, ResultStatus, TaskStatus } from '../protocol/http/tasks.ts'
 
 type UnsettledStatus = 'PENDING' | 'RUNNING'
 export type FinalStatus = Exclude<ResultStatus, UnsettledStatus>

@@ -1,7 +1,11 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { compareParams } from '../../src/core/declared-params.ts'
-import { type DeclaredParam, type FrontMatter, parseFrontMatter } from '../../src/core/front-matter.ts'
+import { compareParams } from '../../../src/core/script/declared-params.ts'
+import {
+  type DeclaredParam,
+  type FrontMatter,
+  parseFrontMatter,
+} from '../../../src/core/script/front-matter.ts'
 
 const param = (name: string, more: Partial<DeclaredParam> = {}): DeclaredParam => ({
   name,

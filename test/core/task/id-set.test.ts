@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { foldIds, hasId } from '../../src/core/id-set.ts'
+import { foldIds, hasId } from '../../../src/core/task/id-set.ts'
 
 test('a folded set has exactly the ids that went in', (t) => {
   const ids = fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 40 })

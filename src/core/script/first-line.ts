@@ -1,4 +1,4 @@
-import { shortened } from './shortened.ts'
+import { shortened } from '../text/shortened.ts'
 
 const longest = 80
 

@@ -1,4 +1,4 @@
-import type { BatchSize, MaxFailures, ResultStatus, Strategy } from './protocol/http/tasks.ts'
+import type { BatchSize, MaxFailures, ResultStatus, Strategy } from '../protocol/http/tasks.ts'
 import { type FinalStatus, isFailure, isFinal } from './task-state.ts'
 
 /** Seconds of run time on a host where neither the call nor the script says any (contract §4). */

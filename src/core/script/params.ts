@@ -1,4 +1,4 @@
-import type { FieldFault } from './errors.ts'
+import type { FieldFault } from '../errors.ts'
 
 /**
  * Names of environment variables that change how programs load or run, and what they do (contract §4). Collected from

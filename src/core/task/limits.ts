@@ -1,4 +1,4 @@
-import type { Limits } from './protocol/http/tasks.ts'
+import type { Limits } from '../protocol/http/tasks.ts'
 
 /** What can be limited, as the API and an agent's HELLO name it. */
 export const limitNames = ['memoryMB', 'processes', 'cpuPercent'] as const satisfies readonly (keyof Limits)[]

@@ -1,4 +1,4 @@
-import type { ScriptType } from './protocol/http/scripts.ts'
+import type { ScriptType } from '../protocol/http/scripts.ts'
 
 interface Family {
   /** Interpreters whose scripts this type runs, by the last part of their path. */

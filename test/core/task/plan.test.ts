@@ -1,8 +1,14 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { failureLimit, Plan, type PlanOptions, planBatches, type Standing } from '../../src/core/plan.ts'
-import type { ResultStatus } from '../../src/core/protocol/http/tasks.ts'
-import { type FinalStatus, isFailure, isFinal } from '../../src/core/task-state.ts'
+import type { ResultStatus } from '../../../src/core/protocol/http/tasks.ts'
+import {
+  failureLimit,
+  Plan,
+  type PlanOptions,
+  planBatches,
+  type Standing,
+} from '../../../src/core/task/plan.ts'
+import { type FinalStatus, isFailure, isFinal } from '../../../src/core/task/task-state.ts'
 
 function optionsOf(options: Partial<PlanOptions>): PlanOptions {
   return {
