@@ -11,7 +11,7 @@ import type { Log } from './log.ts'
 import type { ServerMetrics } from './metrics/metrics.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
 import type { Outputs } from './outputs/outputs.ts'
-import { createPresence, type Presence } from './presence.ts'
+import { createPresence, type Presence } from './presence/presence.ts'
 import { createScriptVersions, type ScriptVersions } from './script-versions.ts'
 import { type JsonStore, openJsonStore } from './store/json/store.ts'
 

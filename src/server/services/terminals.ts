@@ -4,7 +4,7 @@ import { longestCommandShown, type Terminal, type TerminalQuery } from '../../co
 import type { TerminalService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { shortened } from '../../core/text/shortened.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'

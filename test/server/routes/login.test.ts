@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import test from 'ava'
-import { usualCost } from '../../../src/server/passwords.ts'
+import { usualCost } from '../../../src/server/access/passwords.ts'
 import { followEvents } from '../../helpers/follow.ts'
 import { adminLogin, startTestServer } from '../../helpers/server.ts'
 import { startTask } from '../../helpers/tasks.ts'

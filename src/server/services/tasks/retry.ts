@@ -1,8 +1,8 @@
-import { invalid, RsmError } from '../../core/errors.ts'
-import type { ExecutionOptions, TaskRetry } from '../../core/protocol/http/tasks.ts'
-import { jointFaults, paramFaults } from '../../core/script/params.ts'
-import type { TaskRecord } from '../store/records.ts'
-import type { Context } from './context.ts'
+import { invalid, RsmError } from '../../../core/errors.ts'
+import type { ExecutionOptions, TaskRetry } from '../../../core/protocol/http/tasks.ts'
+import { jointFaults, paramFaults } from '../../../core/script/params.ts'
+import type { TaskRecord } from '../../store/records.ts'
+import type { Context } from '../context.ts'
 import type { NewTask } from './start-task.ts'
 
 /** The options that a task ran with; secret params are not kept, so they come anew. */

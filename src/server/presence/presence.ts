@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { hostStatus, silentIntervals, tellsTheSame } from '../core/host-status.ts'
-import type { AgentStatus, HostStatus, Metrics } from '../core/protocol/http/hosts.ts'
-import type { Bus } from './bus.ts'
-import { type Clock, isoTime } from './clock.ts'
+import { hostStatus, silentIntervals, tellsTheSame } from '../../core/host-status.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Bus } from '../bus.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { Log } from '../log.ts'
 import { ClockComparison } from './clock-comparison.ts'
 import { keepStatus, type RunningScripts, readKeptStatus } from './kept-status.ts'
-import type { Log } from './log.ts'
 
 /** What is known of a host just now; volatile, never in the store's journal. */
 export interface PresenceView {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { AgentStatus, Containment, HostStatus, SandboxMode } from '../core/protocol/http/hosts.ts'
-import type { LimitName } from '../core/task/limits.ts'
-import { writeFileDurably } from '../disk/durable.ts'
-import type { Log } from './log.ts'
+import type { AgentStatus, Containment, HostStatus, SandboxMode } from '../../core/protocol/http/hosts.ts'
+import type { LimitName } from '../../core/task/limits.ts'
+import { writeFileDurably } from '../../disk/durable.ts'
+import type { Log } from '../log.ts'
 
 /** Who scripts run as on a host, and in what. */
 export interface RunningScripts {

@@ -1,9 +1,9 @@
-import { RsmError } from '../core/errors.ts'
+import { RsmError } from '../../core/errors.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import { sha256 } from '../digest.ts'
+import type { TokenRecord } from '../store/records.ts'
+import type { Store, Transaction } from '../store/store.ts'
 import type { Caller } from './caller.ts'
-import { type Clock, isoTime } from './clock.ts'
-import { sha256 } from './digest.ts'
-import type { TokenRecord } from './store/records.ts'
-import type { Store, Transaction } from './store/store.ts'
 import { kindOfToken } from './tokens.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */

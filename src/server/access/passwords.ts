@@ -1,5 +1,5 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
-import { RsmError } from '../core/errors.ts'
+import { RsmError } from '../../core/errors.ts'
 
 /** What checking a password costs (RFC 7914 §2). */
 export interface PasswordCost {

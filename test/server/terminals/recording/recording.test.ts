@@ -2,8 +2,8 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { Recording } from '../../../src/server/terminals/recording.ts'
-import { recoverRecording } from '../../../src/server/terminals/recording-recovery.ts'
+import { Recording } from '../../../../src/server/terminals/recording/recording.ts'
+import { recoverRecording } from '../../../../src/server/terminals/recording/recovery.ts'
 
 const turn = async () => () => undefined
 const header = { version: 2, width: 80, height: 24, timestamp: 0 }

@@ -1,7 +1,7 @@
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { ErrorCode } from '../../core/errors.ts'
-import type { Allow, PathNoun } from '../http/auth.ts'
+import type { ErrorCode } from '../../../core/errors.ts'
+import type { Allow, PathNoun } from '../../http/auth.ts'
 
 /** What an entry of the audit log calls the thing that a call was about. */
 export type AuditObjectType =

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { createCredentials } from '../../src/server/credentials.ts'
-import { openJsonStore } from '../../src/server/store/json/store.ts'
-import { newToken } from '../../src/server/tokens.ts'
-import { host, token, user } from '../helpers/store-records.ts'
+import { createCredentials } from '../../../src/server/access/credentials.ts'
+import { newToken } from '../../../src/server/access/tokens.ts'
+import { openJsonStore } from '../../../src/server/store/json/store.ts'
+import { host, token, user } from '../../helpers/store-records.ts'
 
 const minute = 60_000
 

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import type { Turn } from '../outputs/sync-turns.ts'
-import { writeAll } from '../outputs/write-all.ts'
+import type { Turn } from '../../outputs/sync-turns.ts'
+import { writeAll } from '../../outputs/write-all.ts'
 
 /** No recording grows beyond this; the session goes on without it. */
 export const largestRecording = 256 * 1024 * 1024

@@ -1,4 +1,4 @@
-import type { Role } from '../core/permissions.ts'
+import type { Role } from '../../core/permissions.ts'
 
 /** Whoever a bearer token stands for (contract §2). */
 export type Caller =

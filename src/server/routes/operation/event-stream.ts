@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { userOf } from '../http/auth.ts'
-import type { Context } from '../services/context.ts'
+import { userOf } from '../../http/auth.ts'
+import type { Context } from '../../services/context.ts'
 
 /** A comment line so often keeps proxies from closing a silent stream (contract §5). */
 const commentInterval = 15_000

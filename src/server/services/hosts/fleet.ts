@@ -1,13 +1,13 @@
-import { RsmError } from '../../core/errors.ts'
-import type { Cluster } from '../../core/protocol/http/clusters.ts'
-import type { Host, HostStatus } from '../../core/protocol/http/hosts.ts'
-import { createDirectory, type Directory } from '../../core/selector/directory.ts'
-import { parseSelector } from '../../core/selector/parse.ts'
-import { resolveSelector } from '../../core/selector/resolve.ts'
-import type { Log } from '../log.ts'
-import type { Presence, PresenceView } from '../presence.ts'
-import type { ClusterRecord, HostRecord } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import { RsmError } from '../../../core/errors.ts'
+import type { Cluster } from '../../../core/protocol/http/clusters.ts'
+import type { Host, HostStatus } from '../../../core/protocol/http/hosts.ts'
+import { createDirectory, type Directory } from '../../../core/selector/directory.ts'
+import { parseSelector } from '../../../core/selector/parse.ts'
+import { resolveSelector } from '../../../core/selector/resolve.ts'
+import type { Log } from '../../log.ts'
+import type { Presence, PresenceView } from '../../presence/presence.ts'
+import type { ClusterRecord, HostRecord } from '../../store/records.ts'
+import type { Store } from '../../store/store.ts'
 
 /** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
 export interface Fleet {

@@ -1,11 +1,11 @@
-import type { Clock } from './clock.ts'
-import type { History } from './history/history.ts'
-import type { Log } from './log.ts'
+import type { Clock } from '../clock.ts'
+import type { History } from '../history/history.ts'
+import type { Log } from '../log.ts'
+import type { ScriptVersions } from '../script-versions.ts'
+import { idempotencyLife } from '../services/tasks/start-task.ts'
+import type { Store } from '../store/store.ts'
+import type { TerminalRetention } from '../terminals/retention.ts'
 import type { Retention } from './retention.ts'
-import type { ScriptVersions } from './script-versions.ts'
-import { idempotencyLife } from './services/start-task.ts'
-import type { Store } from './store/store.ts'
-import type { TerminalRetention } from './terminals/retention.ts'
 
 const interval = 3600_000
 const firstAfter = 60_000

@@ -1,9 +1,9 @@
-import type { Clock } from './clock.ts'
-import type { Archive } from './engine/archive.ts'
-import { timeOfId } from './ids.ts'
-import type { Outputs } from './outputs/outputs.ts'
+import type { Clock } from '../clock.ts'
+import type { Archive } from '../engine/archive.ts'
+import { timeOfId } from '../ids.ts'
+import type { Outputs } from '../outputs/outputs.ts'
+import type { Store } from '../store/store.ts'
 import type { ReadersOfTasks } from './readers-of-tasks.ts'
-import type { Store } from './store/store.ts'
 
 /** Days (contract §4). */
 export const defaultTaskRetention = 30

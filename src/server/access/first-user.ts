@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { RsmError } from '../core/errors.ts'
-import type { Clock } from './clock.ts'
-import { isoTime } from './clock.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Clock } from '../clock.ts'
+import { isoTime } from '../clock.ts'
+import type { Store } from '../store/store.ts'
 import type { Passwords } from './passwords.ts'
-import type { Store } from './store/store.ts'
 
 /** Contract §2. */
 const shortestPassword = 8
