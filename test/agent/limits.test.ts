@@ -17,7 +17,7 @@ import { launch, prepare, readExit } from '../../src/agent/script/launch.ts'
 import { openSandbox } from '../../src/agent/script/sandbox.ts'
 import { checkCeiling } from '../../src/agent/script/script-setting.ts'
 import type { LimitName } from '../../src/core/task/limits.ts'
-import { linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
+import { linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
 
 const { enforced } = findLimiter('test', true)
 const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only where the agent may make cgroups.

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { Output } from '../../src/agent/output/output.ts'
-import { linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
+import { linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
 
 function all(output: Output): string {
   let text = ''

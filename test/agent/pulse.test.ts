@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import test from 'ava'
 import { startAgent } from '../../src/agent/main.ts'
 import { RsmError } from '../../src/core/errors.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
-import { FakeServer } from '../helpers/fake-server.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { FakeServer } from '../helpers/servers/fake-server.ts'
 
 test('heartbeats and metrics come at the intervals that the server sets', async (t) => {
   const { server, agent } = await linkedAgent(t)

@@ -2,10 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { startAgent } from '../../src/agent/main.ts'
-import { agentOptions, temporaryDirectory } from '../helpers/agent.ts'
-import { agentProcess, kill } from '../helpers/agent-process.ts'
-import { FakeServer } from '../helpers/fake-server.ts'
-import { crashed } from '../helpers/fault.ts'
+import { agentOptions, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { agentProcess, kill } from '../helpers/agents/agent-process.ts'
+import { crashed } from '../helpers/faults/fault.ts'
+import { FakeServer } from '../helpers/servers/fake-server.ts'
 
 async function start(t: ExecutionContext) {
   const dataDir = await temporaryDirectory(t)

@@ -9,8 +9,8 @@ import { type AgentOptions, startAgent } from '../../src/agent/main.ts'
 import { ownAccount } from '../../src/agent/script/account.ts'
 import { namedAccount } from '../../src/agent/script/privileges.ts'
 import { openSandbox } from '../../src/agent/script/sandbox.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
-import { FakeServer } from '../helpers/fake-server.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { FakeServer } from '../helpers/servers/fake-server.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.

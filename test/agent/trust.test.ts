@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import test from 'ava'
 import { startAgent } from '../../src/agent/main.ts'
 import { isDistrust } from '../../src/core/signing.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
-import { FakeServer } from '../helpers/fake-server.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { FakeServer } from '../helpers/servers/fake-server.ts'
 
 test('unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)

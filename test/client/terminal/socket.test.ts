@@ -3,8 +3,8 @@ import { createServer as createHttp } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import test from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startFakeTerminal } from '../../helpers/fake-terminal.ts'
-import { bashOnPty, rsm } from '../../helpers/pty.ts'
+import { startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
+import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 
 test('a terminal goes through the proxy that the environment names, unless NO_PROXY names the server', async (t) => {
   const server = await startFakeTerminal(t)

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava'
 import { createCredentials } from '../../../src/server/access/credentials.ts'
 import { newToken } from '../../../src/server/access/tokens.ts'
 import { openJsonStore } from '../../../src/server/store/json/store.ts'
-import { host, token, user } from '../../helpers/store-records.ts'
+import { host, token, user } from '../../helpers/servers/store-records.ts'
 
 const minute = 60_000
 

@@ -1,8 +1,8 @@
 import test from 'ava'
-import { followEvents } from '../../helpers/follow.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { finished, running, startTask, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { finished, running, startTask, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const beat = (server: Pick<TestServer, 'api'>, { agentId, token }: { agentId: string; token: string }) =>
   server.api(

@@ -9,9 +9,9 @@ import { opaqueId, timeOfId } from '../../../src/server/ids.ts'
 import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
 import { followLog } from '../../../src/server/services/logs/follow.ts'
 import type { TaskRecord } from '../../../src/server/store/records.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { startInsides } from '../../helpers/services.ts'
-import { task } from '../../helpers/store-records.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+import { task } from '../../helpers/servers/store-records.ts'
 
 const day = 24 * 3600_000
 const now = Date.parse('2026-06-01T00:00:00.000Z')

@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
 import type { Terminals } from '../../../src/server/terminals/sessions.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { startInsides } from '../../helpers/services.ts'
-import { ShiftedClock } from '../../helpers/shifted-clock.ts'
-import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
-import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
 const clock = new ShiftedClock()

@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import pino from 'pino'
 import { createBus } from '../../../../src/server/bus.ts'
 import { sendEvents } from '../../../../src/server/routes/operation/event-stream.ts'
-import { startInsides } from '../../../helpers/services.ts'
+import { startInsides } from '../../../helpers/servers/services.ts'
 
 test('a stream that fails is ended, and its fault is logged with the id of the request', async (t) => {
   const { context } = await startInsides(t)

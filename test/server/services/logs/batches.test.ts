@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Outputs, ReadQuery } from '../../../../src/server/outputs/outputs.ts'
 import { Batches } from '../../../../src/server/services/logs/batches.ts'
-import { startInsides } from '../../../helpers/services.ts'
+import { startInsides } from '../../../helpers/servers/services.ts'
 
 const taskId = 'a'.repeat(22)
 const nameOf = (hostId: number) => `web${hostId}`

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { followEvents, textOf } from '../../../helpers/follow.ts'
-import { ScriptedAgent } from '../../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../../helpers/server.ts'
-import { finished, startTask } from '../../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../../helpers/agents/scripted-agent.ts'
+import { followEvents, textOf } from '../../../helpers/clients/follow.ts'
+import { finished, startTask } from '../../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../../helpers/servers/server.ts'
 
 async function started(t: ExecutionContext, names = ['web1']) {
   const server = await startTestServer(t)
