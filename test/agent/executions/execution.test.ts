@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import test from 'ava'
-import type { ExecuteScript } from '../../src/core/protocol/messages.ts'
-import { linkedAgent } from '../helpers/agents/agent.ts'
+import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
 
 const cases: {
   name: string

@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { startAgent } from '../../src/agent/main.ts'
-import { isDistrust } from '../../src/core/signing.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
-import { FakeServer } from '../helpers/servers/fake-server.ts'
+import { startAgent } from '../../../src/agent/main.ts'
+import { isDistrust } from '../../../src/core/signing.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 test('unsigned, altered, expired, or for another agent: nothing runs, and the answer says why', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)

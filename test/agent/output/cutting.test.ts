@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import fc from 'fast-check'
-import { Output } from '../../src/agent/output/output.ts'
+import { Output } from '../../../src/agent/output/output.ts'
 
 type Stream = 'stdout' | 'stderr'
 const streams = ['stdout', 'stderr'] as const

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { startAgent } from '../../src/agent/main.ts'
-import { RsmError } from '../../src/core/errors.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
-import { FakeServer } from '../helpers/servers/fake-server.ts'
+import { startAgent } from '../../../src/agent/main.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 test('heartbeats and metrics come at the intervals that the server sets', async (t) => {
   const { server, agent } = await linkedAgent(t)

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { linkedAgent } from '../helpers/agents/agent.ts'
-import { badValues, type Kind, withField } from '../helpers/faults/bad-fields.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { badValues, type Kind, withField } from '../../helpers/faults/bad-fields.ts'
 
 /** Every message of a server: a good payload, and of what kind each of its fields is. */
 const messages: Record<string, { good: object; fields: Record<string, Kind> }> = {

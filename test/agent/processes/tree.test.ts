@@ -3,11 +3,16 @@ import { once } from 'node:events'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { findContainment } from '../../src/agent/processes/containment.ts'
-import { startTimeOf } from '../../src/agent/processes/machine.ts'
-import { groupsWithin, membersOf, type Process, ProcessTable } from '../../src/agent/processes/processes.ts'
-import { listed, toldOf } from '../../src/agent/processes/survivors.ts'
-import { endTree, levelOf, type Tree } from '../../src/agent/processes/tree.ts'
+import { findContainment } from '../../../src/agent/processes/containment.ts'
+import { startTimeOf } from '../../../src/agent/processes/machine.ts'
+import {
+  groupsWithin,
+  membersOf,
+  type Process,
+  ProcessTable,
+} from '../../../src/agent/processes/processes.ts'
+import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
+import { endTree, levelOf, type Tree } from '../../../src/agent/processes/tree.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
@@ -128,7 +133,7 @@ asRoot('F14 what an agent that is not root may not end is named with pid and pro
   while ((await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command !== 'sleep')
     await delay(20)
   const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
-  const rooms = new URL('../../src/agent/processes/', import.meta.url).href
+  const rooms = new URL('../../../src/agent/processes/', import.meta.url).href
   const program = `const { endTree } = await import('${rooms}tree.js')
 const { ProcessTable } = await import('${rooms}processes.js')
 console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 100, patience: 300 })))`

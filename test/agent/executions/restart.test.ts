@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { startAgent } from '../../src/agent/main.ts'
-import { agentOptions, temporaryDirectory } from '../helpers/agents/agent.ts'
-import { agentProcess, kill } from '../helpers/agents/agent-process.ts'
-import { crashed } from '../helpers/faults/fault.ts'
-import { FakeServer } from '../helpers/servers/fake-server.ts'
+import { startAgent } from '../../../src/agent/main.ts'
+import { agentOptions, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
+import { crashed } from '../../helpers/faults/fault.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 async function start(t: ExecutionContext) {
   const dataDir = await temporaryDirectory(t)

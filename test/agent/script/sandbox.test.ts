@@ -5,11 +5,11 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import type { AgentOptions } from '../../src/agent/main.ts'
-import type { ExecuteScript } from '../../src/core/protocol/messages.ts'
-import { linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
-import { agentProcess, kill } from '../helpers/agents/agent-process.ts'
-import { FakeServer } from '../helpers/servers/fake-server.ts'
+import type { AgentOptions } from '../../../src/agent/main.ts'
+import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--version']).status === 0

@@ -10,14 +10,14 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import { cgroupHome } from '../../src/agent/processes/cgroup.ts'
-import { findLimiter, limiterOf, limitReached, type Place } from '../../src/agent/processes/limits.ts'
-import { ownAccount } from '../../src/agent/script/account.ts'
-import { launch, prepare, readExit } from '../../src/agent/script/launch.ts'
-import { openSandbox } from '../../src/agent/script/sandbox.ts'
-import { checkCeiling } from '../../src/agent/script/script-setting.ts'
-import type { LimitName } from '../../src/core/task/limits.ts'
-import { linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { cgroupHome } from '../../../src/agent/processes/cgroup.ts'
+import { findLimiter, limiterOf, limitReached, type Place } from '../../../src/agent/processes/limits.ts'
+import { ownAccount } from '../../../src/agent/script/account.ts'
+import { launch, prepare, readExit } from '../../../src/agent/script/launch.ts'
+import { openSandbox } from '../../../src/agent/script/sandbox.ts'
+import { checkCeiling } from '../../../src/agent/script/script-setting.ts'
+import type { LimitName } from '../../../src/core/task/limits.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 const { enforced } = findLimiter('test', true)
 const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only where the agent may make cgroups.

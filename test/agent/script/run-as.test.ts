@@ -4,13 +4,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
-import type { LogLevel } from '../../src/agent/log.ts'
-import { type AgentOptions, startAgent } from '../../src/agent/main.ts'
-import { ownAccount } from '../../src/agent/script/account.ts'
-import { namedAccount } from '../../src/agent/script/privileges.ts'
-import { openSandbox } from '../../src/agent/script/sandbox.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
-import { FakeServer } from '../helpers/servers/fake-server.ts'
+import type { LogLevel } from '../../../src/agent/log.ts'
+import { type AgentOptions, startAgent } from '../../../src/agent/main.ts'
+import { ownAccount } from '../../../src/agent/script/account.ts'
+import { namedAccount } from '../../../src/agent/script/privileges.ts'
+import { openSandbox } from '../../../src/agent/script/sandbox.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
@@ -144,7 +144,7 @@ asRoot('an agent that is not root answers 126 to another user, and runs its own 
   const server = await FakeServer.start()
   t.teardown(() => server.close())
   spawnSync('chown', ['nobody', dataDir])
-  const program = join(import.meta.dirname, '../fixtures/agent-process.js')
+  const program = join(import.meta.dirname, '../../fixtures/agent-process.js')
   const { log: _, ...options } = {
     ...agentOptions(server, dataDir),
     agentId: 'plain',

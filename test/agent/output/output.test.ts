@@ -2,8 +2,8 @@ import { appendFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { Output } from '../../src/agent/output/output.ts'
-import { linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { Output } from '../../../src/agent/output/output.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 
 function all(output: Output): string {
   let text = ''

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'ava'
-import { linkedAgent } from '../helpers/agents/agent.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
 
 function running(needle: string): number {
   let count = 0

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import test from 'ava'
-import type { Clock } from '../../src/agent/clock.ts'
-import { linkedAgent } from '../helpers/agents/agent.ts'
+import type { Clock } from '../../../src/agent/clock.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
 
 test('output is exact over a link that is cut again and again while acknowledgements are lost', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)

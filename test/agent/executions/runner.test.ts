@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import type { Entry } from '../../src/agent/executions/execution-record.ts'
-import { Journal } from '../../src/agent/executions/journal.ts'
-import { temporaryDirectory } from '../helpers/agents/agent.ts'
-import { request, runnerOn } from '../helpers/agents/runner.ts'
+import type { Entry } from '../../../src/agent/executions/execution-record.ts'
+import { Journal } from '../../../src/agent/executions/journal.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { request, runnerOn } from '../../helpers/agents/runner.ts'
 
 /** A journal whose syncs end when the test says so. */
 class HeldJournal extends Journal {
