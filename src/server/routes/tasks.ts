@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream'
 import { PageOf } from '../../core/protocol/http/common.ts'
+import { LogEntry, LogPage, LogQuery } from '../../core/protocol/http/logs.ts'
 import {
   ExecutionAnswer,
-  LogEntry,
-  LogPage,
-  LogQuery,
   ResultsQuery,
   Task,
   TaskCreate,
