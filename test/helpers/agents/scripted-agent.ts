@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import {
   type AgentHello,
@@ -8,6 +8,7 @@ import {
   type ScriptComplete,
   subprotocol,
 } from '../../../src/core/protocol/messages.ts'
+import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'
 
 export interface Identity {
@@ -28,30 +29,20 @@ interface LinkOptions {
   hello?: boolean
 }
 
-type MessageOf<T extends FromServer['type']> = Extract<FromServer, { type: T }>
-const patience = 60_000
-
 /** One link of an agent whose every frame the test decides; what the server sends is kept until it is asked for. */
-export class ScriptedAgent {
+export class ScriptedAgent extends Listener<FromServer> {
   readonly socket: WebSocket
-  /** Every frame of the server, in order. */
-  readonly heard: FromServer[] = []
   /** Resolves when the link is gone. */
   readonly closed: Promise<{ code: number; reason: string }>
-  readonly #unread: FromServer[] = []
-  readonly #arrivals = new EventEmitter()
   #ids = 0
 
   private constructor(url: string, token: string, ofOurs: boolean) {
+    super()
     this.socket = new WebSocket(url, ofOurs ? [subprotocol] : [], {
       headers: { authorization: `Bearer ${token}` },
     })
-    this.#arrivals.setMaxListeners(100)
     this.socket.on('message', (data: Buffer) => {
-      const message = JSON.parse(data.toString()) as FromServer
-      this.heard.push(message)
-      this.#unread.push(message)
-      this.#arrivals.emit('message')
+      this.hear(JSON.parse(data.toString()) as FromServer)
     })
     this.socket.on('error', () => undefined)
     this.closed = new Promise((resolve) => {
@@ -100,22 +91,6 @@ export class ScriptedAgent {
     const id = `m${this.#ids++}`
     this.socket.send(JSON.stringify({ type, id, timestamp: new Date().toISOString(), payload }))
     return id
-  }
-
-  /** The next message of this type that was not asked for before; those of other types stay. */
-  async next<T extends FromServer['type']>(
-    type: T,
-    fits: (payload: MessageOf<T>['payload']) => boolean = () => true,
-  ): Promise<MessageOf<T>['payload']> {
-    const signal = AbortSignal.timeout(patience)
-    for (;;) {
-      const at = this.#unread.findIndex((message) => message.type === type && fits(message.payload as never))
-      if (at >= 0) return this.#unread.splice(at, 1)[0]?.payload as MessageOf<T>['payload']
-      await once(this.#arrivals, 'message', { signal }).catch(() => {
-        const got = this.heard.map((message) => `${message.type} ${JSON.stringify(message.payload)}`)
-        throw new Error(`no ${type} within ${patience} ms; heard: ${got.join(', ') || 'nothing'}`)
-      })
-    }
   }
 
   execution(taskId?: string): Promise<ExecuteScript> {

@@ -2,6 +2,7 @@ import type {
   ExecutionRecord,
   HostRecord,
   TaskRecord,
+  TerminalRecord,
   TokenRecord,
   UserRecord,
 } from '../../../src/server/store/records.ts'
@@ -116,5 +117,34 @@ export function execution(taskId: string, hostId: number): ExecutionRecord {
     outputComplete: true,
     error: null,
     lateResult: null,
+  }
+}
+
+/** A session that is open and recorded. */
+export function terminal(id: string, more: Partial<TerminalRecord> = {}): TerminalRecord {
+  return {
+    id,
+    hostId: 1,
+    hostname: 'web1',
+    agentId: 'a1',
+    user: 'admin',
+    userId: 1,
+    tokenId: 1,
+    status: 'OPEN',
+    cols: 80,
+    rows: 24,
+    runAs: null,
+    shell: null,
+    term: null,
+    command: null,
+    noStdin: false,
+    startedAt: at,
+    endedAt: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    recorded: true,
+    recordingBytes: 0,
+    ...more,
   }
 }

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events'
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { WebSocket } from 'ws'
@@ -8,9 +8,8 @@ import {
   type ToTerminalClient,
   terminalSubprotocol,
 } from '../../../src/core/protocol/terminal-messages.ts'
+import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'
-
-const patience = 60_000
 
 interface ClientOptions {
   /** The admin's by default; null for none. */
@@ -24,23 +23,19 @@ interface ClientOptions {
   acknowledges?: boolean
 }
 
-type MessageOf<T extends ToTerminalClient['type']> = Extract<ToTerminalClient, { type: T }>
-
 /** A client of a terminal session whose every frame the test decides. */
-export class ScriptedTerminal {
+export class ScriptedTerminal extends Listener<ToTerminalClient> {
   readonly socket: WebSocket
-  readonly heard: ToTerminalClient[] = []
   readonly closed: Promise<{ code: number; reason: string }>
   /** All output that came. */
   text = ''
   /** The sequence of the last output. */
   last = -1
   readonly #sessionId: string
-  readonly #unread: ToTerminalClient[] = []
-  readonly #arrivals = new EventEmitter()
   #ids = 0
 
   private constructor(server: Pick<TestServer, 'url' | 'token'>, sessionId: string, options: ClientOptions) {
+    super()
     const { token = server.token, query, ofOurs = true, origin, acknowledges = true } = options
     const url = `${server.url.replace('http', 'ws')}/ws/terminal/${sessionId}${query ? `?${query}` : ''}`
     this.#sessionId = sessionId
@@ -48,18 +43,15 @@ export class ScriptedTerminal {
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
       ...(origin === undefined ? {} : { origin }),
     })
-    this.#arrivals.setMaxListeners(100)
     this.socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as ToTerminalClient
-      this.heard.push(message)
-      this.#unread.push(message)
       if (message.type === 'TERMINAL_OUTPUT') {
         this.text += message.payload.data
         // A line of the server's own has none.
         this.last = message.payload.sequence ?? this.last
         if (ofOurs && acknowledges) this.acknowledge(this.last)
       }
-      this.#arrivals.emit('message')
+      this.hear(message)
     })
     this.socket.on('error', () => undefined)
     this.closed = new Promise((resolve) => {
@@ -103,40 +95,20 @@ export class ScriptedTerminal {
     this.send('TERMINAL_ACK', { sequence })
   }
 
-  /** The next message of this type that was not asked for before; those of other types stay. */
-  async next<T extends ToTerminalClient['type']>(
-    type: T,
-    fits: (payload: MessageOf<T>['payload']) => boolean = () => true,
-  ): Promise<MessageOf<T>['payload']> {
-    const signal = AbortSignal.timeout(patience)
-    for (;;) {
-      const at = this.#unread.findIndex((message) => message.type === type && fits(message.payload as never))
-      if (at >= 0) return this.#unread.splice(at, 1)[0]?.payload as MessageOf<T>['payload']
-      await once(this.#arrivals, 'message', { signal }).catch(() => {
-        const got = this.heard.map((message) => `${message.type} ${JSON.stringify(message.payload)}`)
-        throw new Error(
-          `no ${type} within ${patience} ms; heard: ${got.join(', ').slice(0, 2000) || 'nothing'}`,
-        )
-      })
-    }
-  }
-
   /** Waits until the output so far ends with this. */
-  async shows(end: string): Promise<void> {
-    const signal = AbortSignal.timeout(patience)
-    while (!this.text.endsWith(end))
-      await once(this.#arrivals, 'message', { signal }).catch(() => {
-        throw new Error(`not shown: ${end}; but ${JSON.stringify(this.text.slice(-200))}`)
-      })
+  shows(end: string): Promise<void> {
+    return this.untilHeard(
+      () => this.text.endsWith(end),
+      () => `not shown: ${end}; but ${JSON.stringify(this.text.slice(-200))}`,
+    )
   }
 
   /** Waits until the output up to this sequence has come. */
-  async has(sequence: number): Promise<void> {
-    const signal = AbortSignal.timeout(patience)
-    while (this.last < sequence)
-      await once(this.#arrivals, 'message', { signal }).catch(() => {
-        throw new Error(`no output ${sequence}; the last is ${this.last}`)
-      })
+  has(sequence: number): Promise<void> {
+    return this.untilHeard(
+      () => this.last >= sequence,
+      () => `no output ${sequence}; the last is ${this.last}`,
+    )
   }
 
   /** Cuts the connection as a lost network does. */
