@@ -10,7 +10,7 @@ const longest = [
   'server/routes/access',
   'commands/services',
   'server/hub/slow-disk',
-  'agent/restart',
+  'agent/executions/restart',
   'e2e/tls',
 ]
 const placeOf = (file) => {

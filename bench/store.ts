@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { openJsonStore } from '../src/server/store/json/store.ts'
-import { task } from '../test/helpers/store-records.ts'
+import { task } from '../test/helpers/servers/store-records.ts'
 import type { Row } from './row.ts'
 
 const rounds = 5

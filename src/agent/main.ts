@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { RsmError } from '../core/errors.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import type { AgentOptions, RunningAgent } from './agent-options.ts'
 import { ServerTime, systemClock } from './clock.ts'
@@ -9,13 +8,11 @@ import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
 import { openConnection } from './link/connection.ts'
 import { Distrust } from './link/distrust.ts'
-import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './link/identity.ts'
 import { inbox } from './link/inbox.ts'
 import { Link } from './link/link.ts'
-import { enrolled, register } from './link/registration.ts'
+import { openMembership } from './link/membership.ts'
 import { serverApi } from './link/server-api.ts'
 import { Uplink } from './link/uplink.ts'
-import { type Verify, verifier } from './link/verify.ts'
 import { leveled, stderrLog } from './log.ts'
 import { thisMachine } from './processes/machine.ts'
 import { agentVersion } from './reports/facts.ts'
@@ -29,7 +26,7 @@ import {
   warnOfRoot,
   warnOfUnknown,
 } from './script/script-setting.ts'
-import { removeState, unregisteredState, writeState } from './status/agent-state.ts'
+import { removeState } from './status/agent-state.ts'
 import { StatusFile } from './status/status-file.ts'
 import { lackOfTerminal } from './terminals/available.ts'
 import { sweepSessions } from './terminals/leftovers.ts'
@@ -76,51 +73,22 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
-    let registration: Registration
-    let verify: Verify
     let linkId = ''
     const distrust = new Distrust(clock, log)
-    const api = serverApi(connection, () => registration.token, serverTime)
-
-    const known = await readIdentity(directory.path)
-    if (known && options.agentId !== undefined && options.agentId !== known.agentId)
-      throw new RsmError(
-        'conflict',
-        `${directory.path} belongs to the agent ${known.agentId}, not ${options.agentId}`,
-        {
-          hint: 'choose another --data-dir, or leave --agent-id out',
-        },
-      )
-    const agentId = known?.agentId ?? options.agentId ?? newAgentId()
-    let identity: Identity = known ?? { agentId, registration: null }
-    const present = { linkId: () => linkId, serverNow: () => serverTime.now() }
-    const trust = ({ serverKey, keyId }: Registration) => {
-      verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, ...present })
-    }
-    const registering = unregisteredState({ agentId, options, script, since: clock.now() })
-    /** There is no more state than this before the first registration. */
-    const waits = (reason: string | null) => {
-      if (!identity.registration) writeState(directory.path, { ...registering, reason }, log)
-    }
-    const registerAnew = async () => {
-      if (options.enrollToken === undefined)
-        throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
-          hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
-        })
-      const { hostname } = options
-      const enrollToken =
-        typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, waits, signal })
-      identity = enrolled(identity, fresh, enrollToken)
-      registration = fresh
-      trust(registration)
-      await writeIdentity(directory.path, identity)
-      log('INFO', 'registered', { agentId, hostId: registration.hostId })
-      return registration
-    }
-    if (!known) await writeIdentity(directory.path, identity)
-    if (known?.registration) trust(known.registration)
-    registration = known?.registration ?? (await registerAnew())
+    const api = serverApi(connection, () => membership.registration.token, serverTime)
+    const membership = await openMembership({
+      directory: directory.path,
+      options,
+      script,
+      api,
+      linkId: () => linkId,
+      serverNow: () => serverTime.now(),
+      clock,
+      random,
+      log,
+      signal,
+    })
+    const { agentId } = membership
     warnOfRoot(script, log)
     await warnOfUnknown(options.allowRunAs, log)
 
@@ -139,7 +107,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       allowRunAs: options.allowRunAs,
       sandbox: script.sandbox,
       log,
-      verify: distrust.watching((type, payload) => verify(type, payload)),
+      verify: distrust.watching(membership.verify),
       distrusted: (what: string, reason: string) => distrust.note(what, reason),
       hearServerTime: () => pulse.hearServerTime(),
     }
@@ -167,7 +135,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const link = new Link({
       connection,
       agentId,
-      token: () => registration.token,
+      token: () => membership.registration.token,
       clock,
       random,
       log,
@@ -232,7 +200,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       clock,
       log,
     }
-    const status = new StatusFile(directory.path, sources, () => registration.hostId)
+    const status = new StatusFile(directory.path, sources, () => membership.registration.hostId)
     opened.unshift(() => status.remove())
     const receive = inbox({ runner, uplink, terminals, log })
 
@@ -246,7 +214,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       buffer: await MetricsBuffer.open(join(directory.path, 'metrics.jsonl')),
       // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
       measure: meter({ ...clock, now: () => serverTime.now() }),
-      intervals: registration,
+      intervals: membership.registration,
       onDemand: options.onDemand,
       linkFault: () => link.fault,
       log,
@@ -268,7 +236,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         })
         if (!mayEnrol) return false
         mayEnrol = false
-        return registerAnew().then(
+        return membership.registerAnew().then(
           () => true,
           (error: unknown) => {
             log('ERROR', 'not registered anew', { error: String(error) })
@@ -308,7 +276,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     return {
       agentId,
       get hostId() {
-        return registration.hostId
+        return membership.registration.hostId
       },
       linked: () => link.isOpen,
       closed: whenClosed,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { unknownName } from '../core/nearest.ts'
+import { unknownName } from '../core/text/nearest.ts'
 import { baseDirectory } from './base-directory.ts'
 import { readSecretFile } from './named-file.ts'
 import { PrivateFiles } from './private-files.ts'

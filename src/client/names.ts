@@ -1,5 +1,4 @@
 import { RsmError } from '../core/errors.ts'
-import { unknownName } from '../core/nearest.ts'
 import type { Cluster } from '../core/protocol/http/clusters.ts'
 import type { Page } from '../core/protocol/http/common.ts'
 import type { Enrollment, Host } from '../core/protocol/http/hosts.ts'
@@ -7,6 +6,7 @@ import type { Script } from '../core/protocol/http/scripts.ts'
 import type { Token } from '../core/protocol/http/tokens.ts'
 import type { User } from '../core/protocol/http/users.ts'
 import type { Services } from '../core/services.ts'
+import { unknownName } from '../core/text/nearest.ts'
 import { allPages } from './http/pages.ts'
 
 type Lister<T> = (query: { page: number; size: number }) => Promise<Page<T>>

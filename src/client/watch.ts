@@ -1,5 +1,6 @@
 import { RsmError } from '../core/errors.ts'
-import type { LogEntry, LogQuery, Task, TaskResult, TaskSummary } from '../core/protocol/http/tasks.ts'
+import type { LogEntry, LogQuery } from '../core/protocol/http/logs.ts'
+import type { Task, TaskResult, TaskSummary } from '../core/protocol/http/tasks.ts'
 import { type Api, withQuery } from './http/api.ts'
 import { followStream, type StreamOptions } from './http/event-stream.ts'
 import type { ServerEvent } from './http/sse-text.ts'

@@ -1,6 +1,6 @@
-import type { LimitName } from './limits.ts'
 import type { Containment, SandboxMode } from './protocol/http/hosts.ts'
 import type { Limits } from './protocol/http/tasks.ts'
+import type { LimitName } from './task/limits.ts'
 
 /** Percent of the disk of its data directory below which an agent is DEGRADED: spools may fail. */
 export const leastFreePercent = 3

@@ -12,6 +12,7 @@ import type {
   HostPatch,
   HostQuery,
 } from './protocol/http/hosts.ts'
+import type { LogPage, LogQuery } from './protocol/http/logs.ts'
 import type {
   Script,
   ScriptCreate,
@@ -22,8 +23,6 @@ import type {
 } from './protocol/http/scripts.ts'
 import type {
   ClusterExecute,
-  LogPage,
-  LogQuery,
   ScriptExecute,
   Started,
   Task,

@@ -1,6 +1,6 @@
 import type { Change } from '../core/protocol/http/events.ts'
 import type { TaskResult, TaskStatus } from '../core/protocol/http/tasks.ts'
-import type { UserCaller } from './caller.ts'
+import type { UserCaller } from './access/caller.ts'
 import type { TerminalRecord } from './store/records.ts'
 
 /** Every event of the server, by topic. */

@@ -1,18 +1,25 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { openDataDirectory } from '../disk/data-directory.ts'
+import { createCredentials } from './access/credentials.ts'
+import { createFirstUser } from './access/first-user.ts'
+import { createPasswords } from './access/passwords.ts'
 import { createNotedHead } from './audit/noted-head.ts'
 import { recordRequests } from './audit/recorder.ts'
 import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
 import { createBus } from './bus.ts'
 import { systemClock } from './clock.ts'
-import { createCredentials } from './credentials.ts'
 import { openData } from './data.ts'
 import { createEngine } from './engine/engine.ts'
 import { createEvents } from './events/events.ts'
-import { createFirstUser } from './first-user.ts'
-import { createHousekeeping } from './housekeeping.ts'
+import { createHousekeeping } from './housekeeping/housekeeping.ts'
+import {
+  createRetention,
+  defaultRecordingRetention,
+  defaultTaskRetention,
+  isPastRetention,
+} from './housekeeping/retention.ts'
 import { buildApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { trackUnusedConnections } from './http/unused-connections.ts'
@@ -20,17 +27,10 @@ import { createHub } from './hub/hub.ts'
 import { createLog } from './log.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
 import { explainListen, refuseOpenHttp, type ServerOptions } from './options.ts'
-import { createPasswords } from './passwords.ts'
-import {
-  createRetention,
-  defaultRecordingRetention,
-  defaultTaskRetention,
-  isPastRetention,
-} from './retention.ts'
 import { registerRoutes } from './routes/routes.ts'
 import { createAgents } from './services/agents.ts'
 import { createContext } from './services/context.ts'
-import { createFleet } from './services/fleet.ts'
+import { createFleet } from './services/hosts/fleet.ts'
 import { createLogin } from './services/login.ts'
 import { createServices } from './services/services.ts'
 import { createTerminalService, readRecording } from './services/terminals.ts'

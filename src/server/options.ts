@@ -1,8 +1,8 @@
 import { RsmError } from '../core/errors.ts'
 import { isLoopback } from '../core/loopback.ts'
+import type { PasswordCost } from './access/passwords.ts'
 import type { Clock } from './clock.ts'
 import type { LogLevel } from './log.ts'
-import type { PasswordCost } from './passwords.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 
 export interface ServerOptions {

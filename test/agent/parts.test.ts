@@ -7,7 +7,7 @@ import { Backoff } from '../../src/agent/link/backoff.ts'
 import { proxyFor } from '../../src/agent/link/proxy.ts'
 import { incompleteTail } from '../../src/agent/output/utf8.ts'
 import { MetricsBuffer } from '../../src/agent/reports/metrics-buffer.ts'
-import { temporaryDirectory } from '../helpers/agent.ts'
+import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
 test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) => {
   const backoff = new Backoff(() => 0)

@@ -7,9 +7,9 @@ import { startAgent } from '../../src/agent/main.ts'
 import { ChunkIndex } from '../../src/agent/output/chunk-index.ts'
 import { Output } from '../../src/agent/output/output.ts'
 import { thisMachine } from '../../src/agent/processes/machine.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
-import { refuse, replace } from '../helpers/refusing-system.ts'
-import { request, runnerOn } from '../helpers/runner.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { request, runnerOn } from '../helpers/agents/runner.ts'
+import { refuse, replace } from '../helpers/faults/refusing-system.ts'
 
 // One after the other: what the system refuses, it refuses to all of this file.
 for (const code of ['EMFILE', 'ENOSPC'])

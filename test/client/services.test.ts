@@ -7,7 +7,7 @@ import { scriptsContract } from '../contracts/scripts.ts'
 import { tasksContract } from '../contracts/tasks.ts'
 import { tokensContract } from '../contracts/tokens.ts'
 import { usersContract } from '../contracts/users.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 /** The same suites as on the store, through the client and a real server. */
 async function servicesOverHttp(t: ExecutionContext): Promise<Services> {

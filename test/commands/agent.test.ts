@@ -9,10 +9,10 @@ import { findLimiter } from '../../src/agent/processes/limits.ts'
 import { readAgentState } from '../../src/agent/status/read-state.ts'
 import type { AgentState } from '../../src/core/agent-state.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
-import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agent.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { startTestServer } from '../helpers/server.ts'
-import { counted, startTask } from '../helpers/tasks.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { counted, startTask } from '../helpers/clients/tasks.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.

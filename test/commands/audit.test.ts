@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
-import { chain, facts } from '../helpers/audit-lines.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { chain, facts } from '../helpers/audit/audit-lines.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 const sound = chain(6, (at) => facts({ action: at === 0 ? 'audit.begin' : `step.${at}` }))
 

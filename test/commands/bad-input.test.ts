@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
-import { type Line, runLines } from '../helpers/command-line.ts'
-import { startTestServer, type TestServer } from '../helpers/server.ts'
+import { type Line, runLines } from '../helpers/clients/command-line.ts'
+import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 /** `[what was typed, exit code, what is said]`; words are separated by spaces, and `''` is an empty one. */
 type Case = readonly [string, number, RegExp, Record<string, string>?]

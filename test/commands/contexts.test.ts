@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { startFakeServer } from '../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { runLines } from '../helpers/command-line.ts'
+import { runLines } from '../helpers/clients/command-line.ts'
 
 test('a token is tried before it is stored, beside other contexts; logout forgets it and ends no pipeline', async (t) => {
   const user = { id: 1, username: 'ci', role: 'OPERATOR' }

@@ -13,11 +13,11 @@ import {
   taskRoutes,
 } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { realAgent } from '../helpers/real-agent.ts'
-import { ScriptedAgent } from '../helpers/scripted-agent.ts'
-import { startTestServer } from '../helpers/server.ts'
-import { missing, openWindow } from '../helpers/tmux.ts'
+import { realAgent } from '../helpers/agents/real-agent.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+import { missing, openWindow } from '../helpers/terminals/tmux.ts'
 
 const withXmllint = missing('xmllint').length === 0 ? test : test.skip
 const withTmux = missing('tmux').length === 0 ? test : test.skip

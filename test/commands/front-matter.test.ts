@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { Script } from '../../src/core/protocol/http/scripts.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { startTestServer } from '../helpers/server.ts'
-import { hasTerminal, runOnTerminal } from '../helpers/terminal.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+import { hasTerminal, runOnTerminal } from '../helpers/terminals/terminal.ts'
 
 const onTerminal = hasTerminal ? test : test.skip
 const head = `#!/bin/bash -e

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { Host, HostMetrics } from '../../src/core/protocol/http/hosts.ts'
 import { hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
-import { metrics } from '../helpers/metrics.ts'
+import { metrics } from '../helpers/metrics/metrics.ts'
 
 const history: HostMetrics = {
   hostId: 1,

@@ -1,8 +1,8 @@
 import test from 'ava'
 import { eventStream, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 const away = { status: 'OFFLINE', statusReason: 'never heard' } as const
 const ready = (id: string) => ['ready', { id }, id] as const

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import test from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { ScriptedAgent } from '../helpers/scripted-agent.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 test('hosts edit changes what is said and leaves the rest', async (t) => {
   const server = await startTestServer(t)

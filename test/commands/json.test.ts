@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { fetchDocument } from '../helpers/api-document.ts'
-import { commandLine, runLines } from '../helpers/command-line.ts'
-import { realAgent } from '../helpers/real-agent.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { realAgent } from '../helpers/agents/real-agent.ts'
+import { fetchDocument } from '../helpers/api/api-document.ts'
+import { commandLine, runLines } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 /** Command and shape of each row of docs/json.md. */
 const rows = new Map(

@@ -13,7 +13,7 @@ import {
   taskRoutes,
 } from '../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { bashOnPty, rsm } from '../helpers/pty.ts'
+import { bashOnPty, rsm } from '../helpers/terminals/pty.ts'
 
 const many = Array.from({ length: 40 }, (_, at) => hostNamed(at + 1, `web${at + 1}`))
 

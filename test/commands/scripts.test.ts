@@ -4,9 +4,9 @@ import test, { type ExecutionContext } from 'ava'
 import type { Page } from '../../src/core/protocol/http/common.ts'
 import type { Script, ScriptVersionSummary } from '../../src/core/protocol/http/scripts.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { startTestServer } from '../helpers/server.ts'
-import { hasTerminal, runOnTerminal } from '../helpers/terminal.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+import { hasTerminal, runOnTerminal } from '../helpers/terminals/terminal.ts'
 
 const onTerminal = hasTerminal ? test : test.skip
 const deploy = { name: 'deploy', type: 'BASH', content: 'echo one\n', tags: ['a'], category: 'web' }

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava'
 import type { Task } from '../../src/core/protocol/http/tasks.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { commandLine, viewerToken } from '../helpers/command-line.ts'
-import { ScriptedAgent } from '../helpers/scripted-agent.ts'
-import { startTestServer } from '../helpers/server.ts'
-import { finished, startTask } from '../helpers/tasks.ts'
-import { hasTerminal, runOnTerminal } from '../helpers/terminal.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { commandLine, viewerToken } from '../helpers/clients/command-line.ts'
+import { finished, startTask } from '../helpers/clients/tasks.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+import { hasTerminal, runOnTerminal } from '../helpers/terminals/terminal.ts'
 
 const onTerminal = hasTerminal ? test : test.skip
 

@@ -1,7 +1,7 @@
 import test from 'ava'
 import type { Token, TokenCreated } from '../../src/core/protocol/http/tokens.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 test('tokens: add prints the token alone, which works until it is removed', async (t) => {
   const server = await startTestServer(t)

@@ -1,7 +1,7 @@
 import test from 'ava'
 import type { User } from '../../src/core/protocol/http/users.ts'
-import { commandLine, viewerToken } from '../helpers/command-line.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { commandLine, viewerToken } from '../helpers/clients/command-line.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 const password = 'a password for alice'
 

@@ -1,7 +1,7 @@
 import type { TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Store } from '../../src/server/store/store.ts'
-import { execution, host, task, token, user } from '../helpers/store-records.ts'
+import { execution, host, task, token, user } from '../helpers/servers/store-records.ts'
 
 /** A store that can be closed and opened again with what it held. */
 interface Reopenable {

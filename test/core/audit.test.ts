@@ -9,7 +9,7 @@ import {
   verifyAudit,
 } from '../../src/core/audit.ts'
 import { sha256 } from '../../src/server/digest.ts'
-import { chain, facts } from '../helpers/audit-lines.ts'
+import { chain, facts } from '../helpers/audit/audit-lines.ts'
 
 async function* pieces(log: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < log.length; at += size) yield log.subarray(at, at + size)

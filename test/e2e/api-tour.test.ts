@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import test from 'ava'
 import { execa } from 'execa'
 import { startAgent } from '../../src/agent/main.ts'
-import { agentOptions, temporaryDirectory } from '../helpers/agent.ts'
-import { adminPassword, startTestServer } from '../helpers/server.ts'
+import { agentOptions, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { adminPassword, startTestServer } from '../helpers/servers/server.ts'
 
 const missing = ['curl', 'jq', 'timeout'].find((program) => spawnSync(program, ['--version']).error)
 const whereThere = missing === undefined ? test : test.skip

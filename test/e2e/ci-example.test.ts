@@ -4,8 +4,8 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { execa } from 'execa'
-import { agentOptions, temporaryDirectory } from '../helpers/agent.ts'
-import { startTestServer, type TestServer } from '../helpers/server.ts'
+import { agentOptions, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const agentProgram = fileURLToPath(new URL('../fixtures/agent-process.js', import.meta.url))

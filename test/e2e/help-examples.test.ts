@@ -11,7 +11,7 @@ import {
   exampleServers,
   exampleWorld,
 } from '../helpers/examples/world.ts'
-import { bashOnPty } from '../helpers/pty.ts'
+import { bashOnPty } from '../helpers/terminals/pty.ts'
 
 const patience = 120_000
 /** Lines at once: more would only wait for one another. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import type { ScriptType } from '../../src/core/protocol/http/scripts.ts'
-import { realAgent } from '../helpers/real-agent.ts'
-import { startTestServer, type TestServer } from '../helpers/server.ts'
-import { entries, finished } from '../helpers/tasks.ts'
+import { realAgent } from '../helpers/agents/real-agent.ts'
+import { entries, finished } from '../helpers/clients/tasks.ts'
+import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 async function oneHost(t: ExecutionContext) {
   const server = await startTestServer(t)

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
-import { followEvents, textOf } from '../helpers/follow.ts'
-import { startTestServer, type TestServer } from '../helpers/server.ts'
+import { followEvents, textOf } from '../helpers/clients/follow.ts'
+import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 const program = fileURLToPath(new URL('../fixtures/seed-agent.js', import.meta.url))
 

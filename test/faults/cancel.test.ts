@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { kill } from '../helpers/agent-process.ts'
-import { startCutLink } from '../helpers/cut-link.ts'
-import { countStart, startPair, startsIn } from '../helpers/linked-pair.ts'
-import { finished, running, startTask } from '../helpers/tasks.ts'
+import { kill } from '../helpers/agents/agent-process.ts'
+import { finished, running, startTask } from '../helpers/clients/tasks.ts'
+import { startCutLink } from '../helpers/faults/cut-link.ts'
+import { countStart, startPair, startsIn } from '../helpers/servers/linked-pair.ts'
 
 test('F14 a cancel while the agent is down and the server restarts is delivered when the agent is back', async (t) => {
   const pair = await startPair(t)

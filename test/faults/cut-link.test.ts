@@ -1,7 +1,7 @@
 import test from 'ava'
-import { startCutLink } from '../helpers/cut-link.ts'
-import { countStart, startPair, startsIn } from '../helpers/linked-pair.ts'
-import { entries, finished, startTask } from '../helpers/tasks.ts'
+import { entries, finished, startTask } from '../helpers/clients/tasks.ts'
+import { startCutLink } from '../helpers/faults/cut-link.ts'
+import { countStart, startPair, startsIn } from '../helpers/servers/linked-pair.ts'
 
 const cases: [what: string, text: string, deliver: boolean][] = [
   ['before EXECUTE_SCRIPT has come through', '"EXECUTE_SCRIPT"', false],

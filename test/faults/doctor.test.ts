@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import type { Ran } from '../fixtures/rsm.ts'
-import { temporaryDirectory } from '../helpers/agent.ts'
-import { agentProcess, kill } from '../helpers/agent-process.ts'
-import { commandLine } from '../helpers/command-line.ts'
-import { startTestServer, type TestServer } from '../helpers/server.ts'
+import { temporaryDirectory } from '../helpers/agents/agent.ts'
+import { agentProcess, kill } from '../helpers/agents/agent-process.ts'
+import { commandLine } from '../helpers/clients/command-line.ts'
+import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 /** Seconds; a host is OFFLINE after three. */
 const heartbeatInterval = 1

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import test from 'ava'
 import type { ExecuteScript, ScriptComplete } from '../../src/core/protocol/messages.ts'
-import { linkedAgent } from '../helpers/agent.ts'
+import { linkedAgent } from '../helpers/agents/agent.ts'
 
 interface Case {
   name: string

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
-import { mountSmallDisk } from '../helpers/small-disk.ts'
-import { task } from '../helpers/store-records.ts'
+import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
+import { task } from '../helpers/servers/store-records.ts'
 
 const mounted = mountSmallDisk(2 * 1024 * 1024)
 // Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.

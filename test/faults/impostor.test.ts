@@ -9,12 +9,12 @@ import test, { type ExecutionContext } from 'ava'
 import type { AuditEntry } from '../../src/core/protocol/http/audit.ts'
 import type { ExecuteScript, FromAgent, ScriptComplete } from '../../src/core/protocol/messages.ts'
 import { signedBytes } from '../../src/core/signing.ts'
-import { temporaryDirectory } from '../helpers/agent.ts'
-import { agentProcess, kill } from '../helpers/agent-process.ts'
-import { ScriptedAgent } from '../helpers/scripted-agent.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import { tapServer } from '../helpers/tapped-server.ts'
-import { finished, startTask } from '../helpers/tasks.ts'
+import { temporaryDirectory } from '../helpers/agents/agent.ts'
+import { agentProcess, kill } from '../helpers/agents/agent-process.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { finished, startTask } from '../helpers/clients/tasks.ts'
+import { startServerProcess } from '../helpers/servers/server-process.ts'
+import { tapServer } from '../helpers/servers/tapped-server.ts'
 
 const program = fileURLToPath(new URL('../fixtures/impostor.js', import.meta.url))
 const patience = 60_000

@@ -11,7 +11,7 @@ import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
 import type { Store } from '../../src/server/store/store.ts'
-import { host, task } from '../helpers/store-records.ts'
+import { host, task } from '../helpers/servers/store-records.ts'
 
 const writerProgram = fileURLToPath(new URL('../fixtures/store-writer.js', import.meta.url))
 const writers = 8

@@ -1,10 +1,10 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { ScriptedAgent } from '../helpers/scripted-agent.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import { ScriptedTerminal } from '../helpers/terminal-client.ts'
-import { openTerminal, recordingOf, withTerminals } from '../helpers/terminals.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { startServerProcess } from '../helpers/servers/server-process.ts'
+import { ScriptedTerminal } from '../helpers/terminals/terminal-client.ts'
+import { openTerminal, recordingOf, withTerminals } from '../helpers/terminals/terminals.ts'
 
 const piece = (sequence: number) => `${sequence} ${'\u001b[31mé🙂\r\n'.repeat(sequence % 300)}`
 const upTo = (last: number) => Array.from({ length: last + 1 }, (_, sequence) => piece(sequence)).join('')

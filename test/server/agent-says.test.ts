@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
-import { ScriptedAgent } from '../helpers/scripted-agent.ts'
-import { startTestServer } from '../helpers/server.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 test('a host shows what its heartbeats say: clock, health, why there is no link; and forgets what they say no more, or what a link has ended', async (t) => {
   const server = await startTestServer(t)

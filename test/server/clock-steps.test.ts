@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava'
 import { type Clock as AgentClock, systemClock } from '../../src/agent/clock.ts'
 import { startAgent } from '../../src/agent/main.ts'
-import { agentOptions, temporaryDirectory } from '../helpers/agent.ts'
-import { adminLogin, startTestServer, type TestServer } from '../helpers/server.ts'
-import { finished, running, startTask } from '../helpers/tasks.ts'
+import { agentOptions, temporaryDirectory } from '../helpers/agents/agent.ts'
+import { finished, running, startTask } from '../helpers/clients/tasks.ts'
+import { adminLogin, startTestServer, type TestServer } from '../helpers/servers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const day = 86_400_000

@@ -4,8 +4,8 @@ import test from 'ava'
 import { createScriptVersions } from '../../src/server/script-versions.ts'
 import type { ScriptRecord } from '../../src/server/store/records.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
-import { startInsides } from '../helpers/services.ts'
-import { mountSmallDisk } from '../helpers/small-disk.ts'
+import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
+import { startInsides } from '../helpers/servers/services.ts'
 
 const script = (id: number, version: number, content = 'true'): ScriptRecord => ({
   id,

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import { startServer } from '../../src/server/main.ts'
-import { startTestServer } from '../helpers/server.ts'
-import { finished, startTask } from '../helpers/tasks.ts'
+import { finished, startTask } from '../helpers/clients/tasks.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 test('a first start that fails leaves no user whose password nobody has seen', async (t) => {
   const busy = await startTestServer(t)

@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import test from 'ava'
-import { startTestServer } from '../helpers/server.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 
 /** What the console may weigh in all, as browsers fetch it. */
 const mostBytes = 400 * 1024

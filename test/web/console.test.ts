@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test from 'ava'
-import { browserTest, picture, signIn } from '../helpers/browser.ts'
-import { type ConsoleWorld, startConsoleWorld } from '../helpers/console.ts'
-import { adminLogin } from '../helpers/server.ts'
+import { browserTest, picture, signIn } from '../helpers/clients/browser.ts'
+import { type ConsoleWorld, startConsoleWorld } from '../helpers/clients/console.ts'
+import { adminLogin } from '../helpers/servers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const markup = '<img src=x onerror=alert(1)>'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import type { WebSocketRoute } from 'playwright-core'
-import { browserTest, picture, signIn } from '../helpers/browser.ts'
+import { browserTest, picture, signIn } from '../helpers/clients/browser.ts'
 import {
   type ConsoleWorld,
   openTerminal,
@@ -9,8 +9,8 @@ import {
   screenIs,
   screenOf,
   startConsoleWorld,
-} from '../helpers/console.ts'
-import { adminLogin } from '../helpers/server.ts'
+} from '../helpers/clients/console.ts'
+import { adminLogin } from '../helpers/servers/server.ts'
 import { until } from '../helpers/until.ts'
 
 let world: ConsoleWorld

@@ -3,28 +3,23 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
 import { isTooOld } from '../link/verify.ts'
-import type { OutputSummary } from '../output/output.ts'
 import { SpoolWatch } from '../output/spool-watch.ts'
 import { CgroupLeftovers } from '../processes/cgroup-leftovers.ts'
-import { limitReached } from '../processes/limits.ts'
-import type { ProcessId } from '../processes/machine.ts'
-import { treeOf } from '../processes/survivors.ts'
 import { findAccount } from '../script/account.ts'
 import { launch, prepare, refusal } from '../script/launch.ts'
 import { place } from '../script/placement.ts'
 import { Trouble } from '../trouble.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
-import type { Entry, ExecutionRecord, Started } from './execution-record.ts'
+import type { ExecutionRecord, Started } from './execution-record.ts'
 import { Leftovers } from './leftovers.ts'
-import { neverBegan, untilGone, whatBecameOf } from './recovery.ts'
-import { dropRequest } from './request-file.ts'
-import { type Outcome, Run } from './run.ts'
+import { Notes } from './notes.ts'
+import { neverBegan } from './recovery.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
+import { Slots } from './slots.ts'
+import { Supervision } from './supervision.ts'
 
 const mostEarlyCancels = 10_000
-/** Milliseconds after which is tried again what the system refused. */
-const againAfter = 1_000
 
 /** Runs what the server sends, each at most once, and knows all that is not yet acknowledged (contract §4). */
 export class Runner {
@@ -34,13 +29,13 @@ export class Runner {
   readonly #spools: SpoolWatch
   readonly #leftovers: Leftovers
   readonly #trouble: Trouble
+  readonly #notes: Notes
+  readonly #slots: Slots
+  readonly #supervision: Supervision
   #events: RunnerEvents = { changed: () => {}, answer: () => {} }
   readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
-  #running = 0
   #isStopped = false
-  #isDraining = false
-  #whenIdle: (() => void) | undefined
 
   constructor(options: RunnerOptions) {
     this.#options = options
@@ -53,6 +48,19 @@ export class Runner {
       (error) =>
         options.log('WARN', 'spools are looked at, as they cannot be watched', { error: String(error) }),
     )
+    this.#notes = new Notes(options.journal, options.log, this.#trouble)
+    this.#slots = new Slots(options.maxExecutions)
+    this.#supervision = new Supervision({
+      ...options,
+      notes: this.#notes,
+      trouble: this.#trouble,
+      running: (execution) => {
+        this.#spools.add(execution)
+        this.#tell(execution)
+      },
+      ended: (execution, complete) => this.#end(execution, complete),
+      failed: (execution, error) => this.#fail(execution, error),
+    })
   }
 
   subscribe(events: RunnerEvents): void {
@@ -65,7 +73,7 @@ export class Runner {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
     const adopted: [Execution, ExecutionRecord, Started][] = []
     for (const record of journal.records.values()) {
-      if (neverBegan(record, join(directory, record.taskId), machine)) this.#withdraw(record.taskId)
+      if (neverBegan(record, join(directory, record.taskId), machine)) this.#notes.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
       const execution = new Execution(record.taskId, join(directory, record.taskId))
       execution.isDurable = true
@@ -112,8 +120,7 @@ export class Runner {
       const refused = refusal(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
-      if (!this.#isDraining && this.#running < this.#options.maxExecutions)
-        return await this.#start(execution, request)
+      if (this.#slots.isFree) return await this.#start(execution, request)
       await this.#untilStopped(this.#queue.add(execution, request))
     } catch (error) {
       this.#fail(execution, error)
@@ -131,14 +138,14 @@ export class Runner {
       if (this.#queue.remove(execution))
         this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
     } else if (!journal.records.has(taskId) && journal.earlyCancels < mostEarlyCancels)
-      this.#note({ e: 'cancelled', taskId, at: journal.now() })
+      this.#notes.add({ e: 'cancelled', taskId, at: journal.now() })
   }
 
   /** The server has stored the end, or knows nothing of the task: what remains is a tombstone. */
   release(taskId: string): void {
     const execution = this.executions.get(taskId)
     if (execution?.state !== 'EXITED') return
-    this.#note({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
+    this.#notes.add({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
     execution.close()
     const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
@@ -157,16 +164,13 @@ export class Runner {
 
   /** None begins from now on: what comes waits for the next agent, or its cancel. Settles when none runs. */
   drain(): Promise<void> {
-    this.#isDraining = true
-    if (this.#running === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#whenIdle = resolve
-    })
+    return this.#slots.drain()
   }
 
   /** Leaves what runs to the next agent; what was about to start does so first, as the journal says that it did. */
   async stop(): Promise<void> {
     this.#isStopped = true
+    this.#supervision.stop()
     await Promise.allSettled(this.#starting)
     this.#spools.stop()
     this.#leftovers.stop()
@@ -195,7 +199,7 @@ export class Runner {
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
     const { journal, clock, own } = this.#options
     const { taskId, directory } = execution
-    this.#running += 1
+    this.#slots.take()
     execution.state = 'RUNNING'
     const user = request.runAs ?? this.#options.runAs
     const account = user === own.name ? own : await findAccount(user)
@@ -218,78 +222,8 @@ export class Runner {
     begin()
     // From here on it runs: nothing that fails may pass for a start that failed.
     // One that never waited kept no copy.
-    if (journal.records.get(taskId)?.received) this.#dropCopy(execution)
-    if (!this.#isStopped) this.#supervise(execution, started, root, exited, clock.monotonic())
-  }
-
-  #supervise(
-    execution: Execution,
-    started: Started,
-    root: ProcessId | null,
-    exited: Promise<void>,
-    began: number,
-  ): void {
-    const { clock, log } = this.#options
-    const { taskId, directory } = execution
-    const run = new Run({
-      tree: treeOf(started, root),
-      containment: this.#options.containment,
-      directory,
-      clock,
-      exited,
-      elapsed: clock.monotonic() - began,
-      startUptime: started.uptime,
-      timeout: started.timeout,
-      ending: (reason) => {
-        log('INFO', 'ending a tree of processes', { taskId, reason })
-        this.#note({ e: 'ending', taskId, reason })
-      },
-    })
-    execution.run = run
-    this.#spools.add(execution)
-    this.#tell(execution)
-    if (execution.isCancelled) run.end('CANCELLED')
-    run.ended
-      .then((result) => this.#finish(execution, started, result))
-      .catch((error: unknown) => this.#fail(execution, error))
-  }
-
-  #finish(execution: Execution, started: Started, result: Outcome): void {
-    if (this.#isStopped) return
-    const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
-    const summary = this.#summary(execution)
-    if (!summary) {
-      // A full disk recovers, and how the script ended is known: until all of its output is cut it counts as running.
-      this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
-      return
-    }
-    this.#end(execution, {
-      taskId: execution.taskId,
-      startedAt: started.startedAt,
-      completedAt,
-      ...result,
-      ...summary,
-      error: limitReached(started.limited, result) ?? result.error,
-    })
-  }
-
-  /** Null while the disk refuses to have the rest of the output cut. */
-  #summary(execution: Execution): OutputSummary | null {
-    try {
-      return execution.output().finish()
-    } catch (error) {
-      this.#trouble.tell('the end of an execution waits for its output', execution.taskId, error)
-      return null
-    }
-  }
-
-  /** Where the disk refuses, it has had its one start: its end says that it never began, or LOST. */
-  #withdraw(taskId: string): void {
-    try {
-      this.#options.journal.withdraw(taskId)
-    } catch (error) {
-      this.#trouble.tell('a start could not be taken back', taskId, error)
-    }
+    if (journal.records.get(taskId)?.received) this.#notes.dropCopy(execution)
+    this.#supervision.begin(execution, started, root, exited, clock.monotonic())
   }
 
   /** Nobody's trouble with the news changes what happened. */
@@ -298,14 +232,6 @@ export class Runner {
       this.#events.changed(execution)
     } catch (error) {
       this.#trouble.tell('an execution could not be looked at', execution.taskId, error)
-    }
-  }
-
-  #dropCopy({ taskId, directory }: Execution): void {
-    try {
-      dropRequest(directory)
-    } catch (error) {
-      this.#trouble.tell('the copy of a request stays', taskId, error)
     }
   }
 
@@ -318,34 +244,24 @@ export class Runner {
     this.#end(execution, notRun(execution.taskId, this.#now(), { error: `${was}: ${reason}` }))
   }
 
-  /** What the next agent would find out by itself must not fail this one: a full disk does not undo an end. */
-  #note(entry: Entry): void {
-    try {
-      this.#options.journal.append(entry)
-    } catch (error) {
-      this.#options.log('ERROR', 'the journal refuses a line', { entry: entry.e, error: String(error) })
-    }
-  }
-
   #end(execution: Execution, complete: ScriptComplete): void {
     const { journal, log } = this.#options
     const { taskId } = execution
     this.#cgroups.remove(execution.started)
     this.#spools.remove(execution)
-    if (execution.state === 'RUNNING') this.#running -= 1
+    if (execution.state === 'RUNNING') this.#slots.release()
     this.#queue.remove(execution)
     execution.isDurable = true
     execution.ended(complete)
-    this.#note({ e: 'ended', taskId, complete })
+    this.#notes.add({ e: 'ended', taskId, complete })
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))
     this.#tell(execution)
     this.#startNext()
-    if (this.#running === 0) this.#whenIdle?.()
   }
 
   #startNext(): void {
-    while (!this.#isDraining && !this.#isStopped && this.#running < this.#options.maxExecutions) {
+    while (!this.#isStopped && this.#slots.isFree) {
       const next = this.#queue.next()
       if (!next) return
       this.#start(next.execution, next.request).catch((error: unknown) => this.#fail(next.execution, error))
@@ -358,29 +274,11 @@ export class Runner {
     this.#end(execution, lost)
   }
 
-  /** Never rejects: what can't be found out now (EMFILE) is tried again, while the agent serves the others. */
+  /** Never rejects. */
   async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    if (this.#isStopped) return
-    if (execution.state !== 'RUNNING') this.#running += 1
+    this.#slots.take()
     execution.started = started
     execution.state = 'RUNNING'
-    try {
-      await this.#takeUp(execution, record, started)
-    } catch (error) {
-      this.#trouble.tell('an execution could not be taken up', execution.taskId, error)
-      this.#options.clock.after(againAfter, () => void this.#adopt(execution, record, started))
-    }
-  }
-
-  async #takeUp(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
-    const { machine, clock, containment } = this.#options
-    this.#dropCopy(execution)
-    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
-    if (this.#isStopped) return
-    if ('outcome' in found) return this.#finish(execution, started, found.outcome)
-    const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
-    const exited = untilGone(found.root, clock, () => this.#isStopped)
-    this.#supervise(execution, started, found.root, exited, clock.monotonic() - elapsed)
-    if (record.ending) execution.run?.goOnEnding(record.ending)
+    await this.#supervision.takeUp(execution, record, started)
   }
 }

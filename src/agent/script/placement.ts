@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import { lowerLimits } from '../../core/limits.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { lowerLimits } from '../../core/task/limits.ts'
 import type { Started } from '../executions/execution-record.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { markOf } from '../processes/machine.ts'

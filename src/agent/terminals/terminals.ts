@@ -1,8 +1,10 @@
 import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isTooOld } from '../link/verify.ts'
+import { PastSessions } from './past-sessions.ts'
 import type { PtyHost } from './pty-host.ts'
 import type { Session, SessionOptions } from './session.ts'
+import { Undecided } from './undecided.ts'
 
 /** Sessions at once. */
 const mostSessions = 64
@@ -10,11 +12,6 @@ const mostSessions = 64
 const longestAbsence = 75_000
 /** Milliseconds for which the end of a session is told over every new link. */
 const endKept = 60_000
-/** Milliseconds for which the id of an ended session opens no other: a signature is good for 5 minutes. */
-const idKept = 10 * 60_000
-const mostIds = 10_000
-/** Characters of input that are kept for a session while it is asked whether its message is too old. */
-const mostUndecided = 64 * 1024
 
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
 
@@ -50,13 +47,9 @@ export class Terminals {
   readonly #options: TerminalsOptions
   readonly #sessions = new Map<string, Session>()
   #loaded: Loaded | null = null
-  /** When each session ended whose id opens no other. */
-  readonly #past = new Map<string, number>()
+  readonly #past = new PastSessions()
   readonly #timers = new Map<string, () => void>()
-  /** What came for sessions of which it is not decided yet who asks for them. */
-  readonly #undecided = new Map<string, string>()
-  /** Messages of which it is not decided yet what follows from them. */
-  readonly #deciding = new Set<TerminalOpen>()
+  readonly #undecided = new Undecided()
   #sending: TerminalSending | null = null
   #isStopped = false
   #whenEmpty: (() => void) | undefined
@@ -101,7 +94,7 @@ export class Terminals {
 
   /** Never rejects: what can't be opened is refused, and says why. */
   async open(request: TerminalOpen): Promise<void> {
-    this.#deciding.add(request)
+    this.#undecided.begin(request)
     try {
       await this.#decide(request)
     } catch (error) {
@@ -110,7 +103,7 @@ export class Terminals {
       this.#options.log('ERROR', 'a terminal could not be opened', { sessionId: request.sessionId, why })
       this.#refuse(request.sessionId, `the agent of this host can not open a terminal: ${why}`)
     } finally {
-      this.#deciding.delete(request)
+      this.#undecided.end(request)
     }
   }
 
@@ -126,15 +119,17 @@ export class Terminals {
     const distrust = verify('TERMINAL_OPEN', request)
     if (distrust !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
-      if (isTooOld(distrust) && !isTimeKnown && (await this.#asked(sessionId, hearServerTime)))
-        return this.#decide(request, true)
-      this.#undecided.delete(sessionId)
+      if (isTooOld(distrust) && !isTimeKnown) {
+        this.#undecided.holdInput(sessionId)
+        if (await hearServerTime()) return this.#decide(request, true)
+      }
+      this.#undecided.takeInput(sessionId)
       distrusted(`TERMINAL_OPEN ${sessionId}`, distrust)
       return this.#refuse(sessionId, distrust)
     }
     const known = this.#sessions.get(sessionId)
     if (known) return this.#takeUp(known, request)
-    this.#undecided.delete(sessionId)
+    this.#undecided.takeInput(sessionId)
     if (request.after !== undefined)
       return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
     if (this.#past.has(sessionId)) return this.#refuse(sessionId, 'the session has ended')
@@ -147,11 +142,7 @@ export class Terminals {
   input({ sessionId, data }: Payloads['TERMINAL_INPUT']): void {
     const session = this.#sessions.get(sessionId)
     if (session?.isAttached) return session.write(data)
-    const undecided = this.#undecided.get(sessionId)
-    if (undecided !== undefined) {
-      if (undecided.length + data.length <= mostUndecided) this.#undecided.set(sessionId, undecided + data)
-      return
-    }
+    if (this.#undecided.keepInput(sessionId, data)) return
     // Input is not signed: who has not shown over this link to be the server must not type into a shell that lives.
     if (session && session.closed === null)
       this.#options.distrusted(
@@ -177,8 +168,7 @@ export class Terminals {
     if (session && !session.isAttached) session.attach(session.frames.last)
     session?.end('the session was closed')
     // One that is being decided is over before it has begun.
-    if (!session && [...this.#deciding].some((request) => request.sessionId === sessionId))
-      this.#remember(sessionId)
+    if (!session && this.#undecided.asksFor(sessionId)) this.#remember(sessionId)
   }
 
   /** One frame of each session that has some, so that none of them waits for another's flood; whether there was any. */
@@ -198,12 +188,6 @@ export class Terminals {
       })
     this.#loaded?.host.stop()
     for (const cancel of this.#timers.values()) cancel()
-  }
-
-  /** What is typed meanwhile waits for the answer. */
-  async #asked(sessionId: string, ask: () => Promise<boolean>): Promise<boolean> {
-    this.#undecided.set(sessionId, '')
-    return ask()
   }
 
   #refuse(sessionId: string, reason: string): void {
@@ -242,9 +226,8 @@ export class Terminals {
       session.resize(cols, rows)
       if (session.isOpen) this.#sending?.send('TERMINAL_OPENED', { sessionId })
     }
-    const typed = this.#undecided.get(sessionId)
+    const typed = this.#undecided.takeInput(sessionId)
     if (typed) session.write(typed)
-    this.#undecided.delete(sessionId)
     this.#pump(session)
   }
 
@@ -286,12 +269,8 @@ export class Terminals {
     if (this.size === 0) this.#whenEmpty?.()
   }
 
-  /** The id opens no other session. */
   #remember(sessionId: string): void {
-    const now = this.#options.clock.monotonic()
-    for (const [id, endedAt] of this.#past)
-      if (now - endedAt > idKept || this.#past.size >= mostIds) this.#past.delete(id)
-    this.#past.set(sessionId, now)
+    this.#past.add(sessionId, this.#options.clock.monotonic())
   }
 
   #forget({ sessionId }: Session): void {

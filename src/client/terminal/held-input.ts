@@ -1,3 +1,5 @@
+import { pieces } from '../../core/text/pieces.ts'
+
 /** Characters of one TERMINAL_INPUT: far below the largest frame, however they are encoded. */
 const frameChars = 32 * 1024
 /** Bytes on their way to the server above which more is to wait. */
@@ -12,13 +14,6 @@ export type Taken = 'taken' | 'full' | 'refused'
 export interface InputSink {
   readonly bufferedAmount: number
   send(data: string, sent: () => void): void
-}
-
-/** The first of the pieces never ends in the middle of a character. */
-function firstPiece(text: string): string {
-  if (text.length <= frameChars) return text
-  const last = text.charCodeAt(frameChars - 1)
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? frameChars - 1 : frameChars)
 }
 
 /** What is typed, in the order in which it was: sent while there is a connection, kept for the next one up to a bound. */
@@ -56,9 +51,7 @@ export class HeldInput {
   }
 
   #send(sink: InputSink, data: string): void {
-    for (let rest = data; rest !== ''; ) {
-      const piece = firstPiece(rest)
-      rest = rest.slice(piece.length)
+    for (const piece of pieces(data, frameChars)) {
       sink.send(piece, () => {
         if (sink === this.#sink && sink.bufferedAmount <= fullAt / 2) this.#room()
       })

@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { Contexts } from '../../client/contexts.ts'
 import { RsmError } from '../../core/errors.ts'
-import { unknownName } from '../../core/nearest.ts'
+import { unknownName } from '../../core/text/nearest.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 

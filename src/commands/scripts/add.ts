@@ -1,8 +1,8 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import type { FrontMatter } from '../../core/front-matter.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
+import type { FrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { readFrontMatter } from '../../ui/input/front-matter.ts'
 import {

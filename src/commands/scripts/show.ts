@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args'
 import { findScript } from '../../client/names.ts'
-import { parseFrontMatter } from '../../core/front-matter.ts'
+import { parseFrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { tellFaults } from '../../ui/input/front-matter.ts'
 import { renderParams, usageLine } from '../../ui/text/declared-params.ts'

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args'
 import { findTaskId } from '../../client/names.ts'
-import { showLimits } from '../../core/limits.ts'
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
+import { showLimits } from '../../core/task/limits.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 import { isUtf8 } from '../../ui/text/screen.ts'

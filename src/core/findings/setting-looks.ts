@@ -1,5 +1,5 @@
-import { type LimitName, limitNames, limitWords } from '../limits.ts'
 import type { Containment, SandboxMode } from '../protocol/http/hosts.ts'
+import { type LimitName, limitNames, limitWords } from '../task/limits.ts'
 import { finding, type Look } from './finding.ts'
 import type { HostFacts } from './host-facts.ts'
 import { compareVersions } from './versions.ts'

@@ -1,7 +1,8 @@
-import type { LimitName } from '../limits.ts'
+import type { LimitName } from '../task/limits.ts'
 import type { Containment, SandboxMode } from './http/hosts.ts'
+import type { Stream } from './http/logs.ts'
 import type { ScriptType } from './http/scripts.ts'
-import type { Limits, ResultStatus, Stream, Survivor } from './http/tasks.ts'
+import type { Limits, ResultStatus, Survivor } from './http/tasks.ts'
 
 /** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'

@@ -1,5 +1,5 @@
-import { unknownName } from '../nearest.ts'
 import type { HostStatus } from '../protocol/http/hosts.ts'
+import { unknownName } from '../text/nearest.ts'
 import { type Place, syntaxError } from './syntax-error.ts'
 import { hasWildcard } from './wildcard.ts'
 

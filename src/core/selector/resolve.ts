@@ -1,5 +1,5 @@
 import { type FieldFault, invalid } from '../errors.ts'
-import { unknownName, unknownTag } from '../nearest.ts'
+import { unknownName, unknownTag } from '../text/nearest.ts'
 import type { Directory, SelectorCluster, SelectorHost } from './directory.ts'
 import type { Group } from './group.ts'
 import { compareNatural } from './natural-order.ts'

@@ -1,5 +1,5 @@
 import type { AuditActor } from '../../core/protocol/http/audit.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Store } from '../store/store.ts'
 
 /** What the server does by itself. */

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { showLimits } from '../../core/limits.ts'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
+import { showLimits } from '../../core/task/limits.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'
-import type { Operation } from '../routes/operation.ts'
+import type { Operation } from '../routes/operation/operation.ts'
 import type { Store } from '../store/store.ts'
 
 type Fields = Record<string, unknown>

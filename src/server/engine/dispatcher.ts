@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
-import { limitWords, notEnforced } from '../../core/limits.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { limitWords, notEnforced } from '../../core/task/limits.ts'
 import { isoTime } from '../clock.ts'
 import { signatureLife } from '../keys.ts'
 import type { ExecutionRecord } from '../store/records.ts'

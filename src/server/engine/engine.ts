@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
-import { emptyCounts, isFinal } from '../../core/task-state.ts'
+import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
 import type { AgentLink } from './agent-link.ts'

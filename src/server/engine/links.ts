@@ -1,5 +1,5 @@
 import { faultPoint } from '#fault-point'
-import { isFinal } from '../../core/task-state.ts'
+import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'

@@ -1,4 +1,4 @@
-import type { Stream } from '../../core/protocol/http/tasks.ts'
+import type { Stream } from '../../core/protocol/http/logs.ts'
 import type { ScriptOutput } from '../../core/protocol/messages.ts'
 import type { Live } from './task-run.ts'
 

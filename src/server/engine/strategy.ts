@@ -1,5 +1,5 @@
 import { faultPoint } from '#fault-point'
-import { finalTaskStatus } from '../../core/task-state.ts'
+import { finalTaskStatus } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import { type EngineState, ended } from './state.ts'

@@ -1,6 +1,6 @@
-import { Plan } from '../../core/plan.ts'
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { emptyCounts, isFinal } from '../../core/task-state.ts'
+import { Plan } from '../../core/task/plan.ts'
+import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
 import type { PendingOutput } from './pending-output.ts'
 

@@ -11,7 +11,7 @@ import Fastify, {
   type preHandlerHookHandler,
 } from 'fastify'
 import { httpStatus, RsmError } from '../../core/errors.ts'
-import type { Credentials } from '../credentials.ts'
+import type { Credentials } from '../access/credentials.ts'
 import type { Log } from '../log.ts'
 import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../store/store.ts'

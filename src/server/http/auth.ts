@@ -1,8 +1,8 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 import { type Action, may } from '../../core/permissions.ts'
-import type { Caller, UserCaller } from '../caller.ts'
-import type { Credentials } from '../credentials.ts'
+import type { Caller, UserCaller } from '../access/caller.ts'
+import type { Credentials } from '../access/credentials.ts'
 import type { Store } from '../store/store.ts'
 
 /** Who may call a route; every route says it, and one that does not stops the server from starting. */

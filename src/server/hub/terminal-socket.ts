@@ -10,7 +10,7 @@ import {
   type TerminalPayloads,
   terminalSubprotocol,
 } from '../../core/protocol/terminal-messages.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Attachment, TerminalClient } from '../terminals/client.ts'
 import { pingInterval } from './agent-socket.ts'

@@ -1,4 +1,4 @@
-import { isFinal } from '../../core/task-state.ts'
+import { isFinal } from '../../core/task/task-state.ts'
 import type { Bus } from '../bus.ts'
 import { Counter } from './counter.ts'
 import type { Family, Sample } from './family.ts'

@@ -1,4 +1,4 @@
-import type { Tag } from '../routes/operation.ts'
+import type { Tag } from '../routes/operation/operation.ts'
 
 /** What holds for every operation (contract §1), as the document's first page says it. */
 export const conventions = `Runs shell scripts on many hosts, shows the output live, and keeps the result.

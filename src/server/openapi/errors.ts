@@ -1,5 +1,5 @@
 import { type ErrorCode, httpStatus, RsmError } from '../../core/errors.ts'
-import type { Operation } from '../routes/operation.ts'
+import type { Operation } from '../routes/operation/operation.ts'
 import type { Schema } from './schema.ts'
 
 export type ResponseErrorCode = Exclude<

@@ -4,6 +4,7 @@ import * as clusters from '../../core/protocol/http/clusters.ts'
 import * as common from '../../core/protocol/http/common.ts'
 import * as events from '../../core/protocol/http/events.ts'
 import * as hosts from '../../core/protocol/http/hosts.ts'
+import * as logs from '../../core/protocol/http/logs.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
 import * as server from '../../core/protocol/http/server.ts'
 import * as tasks from '../../core/protocol/http/tasks.ts'
@@ -20,6 +21,7 @@ const modules: readonly object[] = [
   common,
   events,
   hosts,
+  logs,
   scripts,
   server,
   tasks,

@@ -1,4 +1,4 @@
-import type { Media, Operation } from '../routes/operation.ts'
+import type { Media, Operation } from '../routes/operation/operation.ts'
 import type { Components } from './components.ts'
 import { exampleOf, type Schema } from './schema.ts'
 

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { Stream } from '../../core/protocol/http/tasks.ts'
+import type { Stream } from '../../core/protocol/http/logs.ts'
 import type { ReadQuery } from './outputs.ts'
 
 /** Where one entry stands in the log: it ends before byte `end`, which is its id. */

@@ -1,4 +1,4 @@
-import type { Stream } from '../../core/protocol/http/tasks.ts'
+import type { Stream } from '../../core/protocol/http/logs.ts'
 
 /** A piece of output before it has its number. */
 export interface NewEntry {

@@ -9,9 +9,9 @@ import {
   RegisterRequest,
   RegisterResult,
 } from '../../core/protocol/http/agent.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../access/caller.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { agent: true } as const

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { AppInstance } from '../http/app.ts'
 import { sendUnchanging } from '../http/unchanging-file.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 
 const allow = { open: true } as const
 const tag = 'server' as const

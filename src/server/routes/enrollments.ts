@@ -2,8 +2,8 @@ import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { Enrollment, EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from './operation.ts'
-import { idOf } from './path.ts'
+import { operation } from './operation/operation.ts'
+import { idOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { users: 'administer' } as const

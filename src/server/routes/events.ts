@@ -8,8 +8,8 @@ import {
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
 import type { AppInstance } from '../http/app.ts'
-import { sendEvents } from './event-stream.ts'
-import { operation } from './operation.ts'
+import { sendEvents } from './operation/event-stream.ts'
+import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 export function eventRoutes(app: AppInstance, { events, context }: RouteDependencies): void {

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { Up } from '../../core/protocol/http/common.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { open: true } as const

@@ -10,8 +10,8 @@ import {
 } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from './operation.ts'
-import { idOf } from './path.ts'
+import { operation } from './operation/operation.ts'
+import { idOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const

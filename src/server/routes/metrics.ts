@@ -1,6 +1,6 @@
 import type { AppInstance } from '../http/app.ts'
 import { metricsMediaType } from '../metrics/exposition.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {

@@ -2,7 +2,7 @@ import type { AppInstance } from '../http/app.ts'
 import { sendUnchanging, type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 import type { RoutedOperation } from '../openapi/operations.ts'
 import { serverVersion } from '../version.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 
 /**
  * The API's own document: all operations that are registered after this one. It is made when it is first asked for, so

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import type { ServerInfo } from '../../core/protocol/http/server.ts'
 import type { Services, TerminalService } from '../../core/services.ts'
+import type { UserCaller } from '../access/caller.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
-import type { UserCaller } from '../caller.ts'
 import type { Events } from '../events/events.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { AgentService } from '../services/agents.ts'
@@ -32,7 +32,7 @@ import { userRoutes } from './users.ts'
 export interface RouteDependencies {
   services: (caller: UserCaller, started?: NoteStarted) => Services
   terminals: (caller: UserCaller) => TerminalService
-  /** The bytes of a session's recording; see services/recordings.ts for its errors. */
+  /** The bytes of a session's recording; see services/terminals.ts for its errors. */
   recording: (caller: UserCaller, sessionId: string) => Promise<Readable>
   login: LoginService
   agents: AgentService

@@ -11,9 +11,9 @@ import {
 import { ExecutionAnswer, ScriptExecute } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
-import { operation } from './operation.ts'
-import { idOf } from './path.ts'
+import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
+import { operation } from './operation/operation.ts'
+import { idOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const

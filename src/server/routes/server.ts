@@ -1,6 +1,6 @@
 import { ServerInfo } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {

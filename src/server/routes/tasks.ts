@@ -1,10 +1,8 @@
 import { Readable } from 'node:stream'
 import { PageOf } from '../../core/protocol/http/common.ts'
+import { LogEntry, LogPage, LogQuery } from '../../core/protocol/http/logs.ts'
 import {
   ExecutionAnswer,
-  LogEntry,
-  LogPage,
-  LogQuery,
   ResultsQuery,
   Task,
   TaskCreate,
@@ -20,10 +18,10 @@ import { userOf } from '../http/auth.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
-import { sendEvents } from './event-stream.ts'
-import { idempotencyHeader, idempotencyKeyOf } from './idempotency-key.ts'
-import { operation } from './operation.ts'
-import { taskIdOf } from './path.ts'
+import { sendEvents } from './operation/event-stream.ts'
+import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
+import { operation } from './operation/operation.ts'
+import { taskIdOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const

@@ -10,8 +10,8 @@ import {
 } from '../../core/protocol/http/terminals.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from './operation.ts'
-import { sessionIdOf } from './path.ts'
+import { operation } from './operation/operation.ts'
+import { sessionIdOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const execute = { users: 'execute' } as const

@@ -2,7 +2,7 @@ import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
 import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/tokens.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
-import { operation } from './operation.ts'
+import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const own = { anyUser: true } as const

@@ -7,10 +7,10 @@ import type {
   RegisterRequest,
   RegisterResult,
 } from '../../core/protocol/http/agent.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../access/caller.ts'
+import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
-import { newToken } from '../tokens.ts'
 import type { Context } from './context.ts'
 import { register } from './registration.ts'
 

@@ -1,11 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { HostService } from '../../core/services.ts'
-import { isFinal } from '../../core/task-state.ts'
+import { isFinal } from '../../core/task/task-state.ts'
 import type { HostRecord } from '../store/records.ts'
 import type { Context } from './context.ts'
 import { notFound } from './context.ts'
-import { readHostMetrics } from './host-metrics.ts'
+import { readHostMetrics } from './hosts/host-metrics.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 

@@ -1,9 +1,9 @@
 import { RsmError } from '../../core/errors.ts'
 import type { LoginRequest, LoginResult, Me } from '../../core/protocol/http/users.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
+import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../store/records.ts'
-import { newToken } from '../tokens.ts'
 import { type Context, notFound } from './context.ts'
 import { endTokens, showUser } from './users.ts'
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { RsmError } from '../../core/errors.ts'
 import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../access/caller.ts'
 import type { EnrollmentRecord, HostRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
 import type { Context } from './context.ts'

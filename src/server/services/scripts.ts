@@ -8,9 +8,9 @@ import {
   type ScriptType,
   type ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
-import { scriptFaults } from '../../core/script-form.ts'
+import { scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import { sha256 } from '../digest.ts'
 import type { ScriptRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'

@@ -1,5 +1,5 @@
 import type { Services } from '../../core/services.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import { createClusters } from './clusters.ts'
 import type { Context } from './context.ts'
 import { createEnrollments } from './enrollments.ts'

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { type Action, may } from '../../core/permissions.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import type { Transaction } from '../store/store.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { User } from '../../core/protocol/http/users.ts'
 import type { UserService } from '../../core/services.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import type { UserRecord } from '../store/records.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import { type Context, notFound } from './context.ts'

@@ -3,7 +3,7 @@ import type {
   TerminalNotice,
   TerminalPayloads,
 } from '../../core/protocol/terminal-messages.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 
 /** Whoever shows a session to its user or watches it: the hub makes it, a session never sees a socket. */
 export interface TerminalClient {

@@ -1,4 +1,5 @@
 import { Burst } from '../../core/burst.ts'
+import { pieces } from '../../core/text/pieces.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalClient } from './client.ts'
 
@@ -71,7 +72,7 @@ export class InputQueue {
   }
 
   #send(link: AgentLink, data: string): void {
-    for (const piece of pieces(data))
+    for (const piece of pieces(data, pieceLength))
       this.#count(piece.length + overhead, (written) =>
         link.send('TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written),
       )
@@ -95,16 +96,5 @@ export class InputQueue {
       this.#held = this.#client()
       this.#held?.hold()
     }
-  }
-}
-
-/** No piece ends within a surrogate pair. */
-function* pieces(data: string): Generator<string> {
-  for (let from = 0; from < data.length; ) {
-    let end = Math.min(data.length, from + pieceLength)
-    const last = data.charCodeAt(end - 1)
-    if (end < data.length && last >= 0xd800 && last <= 0xdbff) end--
-    yield data.slice(from, end)
-    from = end
   }
 }

@@ -9,14 +9,13 @@ import type { Attachment, TerminalClient } from './client.ts'
 import { greet } from './greeting.ts'
 import { InputQueue } from './input-queue.ts'
 import { overdue } from './overdue.ts'
-import type { Recording } from './recording.ts'
+import { Progress } from './progress.ts'
+import type { Recording } from './recording/recording.ts'
 import { Replay } from './replay.ts'
 import { ended, isCutShort, type SessionEnd, type SessionEvents, saysOf } from './session-events.ts'
 import { Viewer } from './viewer.ts'
 import { Watchers } from './watchers.ts'
 
-/** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
-const keptBytes = 256 * 1024
 /**
  * So much of what a former process has recorded: all that an agent sends before it pauses, and so all that a client may
  * not have seen, each byte of it written as six.
@@ -24,6 +23,7 @@ const keptBytes = 256 * 1024
 const recalledBytes = 2 * 1024 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
+
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
 export class TerminalSession {
   record: TerminalRecord
@@ -42,20 +42,12 @@ export class TerminalSession {
   #client: Viewer | null = null
   #agentAwaySince: number | null = null
   #clientAwaySince: number | null
-  /** The last output that a client has acknowledged, or that was written to it. */
-  #shown = -1
-  /** The same of the present client alone, or of the last one: one that began anew may be behind. */
-  #needed = -1
   #endedAt = 0
-  #acknowledged = -1
   /** Whether the present link takes input: after its agent has answered. */
   #isTaken = false
   /** As the agent knows it. */
   #size: string
-  /** The newest output that a client may have had from a former process: as many as its agent has counted, once that is known. */
-  #hostHas: number
-  /** After a restart it may not be known what came before. */
-  #mayMiss: boolean
+  readonly #progress: Progress
   readonly #startedAt: number
   readonly #clock: Clock
   readonly #events: SessionEvents
@@ -69,8 +61,7 @@ export class TerminalSession {
     this.lastActivity = now
     this.#clientAwaySince = now
     this.#agentAwaySince = link ? null : now
-    this.#mayMiss = link === null
-    this.#hostHas = link ? -1 : Number.POSITIVE_INFINITY
+    this.#progress = new Progress(this.replay, link !== null)
     this.#clock = clock
     this.#events = events
     this.#startedAt = now - (clock.now() - Date.parse(record.startedAt))
@@ -80,7 +71,6 @@ export class TerminalSession {
     this.input = new InputQueue(record.id, () => this.#client?.client ?? null)
   }
 
-  readonly #newest = () => Math.max(this.replay.last, this.#hostHas)
   readonly #seconds = () => Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
 
   /** `given` is its sequence, where the agent counts; `text` is `data` as JSON, where it came so. */
@@ -89,14 +79,10 @@ export class TerminalSession {
     const sequence = given ?? replay.last + 1
     this.lastActivity = this.#clock.monotonic()
     this.taken()
-    if (sequence <= replay.last) {
-      // It was sent again, so its acknowledgement was lost.
-      this.#acknowledged = -1
-      return this.#acknowledge()
-    }
-    if (sequence > replay.last + 1 && !this.#mayMiss)
+    const arrived = this.#progress.arrived(sequence)
+    if (arrived === 'again') return this.#acknowledge()
+    if (arrived === 'gap')
       return this.finish(ended('output of the session was lost between its host and the server'))
-    this.#mayMiss = false
     const json = text ?? Buffer.from(JSON.stringify(data))
     this.recording?.output(this.#seconds(), sequence, json)
     replay.push(sequence, json, data.length)
@@ -113,8 +99,7 @@ export class TerminalSession {
 
   /** The recording has more in its file, or a client has shown more. */
   moved(): void {
-    this.#needed = this.#client?.shown ?? this.#needed
-    this.#shown = Math.max(this.#shown, this.#needed)
+    if (this.#client) this.#progress.showed(this.#client.shown)
     this.#pump()
     this.#acknowledge()
   }
@@ -131,12 +116,11 @@ export class TerminalSession {
   }
 
   #acknowledge(): void {
-    const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
-    const upTo = Math.min(this.replay.last, recorded, this.#shown)
-    this.replay.trim(Math.min(upTo, this.#needed), keptBytes)
-    if (upTo <= this.#acknowledged || !this.link || !this.#isTaken || this.end) return
+    const progress = this.#progress
+    const upTo = progress.settled(this.recording?.written ?? Number.POSITIVE_INFINITY)
+    if (upTo <= progress.acknowledged || !this.link || !this.#isTaken || this.end) return
     if (this.link.send('TERMINAL_ACK', { sessionId: this.record.id, sequence: upTo }))
-      this.#acknowledged = upTo
+      progress.acknowledged = upTo
   }
 
   /** The host's agent has it, and a link. */
@@ -144,21 +128,15 @@ export class TerminalSession {
     const wasAway = this.#agentAwaySince !== null
     this.link = link
     this.#agentAwaySince = null
-    this.#acknowledged = -1
+    this.#progress.acknowledged = -1
     this.#size = sizeOf(this.record)
-    this.#bound(link.hello?.terminals?.find(({ sessionId }) => sessionId === this.record.id)?.lastSequence)
+    const held = link.hello?.terminals?.find(({ sessionId }) => sessionId === this.record.id)
+    this.#progress.bound(held?.lastSequence ?? -1)
+    this.#client?.bound(this.#progress.newest)
     // What stands in memory alone would be lost with this process.
     const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
     this.#events.reopen(this, link, Math.min(this.replay.last, recorded))
     if (wasAway) this.#notice('host-back', `${this.record.hostname} is connected again`)
-  }
-
-  /** Whoever attached while nobody knew how much there is has no more than that. */
-  #bound(counted = -1): void {
-    this.#hostHas = Math.min(this.#hostHas, counted)
-    this.#client?.bound(this.#newest())
-    this.#shown = Math.min(this.#shown, this.#newest())
-    this.#needed = Math.min(this.#needed, this.#newest())
   }
 
   /** The agent has believed that it is asked by its server, and takes input over this link. */
@@ -182,8 +160,9 @@ export class TerminalSession {
 
   /** Throws `invalid` for an `after` that no client can have been sent. */
   expect(after: number | null): void {
-    if (after !== null && after > this.#newest())
-      throw new RsmError('invalid', `after is ${after}, and the newest output is ${this.#newest()}`)
+    const { newest } = this.#progress
+    if (after !== null && after > newest)
+      throw new RsmError('invalid', `after is ${after}, and the newest output is ${newest}`)
   }
 
   /** `after` is null for a client that has nothing, and wants what is kept. */
@@ -191,7 +170,8 @@ export class TerminalSession {
     const former = this.#client
     this.#clientAwaySince = null
     // What others than ours have not been written yet is all that they miss.
-    const from = Math.min(this.#newest(), after ?? (client.acknowledges ? -1 : this.#shown))
+    const { newest, shown } = this.#progress
+    const from = Math.min(newest, after ?? (client.acknowledges ? -1 : shown))
     const viewer = new Viewer(client, from, false, () => {
       if (this.#client === viewer) this.moved()
     })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 

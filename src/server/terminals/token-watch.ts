@@ -1,5 +1,5 @@
+import { isLive, noteUse } from '../access/credentials.ts'
 import type { Clock } from '../clock.ts'
-import { isLive, noteUse } from '../credentials.ts'
 import type { Store } from '../store/store.ts'
 import type { TerminalSession } from './session.ts'
 

@@ -1,6 +1,6 @@
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import type { TerminalMessageType, TerminalPayloads } from '../../core/protocol/terminal-messages.ts'
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../access/caller.ts'
 import type { Attachment, TerminalClient } from './client.ts'
 import type { Replay } from './replay.ts'
 import { Viewer } from './viewer.ts'

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/text/nearest.ts'
 import { sanitize } from '../text/sanitize.ts'
 
 /** What people and programs are told of a failure (contract §9). */

@@ -1,4 +1,4 @@
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/text/nearest.ts'
 
 /** Commands by words that other tools have for them. */
 const commands: Readonly<Record<string, string>> = {

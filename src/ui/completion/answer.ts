@@ -1,6 +1,6 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { ServerChoice } from '../../client/contexts.ts'
-import { shortened } from '../../core/shortened.ts'
+import { shortened } from '../../core/text/shortened.ts'
 import { type Answer, candidatesFor } from './candidates.ts'
 import type { Lookup } from './listed.ts'
 import type { Manifest } from './manifest.ts'

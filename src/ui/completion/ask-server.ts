@@ -58,7 +58,7 @@ const sessionNamed = ({ sessionId, hostname, user, startedAt }: Terminal): Named
 
 /** `deploy VERSION`: what the scripts say of themselves. */
 async function paramsOf(scripts: readonly Script[]): Promise<Found> {
-  const { parseFrontMatter } = await import('../../core/front-matter.ts')
+  const { parseFrontMatter } = await import('../../core/script/front-matter.ts')
   const params = scripts.flatMap(({ name: script, content }) =>
     parseFrontMatter(content).matter.params.map(({ name, secret, description }) => ({
       secret,

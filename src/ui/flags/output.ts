@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
-import { nearest } from '../../core/nearest.ts'
+import { nearest } from '../../core/text/nearest.ts'
 import { type FormatName, formatNames } from '../output/formats.ts'
 
 const helpGroup = 'OUTPUT'

@@ -1,6 +1,6 @@
 import type { AgentState } from '../../core/agent-state.ts'
 import type { Finding } from '../../core/findings/finding.ts'
-import { limitWords, showLimits } from '../../core/limits.ts'
+import { limitWords, showLimits } from '../../core/task/limits.ts'
 import { renderFields } from '../text/table.ts'
 import { showTime } from '../text/time.ts'
 import { findingLines } from './findings-view.ts'

@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../../core/front-matter.ts'
+import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../../core/script/front-matter.ts'
 
 /** Faults that are told at once; more are counted. */
 const maxTold = 5

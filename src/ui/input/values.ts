@@ -1,7 +1,7 @@
-import { durationSeconds } from '../../core/duration.ts'
 import { RsmError } from '../../core/errors.ts'
-import { nearest } from '../../core/nearest.ts'
 import type { BatchSize, Limits, MaxFailures, Strategy } from '../../core/protocol/http/tasks.ts'
+import { durationSeconds } from '../../core/text/duration.ts'
+import { nearest } from '../../core/text/nearest.ts'
 
 /** Named here once more: the schemas that name them first cost a fifth of a start. */
 const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']

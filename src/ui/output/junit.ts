@@ -1,5 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
-import type { ResultStatus, Stream, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { Stream } from '../../core/protocol/http/logs.ts'
+import type { ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { reasonOf } from '../task/outcome.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'

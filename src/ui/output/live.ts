@@ -1,5 +1,5 @@
 import type { TaskEvent } from '../../client/watch.ts'
-import type { LogEntry } from '../../core/protocol/http/tasks.ts'
+import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import { sanitize, wholeSequences } from '../text/sanitize.ts'
 import { showTime } from '../text/time.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'

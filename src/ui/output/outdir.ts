@@ -2,7 +2,8 @@ import { accessSync, appendFileSync, constants, mkdirSync, statSync, writeFileSy
 import { join } from 'node:path'
 import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { LogEntry, Stream, Task } from '../../core/protocol/http/tasks.ts'
+import type { LogEntry, Stream } from '../../core/protocol/http/logs.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { OutputFormat } from './format.ts'
 
 /** NAME_MAX, less the suffix. */

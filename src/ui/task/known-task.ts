@@ -1,6 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Counts, ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { isFailure, isFinal } from '../../core/task-state.ts'
+import { isFailure, isFinal } from '../../core/task/task-state.ts'
 
 /** What the events so far tell of a task: for who can't ask the server any more, and for who watches it. */
 export class KnownTask {

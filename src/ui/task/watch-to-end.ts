@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { watchTask } from '../../client/watch.ts'
-import type { LogQuery, Task } from '../../core/protocol/http/tasks.ts'
+import type { LogQuery } from '../../core/protocol/http/logs.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
 import { finalTask, haltedUnknown } from './final-task.ts'
 import type { Outputs } from './outputs.ts'
 

@@ -1,4 +1,5 @@
-import type { LogEntry, Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { LogEntry } from '../../core/protocol/http/logs.ts'
+import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { call } from '../api.ts'
 import { followStream } from '../event-stream.ts'
 import { type OutputLine, OutputLines } from './output-lines.ts'

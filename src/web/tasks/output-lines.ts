@@ -1,4 +1,4 @@
-import type { LogEntry } from '../../core/protocol/http/tasks.ts'
+import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import { LineAssembler } from '../../ui/output/lines.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 

@@ -1,6 +1,6 @@
 import test from 'ava'
-import { linkedAgent } from '../../helpers/agent.ts'
-import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { ranOnTerminal, TerminalSession } from '../../helpers/terminals/terminal-session.ts'
 
 const kib = 1024
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import test from 'ava'
 import type { Clock } from '../../../src/agent/clock.ts'
 import { isDistrust } from '../../../src/core/signing.ts'
-import { linkedAgent } from '../../helpers/agent.ts'
-import type { FakeServer } from '../../helpers/fake-server.ts'
-import { TerminalSession } from '../../helpers/terminal-session.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+import type { FakeServer } from '../../helpers/servers/fake-server.ts'
+import { TerminalSession } from '../../helpers/terminals/terminal-session.ts'
 
 async function relink(server: FakeServer): Promise<void> {
   const count = server.hellos.length

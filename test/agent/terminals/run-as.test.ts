@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import test from 'ava'
 import type { AgentOptions } from '../../../src/agent/main.ts'
-import { linkedAgent } from '../../helpers/agent.ts'
-import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { ranOnTerminal, TerminalSession } from '../../helpers/terminals/terminal-session.ts'
 
 const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--version']).status === 0

@@ -5,8 +5,8 @@ import { readStat } from '../../../src/agent/processes/machine.ts'
 import { sweepSessions } from '../../../src/agent/terminals/leftovers.ts'
 import { Terminals } from '../../../src/agent/terminals/terminals.ts'
 import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
-import { linkedAgent, temporaryDirectory } from '../../helpers/agent.ts'
-import { ranOnTerminal, TerminalSession } from '../../helpers/terminal-session.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { ranOnTerminal, TerminalSession } from '../../helpers/terminals/terminal-session.ts'
 
 test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
   process.env['RSM_AGENT_ENROLL_TOKEN'] = 'rsm_enr_secret'

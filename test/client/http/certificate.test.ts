@@ -1,6 +1,6 @@
 import test from 'ava'
 import { certificateEnds } from '../../../src/client/http/certificate.ts'
-import { startTlsServer } from '../../helpers/tls-server.ts'
+import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 
 test('a certificate is looked at, trusted or not; without TLS, or without an answer, there is none', async (t) => {
   const { url, server } = await startTlsServer(t, { selfSigned: true })

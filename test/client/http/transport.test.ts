@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer as createHttp } from 'node:http'
 import { createServer as createHttps } from 'node:https'
-import { type AddressInfo, connect } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
@@ -12,6 +12,7 @@ import { openProxied } from '../../../src/client/http/proxied.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import { startConnectProxy } from '../../helpers/clients/connect-proxy.ts'
 
 /** A server with a certificate that nobody has signed, and the tokens that it was shown. */
 async function startTlsServer(t: ExecutionContext) {
@@ -74,25 +75,15 @@ test('requests go through the proxy that the environment names, unless NO_PROXY 
   const server = await startFakeServer(t, {
     'GET /api/auth/me': () => ({ id: 1, username: 'ann', role: 'VIEWER' }),
   })
-  const tunnels: (string | undefined)[] = []
-  const proxy = createHttp()
-  proxy.on('connect', (request, socket) => {
-    tunnels.push(request.url)
-    const onward = connect(Number(new URL(server.url).port), '127.0.0.1', () => {
-      socket.write('HTTP/1.1 200 ok\r\n\r\n')
-      onward.pipe(socket).pipe(onward)
-    })
-    onward.on('error', () => socket.destroy())
-    socket.on('error', () => onward.destroy())
-  })
-  proxy.listen(0, '127.0.0.1')
-  await once(proxy, 'listening')
-  t.teardown(() => proxy.close())
-  const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const { port, tunnels } = await startConnectProxy(t, server.url)
+  const proxyUrl = `http://127.0.0.1:${port}`
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x', HTTP_PROXY: proxyUrl })
   const through = await runRsm(['whoami'], env)
   t.is(through.exit, 0, through.stderr)
-  t.deepEqual(tunnels, [new URL(server.url).host])
+  t.deepEqual(
+    tunnels.map(({ to }) => to),
+    [new URL(server.url).host],
+  )
   t.is((await runRsm(['whoami'], { ...env, NO_PROXY: '127.0.0.1' })).exit, 0)
   t.is(tunnels.length, 1)
 })

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
 import { Attachment, type AttachmentOptions } from '../../../src/client/terminal/attachment.ts'
-import { sessionId, startFakeTerminal } from '../../helpers/fake-terminal.ts'
+import { sessionId, startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
 import { until } from '../../helpers/until.ts'
 
 /** An attachment to a fake session, and what it tells. */

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { decodeFromAgent, isFault, readFromAgent } from '../../../src/core/protocol/codec.ts'
-import { badBodies } from '../../helpers/bad-input.ts'
+import { badBodies } from '../../helpers/faults/bad-input.ts'
 
 const good = {
   type: 'SCRIPT_OUTPUT',

@@ -4,8 +4,8 @@ import { createDirectory } from '../../../src/core/selector/directory.ts'
 import { expandNodeset, foldNodeset } from '../../../src/core/selector/nodeset.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
 import { resolveSelector } from '../../../src/core/selector/resolve.ts'
-import { askNodeset, hasNodeset } from '../../helpers/clustershell.ts'
-import { index, name, nodeset, part } from '../../helpers/nodesets.ts'
+import { askNodeset, hasNodeset } from '../../helpers/selectors/clustershell.ts'
+import { index, name, nodeset, part } from '../../helpers/selectors/nodesets.ts'
 
 // Runs wherever Debian's clustershell is installed; elsewhere there is nothing to compare with (2026-11-21).
 const withNodeset = hasNodeset() ? test : test.skip

@@ -2,7 +2,7 @@ import test from 'ava'
 import fc from 'fast-check'
 import { RsmError } from '../../../src/core/errors.ts'
 import { expandNodeset, foldNodeset } from '../../../src/core/selector/nodeset.ts'
-import { name } from '../../helpers/nodesets.ts'
+import { name } from '../../helpers/selectors/nodesets.ts'
 
 const folds: readonly (readonly [names: string, folded: string])[] = [
   ['', ''],

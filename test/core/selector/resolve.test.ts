@@ -1,9 +1,9 @@
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
-import { isUnknownName } from '../../../src/core/nearest.ts'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
 import { resolveSelector, type Strictness } from '../../../src/core/selector/resolve.ts'
+import { isUnknownName } from '../../../src/core/text/nearest.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
   return { id, hostname, tags: {}, status: 'ONLINE', os: 'Linux', arch: 'x64', ...more }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { browserTest, picture, signIn } from '../../helpers/browser.ts'
+import { browserTest, picture, signIn } from '../../helpers/clients/browser.ts'
 import {
   type ConsoleWorld,
   openTerminal,
@@ -9,9 +9,9 @@ import {
   screenIs,
   screenOf,
   startConsoleWorld,
-} from '../../helpers/console.ts'
-import { startCutLink } from '../../helpers/cut-link.ts'
-import { adminLogin } from '../../helpers/server.ts'
+} from '../../helpers/clients/console.ts'
+import { startCutLink } from '../../helpers/faults/cut-link.ts'
+import { adminLogin } from '../../helpers/servers/server.ts'
 
 const lines = 6000
 const linesAtOnce = 100

@@ -7,10 +7,10 @@ import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
-import { kill } from '../../helpers/agent-process.ts'
-import { followEvents } from '../../helpers/follow.ts'
-import { type ServerProcess, startServerProcess } from '../../helpers/server-process.ts'
-import { finished, startTask } from '../../helpers/tasks.ts'
+import { kill } from '../../helpers/agents/agent-process.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { finished, startTask } from '../../helpers/clients/tasks.ts'
+import { type ServerProcess, startServerProcess } from '../../helpers/servers/server-process.ts'
 
 const megabyte = 1024 * 1024
 /** Tenths of a second. */

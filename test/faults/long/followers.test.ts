@@ -1,8 +1,8 @@
 import test from 'ava'
-import { followEvents, textOf } from '../../helpers/follow.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startServerProcess } from '../../helpers/server-process.ts'
-import { startTask } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { followEvents, textOf } from '../../helpers/clients/follow.ts'
+import { startTask } from '../../helpers/clients/tasks.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
 const followers = 500
 const chunks = 40

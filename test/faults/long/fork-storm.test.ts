@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { commandLine } from '../../helpers/command-line.ts'
-import { startPair } from '../../helpers/linked-pair.ts'
-import { finished, startTask } from '../../helpers/tasks.ts'
+import { commandLine } from '../../helpers/clients/command-line.ts'
+import { finished, startTask } from '../../helpers/clients/tasks.ts'
+import { startPair } from '../../helpers/servers/linked-pair.ts'
 
 /** Python 3: `width` processes that ignore TERM, each replaced by a child of its own session for ever. */
 const storm = (width: number, marker: string) => `import os, signal, time

@@ -4,11 +4,11 @@ import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
-import { temporaryDirectory } from '../../helpers/agent.ts'
-import { kill } from '../../helpers/agent-process.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { adminLogin, restCaller, type TestServer } from '../../helpers/server.ts'
-import { startTask } from '../../helpers/tasks.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { kill } from '../../helpers/agents/agent-process.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { startTask } from '../../helpers/clients/tasks.ts'
+import { adminLogin, restCaller, type TestServer } from '../../helpers/servers/server.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
 const frames = 10_000

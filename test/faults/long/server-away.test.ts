@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { countStart, startPair, startsIn } from '../../helpers/linked-pair.ts'
-import { entries, finished, running, startTask } from '../../helpers/tasks.ts'
+import { entries, finished, running, startTask } from '../../helpers/clients/tasks.ts'
+import { countStart, startPair, startsIn } from '../../helpers/servers/linked-pair.ts'
 
 const absences: [told: string, seconds: readonly number[]][] = [
   ['for 2 s, twice,', [2, 2]],

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startCutLink } from '../../helpers/cut-link.ts'
-import { plainShell } from '../../helpers/plain-shell.ts'
-import { bashOnPty, rsm } from '../../helpers/pty.ts'
-import { realAgent } from '../../helpers/real-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
+import { realAgent } from '../../helpers/agents/real-agent.ts'
+import { startCutLink } from '../../helpers/faults/cut-link.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { plainShell } from '../../helpers/terminals/plain-shell.ts'
+import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 import { until } from '../../helpers/until.ts'
 
 /** More than is kept without an acknowledgement, over more than the time of the cut. */

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { temporaryDirectory } from '../../helpers/agent.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { loggedAgent } from '../../helpers/agents/logged-agent.ts'
 import { followThrough, type Heard } from '../../helpers/chaos/follower.ts'
-import { loggedAgent } from '../../helpers/logged-agent.ts'
-import { startServerProcess } from '../../helpers/server-process.ts'
-import { startTask } from '../../helpers/tasks.ts'
+import { startTask } from '../../helpers/clients/tasks.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
 import { until } from '../../helpers/until.ts'
 
 /** What F17 allows for the exit, and as much again for a machine that is busy with other tests. */

@@ -4,8 +4,8 @@ import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
-import { type Identity, ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { type ServerProcess, startServerProcess } from '../../helpers/server-process.ts'
+import { type Identity, ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { type ServerProcess, startServerProcess } from '../../helpers/servers/server-process.ts'
 
 const agentCount = 1_000
 

@@ -1,10 +1,10 @@
 import test from 'ava'
-import { rsm } from '../../helpers/pty.ts'
-import { keepScreen, steadyScreen } from '../../helpers/screens.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { simulateFleet } from '../../helpers/simulated-fleet.ts'
-import { finished, startTask } from '../../helpers/tasks.ts'
-import { missing, openWindow } from '../../helpers/tmux.ts'
+import { simulateFleet } from '../../helpers/agents/simulated-fleet.ts'
+import { finished, startTask } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { rsm } from '../../helpers/terminals/pty.ts'
+import { keepScreen, steadyScreen } from '../../helpers/terminals/screens.ts'
+import { missing, openWindow } from '../../helpers/terminals/tmux.ts'
 
 const inTmux = missing('tmux').length > 0 ? test.skip : test
 

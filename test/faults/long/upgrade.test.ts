@@ -3,8 +3,8 @@ import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/pro
 import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { entries, finished, startTask } from '../../helpers/tasks.ts'
+import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
 /** What is installed: this build under another version. */

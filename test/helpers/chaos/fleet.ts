@@ -4,10 +4,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
-import { agentOptions, temporaryDirectory } from '../agent.ts'
-import { kill } from '../agent-process.ts'
-import { type CutLink, startCutLink } from '../cut-link.ts'
-import { type ServerProcess, startServerProcess } from '../server-process.ts'
+import { agentOptions, temporaryDirectory } from '../agents/agent.ts'
+import { kill } from '../agents/agent-process.ts'
+import { type CutLink, startCutLink } from '../faults/cut-link.ts'
+import { type ServerProcess, startServerProcess } from '../servers/server-process.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
 

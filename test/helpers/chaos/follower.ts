@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Task } from '../../../src/core/protocol/http/tasks.ts'
-import { followEvents, type SeenEvent } from '../follow.ts'
-import type { ServerProcess } from '../server-process.ts'
+import { followEvents, type SeenEvent } from '../clients/follow.ts'
+import type { ServerProcess } from '../servers/server-process.ts'
 
 export interface HeardEntry {
   readonly id: number

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Task, TaskCreate } from '../../../src/core/protocol/http/tasks.ts'
-import type { ServerProcess } from '../server-process.ts'
+import type { ServerProcess } from '../servers/server-process.ts'
 import { followThrough, type Heard } from './follower.ts'
 import type { Random } from './random.ts'
 import { type ChaosScript, chaosScript } from './scripts.ts'

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { readAgentState } from '../../../src/agent/status/read-state.ts'
-import { realAgent } from '../real-agent.ts'
+import { realAgent } from '../agents/real-agent.ts'
 import { until } from '../until.ts'
 import type { ExampleWorld } from './world.ts'
 

@@ -6,7 +6,7 @@ import { RsmError } from '../../../src/core/errors.ts'
 import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { type Disk, realDisk } from '../../../src/server/store/json/journal-file.ts'
-import { auditDirectory, event, openLog, verified } from '../../helpers/audit-log.ts'
+import { auditDirectory, event, openLog, verified } from '../../helpers/audit/audit-log.ts'
 
 const ids = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id)
 const fault = (code: string) => Object.assign(new Error(code), { code })

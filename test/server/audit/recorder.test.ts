@@ -8,7 +8,7 @@ import { createRefusals } from '../../../src/server/audit/refusals.ts'
 import { systemClock } from '../../../src/server/clock.ts'
 import { buildApp } from '../../../src/server/http/app.ts'
 import { createLog } from '../../../src/server/log.ts'
-import { operation } from '../../../src/server/routes/operation.ts'
+import { operation } from '../../../src/server/routes/operation/operation.ts'
 
 /** An application of one audited and one other operation, on a log whose disk is what the test says. */
 function start(t: ExecutionContext) {

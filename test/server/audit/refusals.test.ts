@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
 import type { AuditEvent } from '../../../src/server/audit/event.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
-import { event } from '../../helpers/audit-log.ts'
+import { event } from '../../helpers/audit/audit-log.ts'
 
 function start(t: ExecutionContext) {
   let now = 0

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { startTestServer } from '../../helpers/server.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('S08 /docs asks nothing of an outside host, and its policy admits no script and no style inside the page', async (t) => {
   const server = await startTestServer(t)

@@ -1,7 +1,7 @@
 import test from 'ava'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { entries, finished, startTask, statusesOf, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { entries, finished, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('P27 a cancel ends what runs, and what has not started never will', async (t) => {
   const server = await startTestServer(t)

@@ -1,9 +1,9 @@
 import { createPublicKey, verify } from 'node:crypto'
 import test, { type ExecutionContext } from 'ava'
 import { signedBytes } from '../../../src/core/signing.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { finished, startTask, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
   const server = await startTestServer(t)

@@ -1,7 +1,7 @@
 import test from 'ava'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { finished } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('the same Idempotency-Key of the same user answers the first task and starts nothing', async (t) => {
   const server = await startTestServer(t)

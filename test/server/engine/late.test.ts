@@ -1,9 +1,9 @@
 import test from 'ava'
-import { end, noted } from '../../helpers/noted-link.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { startInsides } from '../../helpers/services.ts'
-import { finished, startTask, task } from '../../helpers/tasks.ts'
+import { end, noted } from '../../helpers/agents/noted-link.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
 test('F10 what many hosts tell at once of a task that has ended as LOST is all kept', async (t) => {

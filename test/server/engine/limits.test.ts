@@ -1,9 +1,9 @@
 import test from 'ava'
-import type { LimitName } from '../../../src/core/limits.ts'
 import type { Host } from '../../../src/core/protocol/http/hosts.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { finished, startTask, task } from '../../helpers/tasks.ts'
+import type { LimitName } from '../../../src/core/task/limits.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('limits go to an agent that enforces each of them, signed with the rest, and the task shows them', async (t) => {
   const server = await startTestServer(t)

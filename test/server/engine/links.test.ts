@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { entries, finished, running, startTask, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { entries, finished, running, startTask, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { until } from '../../helpers/until.ts'
 
 async function sent(t: ExecutionContext, options: { storeId?: string | null; task?: object } = {}) {
   const server = await startTestServer(t)
@@ -131,10 +132,12 @@ test('P13 F12 three replacements within a minute: new links are refused, the one
   for (const link of links.slice(0, 3)) t.is((await link.closed).code, 4409)
   await t.throwsAsync(ScriptedAgent.link(server, identity), { message: 'refused with 409' })
   await links[3]?.settled()
-  const host = await server.data('GET', `/api/hosts/${identity.hostId}`)
-  t.is(host.status, 'WARNING')
-  t.regex(host.statusReason, /two agents/)
+  const host = () => server.data('GET', `/api/hosts/${identity.hostId}`)
+  const { status, statusReason } = await host()
+  t.is(status, 'WARNING')
+  t.regex(statusReason, /two agents/)
   await links[3]?.cut()
+  await until('the server sees that the link is gone', async () => !(await host()).agent.connected)
   const next = await ScriptedAgent.link(server, identity)
   await next.settled()
 })

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { entries, finished, startTask, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { entries, finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 async function started(t: ExecutionContext, options: { seed?: boolean; task?: object } = {}) {
   const server = await startTestServer(t)

@@ -1,9 +1,9 @@
 import test from 'ava'
-import { followEvents } from '../../helpers/follow.ts'
-import { scrape } from '../../helpers/scrape.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { finished, running, startTask, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { finished, running, startTask, task } from '../../helpers/clients/tasks.ts'
+import { scrape } from '../../helpers/metrics/scrape.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const beat = (server: Pick<TestServer, 'api'>, { agentId, token }: { agentId: string; token: string }) =>
   server.api(

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import test from 'ava'
 import type { Task } from '../../../src/core/protocol/http/tasks.ts'
-import { end, noted } from '../../helpers/noted-link.ts'
-import { type Insides, startInsides } from '../../helpers/services.ts'
+import { end, noted } from '../../helpers/agents/noted-link.ts'
+import { type Insides, startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
 async function fleet(insides: Insides, size: number): Promise<number[]> {

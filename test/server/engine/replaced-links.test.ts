@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
-import { end, noted } from '../../helpers/noted-link.ts'
-import { startInsides } from '../../helpers/services.ts'
+import { end, noted } from '../../helpers/agents/noted-link.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
 /** An execution that runs over a first link, on a disk whose appends end when the test says so. */

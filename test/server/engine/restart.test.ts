@@ -3,11 +3,11 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { followEvents, textOf } from '../../helpers/follow.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { startServerProcess } from '../../helpers/server-process.ts'
-import { entries, finished, startTask, statusesOf, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { followEvents, textOf } from '../../helpers/clients/follow.ts'
+import { entries, finished, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
 const kinds: [string, (t: ExecutionContext) => Promise<TestServer>][] = [
   ['stopped', (t) => startTestServer(t)],

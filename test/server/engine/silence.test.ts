@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava'
 import type { TaskResult } from '../../../src/core/protocol/http/tasks.ts'
-import { followEvents } from '../../helpers/follow.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { ShiftedClock } from '../../helpers/shifted-clock.ts'
-import { finished, startTask, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
 async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1') {

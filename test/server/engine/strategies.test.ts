@@ -1,7 +1,7 @@
 import test from 'ava'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { counted, finished, running, startTask, statusesOf, task } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { counted, finished, running, startTask, statusesOf, task } from '../../helpers/clients/tasks.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 async function fleet(server: TestServer, count: number) {
   const identities = []

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava'
-import { readEvents } from '../../helpers/events.ts'
-import { metrics } from '../../helpers/metrics.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { startTask } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { readEvents } from '../../helpers/clients/events.ts'
+import { startTask } from '../../helpers/clients/tasks.ts'
+import { metrics } from '../../helpers/metrics/metrics.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 async function started(t: ExecutionContext, query = '') {
   const server = await startTestServer(t)

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import test from 'ava'
-import { readEvents } from '../../helpers/events.ts'
-import { startServerProcess } from '../../helpers/server-process.ts'
+import { readEvents } from '../../helpers/clients/events.ts'
+import { startServerProcess } from '../../helpers/servers/server-process.ts'
 
 const listeners = 500
 const hosts = 10

@@ -8,8 +8,8 @@ import type { Metrics } from '../../../src/core/protocol/http/hosts.ts'
 import { createFileHistory, type FileHistoryOptions } from '../../../src/server/history/file-history.ts'
 import type { History } from '../../../src/server/history/history.ts'
 import type { Log } from '../../../src/server/log.ts'
-import { metrics } from '../../helpers/metrics.ts'
-import { mountSmallDisk } from '../../helpers/small-disk.ts'
+import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
+import { metrics } from '../../helpers/metrics/metrics.ts'
 
 const start = Date.parse('2026-03-10T12:00:00.000Z')
 const hour = 3600_000

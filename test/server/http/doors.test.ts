@@ -6,7 +6,7 @@ import { declineUpgrade } from '../../../src/server/http/declined-upgrade.ts'
 import { createListener, type ListenerLimits } from '../../../src/server/http/listener.ts'
 import { limitSockets } from '../../../src/server/http/socket-limit.ts'
 import { trackUnusedConnections } from '../../../src/server/http/unused-connections.ts'
-import { startTestServer } from '../../helpers/server.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 function opened(t: ExecutionContext, port: number): Socket {
   const socket = connect(port, '127.0.0.1')

@@ -3,10 +3,10 @@ import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { scrape } from '../../helpers/scrape.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { entries, finished, startTask } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
+import { scrape } from '../../helpers/metrics/scrape.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 const chunk = 64 * 1024
 const bound = 1024 * 1024

@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib'
 import test from 'ava'
-import { rawLink, wireFrame } from '../../helpers/raw-link.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
+import { rawLink, wireFrame } from '../../helpers/agents/raw-link.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 const text = Buffer.from('{"type":"X","id":"1"}')
 const bomb = deflateRawSync(Buffer.alloc(64 * 1024 * 1024, 'x'))

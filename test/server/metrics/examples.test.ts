@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test from 'ava'
-import { hasPromtool, promtool } from '../../helpers/promtool.ts'
-import { scrape } from '../../helpers/scrape.ts'
-import { startTestServer } from '../../helpers/server.ts'
+import { hasPromtool, promtool } from '../../helpers/metrics/promtool.ts'
+import { scrape } from '../../helpers/metrics/scrape.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 const rules = resolve('examples/prometheus/rsm-rules.yml')
 const config = resolve('examples/prometheus/prometheus.yml')

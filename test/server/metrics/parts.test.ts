@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
+import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { createExposition } from '../../../src/server/metrics/exposition.ts'
 import { type Counted, createGauges } from '../../../src/server/metrics/gauges.ts'
 import { Histogram } from '../../../src/server/metrics/histogram.ts'
-import { createPasswords } from '../../../src/server/passwords.ts'
 import { realDisk } from '../../../src/server/store/json/journal-file.ts'
 import { openJsonStore } from '../../../src/server/store/json/store.ts'
-import { parseScrape } from '../../helpers/scrape.ts'
-import { task } from '../../helpers/store-records.ts'
+import { parseScrape } from '../../helpers/metrics/scrape.ts'
+import { task } from '../../helpers/servers/store-records.ts'
 
 test('a value on a bound of a histogram is within it, one past the last bound is in +Inf alone', async (t) => {
   const histogram = new Histogram('h', 'Help.', [0.1, 1], ['kind'])

@@ -4,9 +4,9 @@ import { bodyAjv } from '../../../src/server/http/validation.ts'
 import { apiDocument } from '../../../src/server/openapi/document.ts'
 import { exampleOf } from '../../../src/server/openapi/schema.ts'
 import { serverVersion } from '../../../src/server/version.ts'
-import { fetchDocument } from '../../helpers/api-document.ts'
-import { operationsOfTheApp } from '../../helpers/operations.ts'
-import { startTestServer } from '../../helpers/server.ts'
+import { fetchDocument } from '../../helpers/api/api-document.ts'
+import { operationsOfTheApp } from '../../helpers/api/operations.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 const routed = operationsOfTheApp()
 const document = apiDocument(routed, '1.2.3') as any

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import test from 'ava'
-import { type DocumentedOperation, fetchDocument, type Received } from '../../helpers/api-document.ts'
-import { type Call, drives, startWorld, type World } from '../../helpers/api-drives.ts'
+import { type DocumentedOperation, fetchDocument, type Received } from '../../helpers/api/api-document.ts'
+import { type Call, drives, startWorld, type World } from '../../helpers/api/api-drives.ts'
 
 type Operation = DocumentedOperation
 

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import test from 'ava'
-import { operationsOfTheApp } from '../../helpers/operations.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { operationsOfTheApp } from '../../helpers/api/operations.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 type Right = 'open' | 'anyUser' | 'session' | 'read' | 'change' | 'administer' | 'agent' | 'register'
 

@@ -6,9 +6,9 @@ import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
 import { sha256 } from '../../../src/server/digest.ts'
 import { buildApp } from '../../../src/server/http/app.ts'
 import { registerRoutes } from '../../../src/server/routes/routes.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { adminPassword, startTestServer, type TestServer } from '../../helpers/server.ts'
-import { finished } from '../../helpers/tasks.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished } from '../../helpers/clients/tasks.ts'
+import { adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** The log on disk, oldest first. */
 async function onDisk(server: TestServer): Promise<AuditEntry[]> {

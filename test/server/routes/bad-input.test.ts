@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import fc from 'fast-check'
 import { bodyAjv, queryAjv } from '../../../src/server/http/validation.ts'
-import { badBodies, badIds, badQueries } from '../../helpers/bad-input.ts'
-import { operationsOfTheApp, type RegisteredOperation } from '../../helpers/operations.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { operationsOfTheApp, type RegisteredOperation } from '../../helpers/api/operations.ts'
+import { badBodies, badIds, badQueries } from '../../helpers/faults/bad-input.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** Inputs per operation; the continuous run takes more. */
 const runs = Number(process.env['RSM_BAD_INPUTS'] ?? 300)

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import test from 'ava'
-import { type Answer, startTestServer, type TestServer } from '../../helpers/server.ts'
+import { type Answer, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const host = { hostname: 'web1', ip: '10.0.0.1' }
 const named = (answer: Answer) => answer.body.errors?.map(({ field }) => field).sort()

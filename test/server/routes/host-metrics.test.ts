@@ -3,8 +3,8 @@ import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import type { HostMetrics } from '../../../src/core/protocol/http/hosts.ts'
-import { metrics } from '../../helpers/metrics.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { metrics } from '../../helpers/metrics/metrics.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const minute = 60_000
 const iso = (at: number) => new Date(at).toISOString()

@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events'
 import test from 'ava'
-import { usualCost } from '../../../src/server/passwords.ts'
-import { followEvents } from '../../helpers/follow.ts'
-import { adminLogin, startTestServer } from '../../helpers/server.ts'
-import { startTask } from '../../helpers/tasks.ts'
+import { usualCost } from '../../../src/server/access/passwords.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { startTask } from '../../helpers/clients/tasks.ts'
+import { adminLogin, startTestServer } from '../../helpers/servers/server.ts'
 
 test('ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
   const server = await startTestServer(t, { passwordCost: usualCost })

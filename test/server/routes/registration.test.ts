@@ -1,6 +1,6 @@
 import test from 'ava'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const register = (server: TestServer, token: string, agentId: string, hostname: string, more: object = {}) =>
   server.api(

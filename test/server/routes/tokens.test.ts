@@ -1,7 +1,7 @@
 import test from 'ava'
-import { followEvents } from '../../helpers/follow.ts'
-import { adminPassword, startTestServer, type TestServer } from '../../helpers/server.ts'
-import { running, startTask } from '../../helpers/tasks.ts'
+import { followEvents } from '../../helpers/clients/follow.ts'
+import { running, startTask } from '../../helpers/clients/tasks.ts'
+import { adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 const as = (token: string) => ({ authorization: `Bearer ${token}` })
 

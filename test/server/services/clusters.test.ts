@@ -2,7 +2,7 @@ import test from 'ava'
 import type { ClusterRecord } from '../../../src/server/store/records.ts'
 import { clustersContract } from '../../contracts/clusters.ts'
 import { rejects } from '../../contracts/rejects.ts'
-import { servicesOnStore, startInsides } from '../../helpers/services.ts'
+import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
 
 clustersContract(test, 'on the store,', servicesOnStore)
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import test from 'ava'
 import { createHosts } from '../../../src/server/services/hosts.ts'
 import { hostsContract } from '../../contracts/hosts.ts'
-import { servicesOnStore, startInsides } from '../../helpers/services.ts'
+import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
 
 hostsContract(test, 'on the store,', servicesOnStore)
 

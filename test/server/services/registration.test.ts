@@ -1,6 +1,6 @@
 import test from 'ava'
 import { register } from '../../../src/server/services/registration.ts'
-import { startInsides } from '../../helpers/services.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
 
 test("S01 of an agent's registrations with one token only the first counts", async (t) => {
   const { context } = await startInsides(t)

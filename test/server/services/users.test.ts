@@ -1,6 +1,6 @@
 import test from 'ava'
 import { usersContract } from '../../contracts/users.ts'
-import { servicesOnStore, startInsides } from '../../helpers/services.ts'
+import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
 
 usersContract(test, 'on the store,', servicesOnStore)
 

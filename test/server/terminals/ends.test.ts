@@ -1,12 +1,13 @@
 import test, { type ExecutionContext } from 'ava'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
 import type { Terminals } from '../../../src/server/terminals/sessions.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { startInsides } from '../../helpers/services.ts'
-import { ShiftedClock } from '../../helpers/shifted-clock.ts'
-import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
-import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+import { host, terminal } from '../../helpers/servers/store-records.ts'
+import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
 const clock = new ShiftedClock()
@@ -127,23 +128,8 @@ async function inside(
   const at = new Date().toISOString()
   const agent = { agentId: 'a1', agentVersion: '1', registeredAt: at, tokenHash: 'x', tokenUsed: true }
   const expiresAt = new Date(Date.now() + 3600_000).toISOString()
-  const host = {
-    id: 1,
-    hostname: 'web1',
-    ip: '10.0.0.1',
-    sshPort: 22,
-    username: null,
-    password: null,
-    privateKey: null,
-    tags: {},
-    systemInfo: null,
-    createdAt: at,
-    updatedAt: at,
-    authType: 'NONE' as const,
-    agent: { ...agent, enrollmentId: null },
-  }
   await store.transact(async (tx) => {
-    tx.put('hosts', host)
+    tx.put('hosts', host(1, 'web1', { agent: { ...agent, enrollmentId: null } }))
     const token = await tx.get('tokens', 1)
     if (token) tx.put('tokens', { ...token, expiresAt })
   })
@@ -161,27 +147,7 @@ async function inside(
     close: () => undefined,
   }
   terminals.linked(link)
-  const record = {
-    id: 's1',
-    hostId: 1,
-    user: 'admin',
-    userId: 1,
-    tokenId: 1,
-    cols: 80,
-    rows: 24,
-    runAs: null,
-    shell: null,
-    term: null,
-    command: null,
-    noStdin: false,
-    startedAt: at,
-    endedAt: null,
-    exitCode: null,
-    signal: null,
-    reason: null,
-    recordingBytes: 0,
-    status: 'OPEN' as const,
-  }
+  const record = terminal('s1', { startedAt: at })
   const open = () => terminals.open({ record, check: async () => undefined })
   return { store, terminals, link, open, refuse: (refuses: boolean) => insides.refuse(refuses) }
 }

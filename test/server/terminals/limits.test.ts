@@ -2,14 +2,14 @@ import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import type { ServerOptions } from '../../../src/server/options.ts'
-import type { TerminalRecord } from '../../../src/server/store/records.ts'
 import { createTerminalRetention } from '../../../src/server/terminals/retention.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { startInsides } from '../../helpers/services.ts'
-import { ShiftedClock } from '../../helpers/shifted-clock.ts'
-import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
-import { openTerminal, withTerminals } from '../../helpers/terminals.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+import { terminal } from '../../helpers/servers/store-records.ts'
+import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
+import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
 async function start(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
@@ -131,30 +131,8 @@ test('sessions and recordings past their retention are removed; what is open, yo
   const directory = context.terminals.recordings
   const old = new Date(clock.now() - 91 * 24 * 3600_000).toISOString()
   const young = new Date(clock.now() - 89 * 24 * 3600_000).toISOString()
-  const record = (id: string, endedAt: string | null): TerminalRecord => ({
-    id,
-    hostId: 1,
-    hostname: 'web1',
-    agentId: 'a',
-    user: 'admin',
-    userId: 1,
-    tokenId: 1,
-    status: endedAt === null ? 'OPEN' : 'CLOSED',
-    cols: 80,
-    rows: 24,
-    runAs: null,
-    shell: null,
-    term: null,
-    command: null,
-    noStdin: false,
-    startedAt: old,
-    endedAt,
-    exitCode: 0,
-    signal: null,
-    reason: null,
-    recorded: true,
-    recordingBytes: 1,
-  })
+  const record = (id: string, endedAt: string | null) =>
+    terminal(id, { status: endedAt === null ? 'OPEN' : 'CLOSED', startedAt: old, endedAt })
   const ends = { old, young, open: null }
   await store.transact((tx) => {
     for (const [id, endedAt] of Object.entries(ends)) tx.put('terminals', record(id, endedAt))

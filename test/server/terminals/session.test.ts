@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava'
 import type { FromServer } from '../../../src/core/protocol/messages.ts'
-import { ScriptedAgent } from '../../helpers/scripted-agent.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
-import { ScriptedTerminal } from '../../helpers/terminal-client.ts'
-import { openTerminal, recordingOf, withTerminals } from '../../helpers/terminals.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
+import { openTerminal, recordingOf, withTerminals } from '../../helpers/terminals/terminals.ts'
 import { until } from '../../helpers/until.ts'
 
 let server: TestServer

@@ -8,7 +8,7 @@ import type { Log } from '../../../src/server/log.ts'
 import { keptCertificate } from '../../../src/server/tls/self-signed.ts'
 import { openTls, type TlsOptions, wantsTls } from '../../../src/server/tls/tls.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startTlsServer } from '../../helpers/tls-server.ts'
+import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 
 /** What is logged here is meant to go wrong. */
 const log = { debug() {}, info() {}, warn() {}, error() {} } satisfies Log

@@ -2,8 +2,8 @@ import { existsSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import test from 'ava'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { startTestServer } from '../../helpers/server.ts'
-import { missing, openWindow } from '../../helpers/tmux.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { missing, openWindow } from '../../helpers/terminals/tmux.ts'
 import { until } from '../../helpers/until.ts'
 
 /** What a name may hold that a shell takes for its own. */

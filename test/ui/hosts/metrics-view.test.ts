@@ -1,7 +1,7 @@
 import test from 'ava'
 import { renderMetrics } from '../../../src/ui/hosts/metrics-view.ts'
 import { sparkline } from '../../../src/ui/text/sparkline.ts'
-import { metrics } from '../../helpers/metrics.ts'
+import { metrics } from '../../helpers/metrics/metrics.ts'
 
 process.env['LC_ALL'] = 'C.UTF-8'
 const scale = { from: 0, to: 80, top: 100 }

@@ -8,7 +8,7 @@ import { OutdirOutput } from '../../../src/ui/output/outdir.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { formatOptions } from '../../fixtures/format-options.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { missing } from '../../helpers/tmux.ts'
+import { missing } from '../../helpers/terminals/tmux.ts'
 
 const esc = '\u001b'
 /** What a host may write, in the pieces in which it comes. */

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
-import { bashOnPty, rsm } from '../../helpers/pty.ts'
+import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 
 const events = [
   [0.01, 'o', '\u001b[?1049h\u001b[?25lone\r\n'],

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { type FakeAttachment, startFakeTerminal } from '../../helpers/fake-terminal.ts'
-import { bashOnPty, rsm } from '../../helpers/pty.ts'
+import { type FakeAttachment, startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
+import { bashOnPty, rsm } from '../../helpers/terminals/pty.ts'
 
 /** `rsm terminal web1` on a terminal, attached, with what `stty` says before and after. */
 async function onTerminal(t: ExecutionContext, env: Record<string, string> = {}) {

@@ -4,8 +4,8 @@ import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { utf8Text } from '../../../src/ui/text/utf8-text.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { commandLine } from '../../helpers/command-line.ts'
-import { startTestServer } from '../../helpers/server.ts'
+import { commandLine } from '../../helpers/clients/command-line.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('text in UTF-8 is taken byte for byte, a byte order mark too', (t) => {
   const text = '\ufeffé😀\r\n\0'

@@ -1,6 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import type { LogEntry, LogPage, LogQuery, Stream } from '../../../src/core/protocol/http/tasks.ts'
+import type { LogEntry, LogPage, LogQuery, Stream } from '../../../src/core/protocol/http/logs.ts'
 import { type LogLine, LogLines } from '../../../src/ui/tui/log/lines.ts'
 import { LogReader } from '../../../src/ui/tui/log/reader.ts'
 import { Viewport } from '../../../src/ui/tui/log/viewport.ts'

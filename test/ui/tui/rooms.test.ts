@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
 import type { Frame, ScreenListener } from '../../../src/ui/tui/screen/screen.ts'
 import { Tui } from '../../../src/ui/tui/tui.ts'
-import { startTestServer, type TestServer } from '../../helpers/server.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
 
 const size = { cols: 80, rows: 14 }

@@ -1,4 +1,4 @@
-import { limitNames } from '../../limits.ts'
+import { limitNames } from '../../task/limits.ts'
 import { Closed, Hostname, Id, Line, Nullable, paging, TagKey, Tags, TagValue, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'

@@ -1,4 +1,5 @@
-import type { LogQuery, TaskResult } from '../../../core/protocol/http/tasks.ts'
+import type { LogQuery } from '../../../core/protocol/http/logs.ts'
+import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { formatEvent } from '../../http/sse.ts'
 import type { TaskRecord } from '../../store/records.ts'
 import type { Context } from '../context.ts'

@@ -1,5 +1,5 @@
 import { RsmError } from '../../../core/errors.ts'
-import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/tasks.ts'
+import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { StoredEntry, StoredLine } from '../../outputs/outputs.ts'
 import type { TaskRecord } from '../../store/records.ts'
 import type { Context } from '../context.ts'

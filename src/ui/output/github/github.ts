@@ -1,5 +1,6 @@
 import type { TaskEvent } from '../../../client/watch.ts'
-import type { LogEntry, Task, TaskResult } from '../../../core/protocol/http/tasks.ts'
+import type { LogEntry } from '../../../core/protocol/http/logs.ts'
+import type { Task, TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../../core/selector/nodeset.ts'
 import { foldFailures } from '../../task/outcome.ts'
 import { sanitize, sanitizeLine } from '../../text/sanitize.ts'

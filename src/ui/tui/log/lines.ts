@@ -1,4 +1,4 @@
-import type { LogEntry, Stream } from '../../../core/protocol/http/tasks.ts'
+import type { LogEntry, Stream } from '../../../core/protocol/http/logs.ts'
 import { sanitize } from '../../text/sanitize.ts'
 import { widthOf, withoutBidi } from '../../text/width.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mendable } from '../../../client/http/event-stream.ts'
-import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/tasks.ts'
+import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
 import { type Find, LogSearch } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'
 

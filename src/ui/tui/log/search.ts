@@ -1,4 +1,4 @@
-import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/tasks.ts'
+import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
 import type { LogLine } from './lines.ts'
 import { LogWindow, pageSize } from './window.ts'
 

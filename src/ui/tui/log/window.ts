@@ -1,4 +1,4 @@
-import type { LogEntry, LogPage } from '../../../core/protocol/http/tasks.ts'
+import type { LogEntry, LogPage } from '../../../core/protocol/http/logs.ts'
 import { type LogLine, LogLines } from './lines.ts'
 
 export interface WindowBounds {

@@ -1,4 +1,4 @@
-import type { Stream } from '../../../core/protocol/http/tasks.ts'
+import type { Stream } from '../../../core/protocol/http/logs.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { LogLine } from '../log/lines.ts'

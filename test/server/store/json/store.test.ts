@@ -7,7 +7,7 @@ import test from 'ava'
 import { openJsonStore } from '../../../../src/server/store/json/store.ts'
 import type { Store } from '../../../../src/server/store/store.ts'
 import { storeContract } from '../../../contracts/store.ts'
-import { host, task } from '../../../helpers/store-records.ts'
+import { host, task } from '../../../helpers/servers/store-records.ts'
 
 async function temporary(teardown: (end: () => Promise<void>) => void): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm store-'))

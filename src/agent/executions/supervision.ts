@@ -1,0 +1,128 @@
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { OutputSummary } from '../output/output.ts'
+import { limitReached } from '../processes/limits.ts'
+import type { ProcessId } from '../processes/machine.ts'
+import { treeOf } from '../processes/survivors.ts'
+import type { Trouble } from '../trouble.ts'
+import type { Execution } from './execution.ts'
+import type { ExecutionRecord, Started } from './execution-record.ts'
+import type { Notes } from './notes.ts'
+import { untilGone, whatBecameOf } from './recovery.ts'
+import { type Outcome, Run } from './run.ts'
+import type { RunnerOptions } from './runner-options.ts'
+
+/** Milliseconds after which is tried again what the system refused. */
+const againAfter = 1_000
+
+interface SupervisionOptions extends Pick<RunnerOptions, 'clock' | 'machine' | 'containment' | 'log'> {
+  readonly notes: Notes
+  readonly trouble: Trouble
+  /** It runs, and may write from now on. */
+  readonly running: (execution: Execution) => void
+  readonly ended: (execution: Execution, complete: ScriptComplete) => void
+  readonly failed: (execution: Execution, error: unknown) => void
+}
+
+/** Scripts that run, begun by this agent or by an earlier one: each is watched to its end, and its end told. */
+export class Supervision {
+  readonly #options: SupervisionOptions
+  #isStopped = false
+
+  constructor(options: SupervisionOptions) {
+    this.#options = options
+  }
+
+  /** Leaves what runs to the next agent. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** `began` in monotonic milliseconds. */
+  begin(
+    execution: Execution,
+    started: Started,
+    root: ProcessId | null,
+    exited: Promise<void>,
+    began: number,
+  ): void {
+    if (this.#isStopped) return
+    const { clock, containment, log, notes } = this.#options
+    const { taskId, directory } = execution
+    const run = new Run({
+      tree: treeOf(started, root),
+      containment,
+      directory,
+      clock,
+      exited,
+      elapsed: clock.monotonic() - began,
+      startUptime: started.uptime,
+      timeout: started.timeout,
+      ending: (reason) => {
+        log('INFO', 'ending a tree of processes', { taskId, reason })
+        notes.add({ e: 'ending', taskId, reason })
+      },
+    })
+    execution.run = run
+    this.#options.running(execution)
+    if (execution.isCancelled) run.end('CANCELLED')
+    run.ended
+      .then((result) => this.#finish(execution, started, result))
+      .catch((error: unknown) => this.#options.failed(execution, error))
+  }
+
+  /**
+   * What an earlier agent has begun. Never rejects: what can't be found out now (EMFILE) is tried again, while the agent
+   * serves the others.
+   */
+  async takeUp(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    if (this.#isStopped) return
+    const { clock, trouble } = this.#options
+    try {
+      await this.#findOut(execution, record, started)
+    } catch (error) {
+      trouble.tell('an execution could not be taken up', execution.taskId, error)
+      clock.after(againAfter, () => void this.takeUp(execution, record, started))
+    }
+  }
+
+  async #findOut(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+    const { machine, clock, containment, notes } = this.#options
+    notes.dropCopy(execution)
+    const found = await whatBecameOf(record, started, execution.directory, { machine, containment })
+    if (this.#isStopped) return
+    if ('outcome' in found) return this.#finish(execution, started, found.outcome)
+    const elapsed = Math.max(0, (machine.uptime() - started.uptime) * 1000)
+    const exited = untilGone(found.root, clock, () => this.#isStopped)
+    this.begin(execution, started, found.root, exited, clock.monotonic() - elapsed)
+    if (record.ending) execution.run?.goOnEnding(record.ending)
+  }
+
+  #finish(execution: Execution, started: Started, result: Outcome): void {
+    if (this.#isStopped) return
+    const completedAt = new Date(Date.parse(started.startedAt) + result.duration).toISOString()
+    const summary = this.#summary(execution)
+    if (!summary) {
+      // A full disk recovers, and how the script ended is known: until all of its output is cut it counts as running.
+      this.#options.clock.after(againAfter, () => this.#finish(execution, started, result))
+      return
+    }
+    this.#options.ended(execution, {
+      taskId: execution.taskId,
+      startedAt: started.startedAt,
+      completedAt,
+      ...result,
+      ...summary,
+      error: limitReached(started.limited, result) ?? result.error,
+    })
+  }
+
+  /** Null while the disk refuses to have the rest of the output cut. */
+  #summary(execution: Execution): OutputSummary | null {
+    try {
+      return execution.output().finish()
+    } catch (error) {
+      this.#options.trouble.tell('the end of an execution waits for its output', execution.taskId, error)
+      return null
+    }
+  }
+}

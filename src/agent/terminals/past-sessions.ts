@@ -1,0 +1,19 @@
+/** Milliseconds for which the id of an ended session opens no other: a signature is good for 5 minutes. */
+const idKept = 10 * 60_000
+const mostIds = 10_000
+
+/** Sessions that have ended, or were closed before they began: their ids open no other. */
+export class PastSessions {
+  readonly #endedAt = new Map<string, number>()
+
+  /** `now` in monotonic milliseconds. */
+  add(sessionId: string, now: number): void {
+    for (const [id, endedAt] of this.#endedAt)
+      if (now - endedAt > idKept || this.#endedAt.size >= mostIds) this.#endedAt.delete(id)
+    this.#endedAt.set(sessionId, now)
+  }
+
+  has(sessionId: string): boolean {
+    return this.#endedAt.has(sessionId)
+  }
+}

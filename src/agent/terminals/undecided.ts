@@ -1,0 +1,42 @@
+import type { TerminalOpen } from '../../core/protocol/messages.ts'
+
+/** Characters of input that are kept for a session while it is asked whether its message is too old. */
+const mostInput = 64 * 1024
+
+/** Messages of which it is not decided yet whether the server sent them, and what is typed meanwhile. */
+export class Undecided {
+  readonly #requests = new Set<TerminalOpen>()
+  readonly #input = new Map<string, string>()
+
+  begin(request: TerminalOpen): void {
+    this.#requests.add(request)
+  }
+
+  end(request: TerminalOpen): void {
+    this.#requests.delete(request)
+  }
+
+  asksFor(sessionId: string): boolean {
+    return [...this.#requests].some((request) => request.sessionId === sessionId)
+  }
+
+  /** What is typed into the session waits from now on. */
+  holdInput(sessionId: string): void {
+    this.#input.set(sessionId, '')
+  }
+
+  /** Whether input of the session waits; what is too much of it is dropped. */
+  keepInput(sessionId: string, data: string): boolean {
+    const kept = this.#input.get(sessionId)
+    if (kept === undefined) return false
+    if (kept.length + data.length <= mostInput) this.#input.set(sessionId, kept + data)
+    return true
+  }
+
+  /** Ends the waiting; answers what was typed. */
+  takeInput(sessionId: string): string {
+    const kept = this.#input.get(sessionId) ?? ''
+    this.#input.delete(sessionId)
+    return kept
+  }
+}

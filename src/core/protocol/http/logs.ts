@@ -1,0 +1,57 @@
+import { Closed, Id, OpaqueId, Time } from './common.ts'
+import { type Static, Type } from './schema.ts'
+import * as examples from './work-examples.ts'
+
+export const streams = ['stdout', 'stderr'] as const
+export const Stream = Type.Enum([...streams])
+export type Stream = Static<typeof Stream>
+
+/**
+ * `after` is a cursor: the `id` of the last entry seen (contract §5). `before` reads the other way, where nothing is
+ * followed: the newest entries of smaller ids, oldest first.
+ */
+export const LogQuery = Closed({
+  hostId: Type.Optional(Id),
+  follow: Type.Optional(Type.Boolean({ description: 'Stream what comes, until the task has ended' })),
+  stream: Type.Optional(Stream),
+  tail: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Begin so many entries before the end' }),
+  ),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The id of the last entry seen: what follows it comes',
+    }),
+  ),
+  before: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'The id of the first entry seen: the newest of what precedes it come, oldest first',
+    }),
+  ),
+  size: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 500, default: 500, description: 'Entries at most' }),
+  ),
+})
+export type LogQuery = Static<typeof LogQuery>
+
+/** A piece of output; `id` ascends over the whole task, `sequence` per host. */
+export const LogEntry = Type.Object({
+  id: Type.Integer(),
+  hostId: Id,
+  hostname: Type.String(),
+  stream: Stream,
+  sequence: Type.Integer(),
+  timestamp: Time,
+  data: Type.String(),
+})
+export type LogEntry = Static<typeof LogEntry>
+
+/** `next` goes back as `after`; `previous` as `before`, and is 0 where nothing precedes. A page may be empty with more to come. */
+export const LogPage = Type.Object(
+  { taskId: OpaqueId, entries: Type.Array(LogEntry), next: Type.Integer(), previous: Type.Integer() },
+  { examples: [examples.logPage] },
+)
+export type LogPage = Static<typeof LogPage>

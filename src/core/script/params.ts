@@ -1,0 +1,104 @@
+import type { FieldFault } from '../errors.ts'
+
+/**
+ * Names of environment variables that change how programs load or run, and what they do (contract §4). Collected from
+ * bash(1), ld.so(8) and its list of variables that setuid programs drop, and the manuals of the interpreters. Names
+ * are compared as written: `path` is an ordinary name on Linux.
+ */
+const reserved: readonly (readonly [names: RegExp, effect: string])[] = [
+  [/^(PATH|CDPATH|EXECIGNORE)$/, 'decides which programs and folders are found'],
+  [/^(LD_|DYLD_)/, 'makes the dynamic linker load other libraries'],
+  [
+    /^(GCONV_PATH|GETCONF_DIR|GLIBC_TUNABLES|LOCPATH|NIS_PATH|NLSPATH|TZDIR)$|^MALLOC_/,
+    'changes what the C library loads',
+  ],
+  [/^(HOSTALIASES|LOCALDOMAIN|RESOLV_HOST_CONF|RES_OPTIONS)$/, 'changes how host names are resolved'],
+  [/^(ENV|PROMPT_COMMAND|PS[0-4])$|^BASH(_|OPTS$)/, 'is run or obeyed by the shell'],
+  [/^(GLOBIGNORE|IFS|POSIXLY_CORRECT|SHELLOPTS)$/, 'changes how the shell reads a script'],
+  [
+    /^(_|BASHPID|DIRSTACK|EPOCHREALTIME|EPOCHSECONDS|EUID|FUNCNAME|GROUPS|LINENO|OLDPWD|OPTIND|PIPESTATUS|PPID|PWD|RANDOM|SECONDS|SHLVL|SRANDOM|UID)$/,
+    'is set by the shell itself, so the script would not see this value',
+  ],
+  [/^(HOME|LOGNAME|SHELL|USER)$/, 'is set by the agent for the user that runs the script'],
+  [/^RSM_/, 'is kept for rsm itself'],
+  [/^PYTHON([A-Z]|_(?!VERSION$))/, 'changes what Python loads or how it runs'],
+  [
+    /^NODE_(EXTRA_CA_CERTS|OPTIONS|PATH|REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)$/,
+    'changes what Node.js loads or trusts',
+  ],
+  [/^PERL(5|LIB$|IO)/, 'changes what Perl loads'],
+  [/^(RUBYLIB|RUBYOPT|RUBYSHELL|GEM_HOME|GEM_PATH|BUNDLE_GEMFILE)$/, 'changes what Ruby loads'],
+  [/^(CLASSPATH|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS)$/, 'changes what Java loads'],
+  [/^LUA_(C?PATH|INIT)(_|$)|^(PHPRC|PHP_INI_SCAN_DIR|TCLLIBPATH)$/, 'changes what an interpreter loads'],
+  [/^(PSModulePath|__PSLockdownPolicy)$/, 'changes what PowerShell loads'],
+  [
+    /^DOTNET_(ADDITIONAL_DEPS|ROOT.*|SHARED_STORE|STARTUP_HOOKS)$|^(CORECLR|COR)_(ENABLE_PROFILING|PROFILER)/,
+    'changes what .NET, and so PowerShell, loads',
+  ],
+  [
+    /^(OPENSSL_CONF|OPENSSL_ENGINES|OPENSSL_MODULES|SSLKEYLOGFILE)$/,
+    'changes what OpenSSL loads or gives away',
+  ],
+  [/^(TERMCAP|TERMINFO|TERMINFO_DIRS|TERMPATH)$/, 'changes what terminal programs load'],
+  [
+    /^GIT_(ASKPASS|CONFIG.*|EDITOR|EXEC_PATH|EXTERNAL_DIFF|PAGER|PROXY_COMMAND|SEQUENCE_EDITOR|SSH|SSH_COMMAND|TEMPLATE_DIR)$/,
+    'makes git run other programs',
+  ],
+  [/^(LESSCLOSE|LESSOPEN|SSH_ASKPASS|SUDO_ASKPASS)$/, 'makes other programs run a command'],
+]
+
+/**
+ * Linux starts no program with a variable of more than 128 KiB: name, `=`, value and the NUL at the end (execve(2),
+ * MAX_ARG_STRLEN). What is accepted has to start.
+ */
+const maxVariableBytes = 128 * 1024 - 2
+/** All variables and arguments together: a quarter of the stack's limit, 2 MiB by default; half of that is ours. */
+const maxAllBytes = 1024 * 1024
+/** The terminator and the pointer that each variable takes beside its text. */
+const bytesBeside = 10
+
+type Params = Readonly<Record<string, string>>
+
+const utf8 = new TextEncoder()
+const sizeOf = (name: string, value: string) => name.length + utf8.encode(value).length
+
+/** Why no parameter can have this name, as words that go after it; null where one can (contract §4). */
+export function paramNameFault(name: string): string | null {
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
+    return 'is no name of a variable: letters, digits and _, not a digit first, at most 128'
+  const effect = reserved.find(([names]) => names.test(name))?.[1]
+  return effect === undefined ? null : `${effect}: choose another name`
+}
+
+function faultOf(name: string, value: string): string | null {
+  const effect = reserved.find(([names]) => names.test(name))?.[1]
+  if (effect !== undefined) return `${name} ${effect}: choose another name, or set it inside the script`
+  if (/\p{Surrogate}/u.test(value)) return "holds half a surrogate pair, which UTF-8 can't hold"
+  if (sizeOf(name, value) <= maxVariableBytes) return null
+  return `name and value have more than ${maxVariableBytes} bytes together, with which Linux starts no program: put it in a file`
+}
+
+/** A fault for every parameter that a script can't have; values are never shown. */
+export function paramFaults(field: 'params' | 'secretParams', params: Params): FieldFault[] {
+  const faults: FieldFault[] = []
+  for (const [name, value] of Object.entries(params)) {
+    const message = faultOf(name, value)
+    if (message !== null) faults.push({ field: `${field}.${name}`, message })
+  }
+  return faults
+}
+
+/** What is wrong with the two kinds taken together. */
+export function jointFaults(params: Params, secretParams: Params): FieldFault[] {
+  const faults = Object.keys(secretParams)
+    .filter((name) => Object.hasOwn(params, name))
+    .map((name) => ({ field: `secretParams.${name}`, message: 'is given in params too' }))
+  const all = [...Object.entries(params), ...Object.entries(secretParams)]
+  const bytes = all.reduce((sum, [name, value]) => sum + sizeOf(name, value) + bytesBeside, 0)
+  if (bytes > maxAllBytes)
+    faults.push({
+      field: 'params',
+      message: `all parameters have ${bytes} bytes together, more than ${maxAllBytes}: put them in a file`,
+    })
+  return faults
+}

@@ -1,0 +1,131 @@
+import type { ScriptType } from '../protocol/http/scripts.ts'
+
+interface Family {
+  /** Interpreters whose scripts this type runs, by the last part of their path. */
+  readonly names: RegExp
+  readonly program: string
+  /** Options of a first line that are honoured; those of `dropped` are in force anyway, or mean nothing. */
+  readonly options: RegExp
+  readonly dropped: RegExp
+}
+
+const families: Record<ScriptType, Family> = {
+  BASH: {
+    names: /^(ba|da|a)?sh$/,
+    program: 'bash',
+    options: /^([-+][abefhlmpuvxBCEHPT]+|--(login|noprofile|norc|posix))$/,
+    dropped: /^--?$/,
+  },
+  PYTHON: {
+    names: /^python(3(\.\d+)?)?$/,
+    program: 'python3',
+    options: /^-[bBdEIOPqsSvu]+$/,
+    dropped: /^$/,
+  },
+  POWERSHELL: {
+    names: /^(pwsh|powershell)(\.exe)?$/i,
+    program: 'pwsh',
+    options: /^(?!)/,
+    dropped: /^-(NoProfile|NonInteractive|NoLogo)$/i,
+  },
+}
+
+/** Where an interpreter of the same name is the one that agents find. */
+const usualPath = /^\/(usr\/(local\/)?)?s?bin\/[^/]+$/
+/** `-o pipefail`, also at the end of others as in `-euo pipefail`. */
+const namedOption = /^[-+][abefhlmpuvxBCEHPT]*o$/
+
+interface Shebang {
+  readonly path: string
+  readonly name: string
+  readonly options: readonly string[]
+}
+
+/** The first line of a script as the kernel reads it, but with options that are split at blanks; null without one. */
+function shebangOf(content: string): Shebang | null {
+  const line = /^\ufeff?#!([^\n]*)/.exec(content)?.[1]?.trim()
+  if (!line) return null
+  let [path = '', ...options] = line.split(/[ \t]+/)
+  if (/(^|\/)env$/.test(path)) {
+    if (options[0] === '-S') options = options.slice(1)
+    path = options[0] ?? ''
+    options = options.slice(1)
+  }
+  return { path, name: path.slice(path.lastIndexOf('/') + 1), options }
+}
+
+/** What of a first line's options the interpreter is given, and the first one that it can't be. */
+function sorted(
+  type: ScriptType,
+  options: readonly string[],
+): { honoured: string[]; refused: string | null } {
+  const { options: known, dropped } = families[type]
+  const honoured: string[] = []
+  for (let at = 0; at < options.length; at++) {
+    const option = options[at] ?? ''
+    const value = options[at + 1]
+    if (type === 'BASH' && namedOption.test(option) && /^[a-z]+$/.test(value ?? '')) {
+      honoured.push(option, value ?? '')
+      at += 1
+    } else if (known.test(option)) honoured.push(option)
+    else if (!dropped.test(option)) return { honoured, refused: option }
+  }
+  return { honoured, refused: null }
+}
+
+/**
+ * The options that the script's own first line asks for, as `-e` in `#!/bin/bash -e`: without them it would run on
+ * after a failure that its author meant to stop it.
+ */
+export function interpreterOptions(type: ScriptType, content: string): string[] {
+  const shebang = shebangOf(content)
+  return shebang && families[type].names.test(shebang.name) ? sorted(type, shebang.options).honoured : []
+}
+
+function shebangFault(type: ScriptType, content: string): string | null {
+  const shebang = shebangOf(content)
+  if (!shebang) return null
+  const { path, name, options } = shebang
+  const { names, program } = families[type]
+  if (!names.test(name)) {
+    const meant = Object.entries(families).find(([, family]) => family.names.test(name))?.[0]
+    const way = meant
+      ? `give it the type ${meant}`
+      : `start ${name || 'its interpreter'} from a script of type BASH`
+    return `begins with #!${path}, but its type is ${type}, which ${program} runs: ${way}`
+  }
+  if (path.includes('/') && !usualPath.test(path))
+    return `begins with #!${path}, but ${type} is run by the ${program} of the host's PATH: start ${path} from a script of type BASH`
+  const { refused } = sorted(type, options)
+  if (refused === null) return null
+  return `begins with #!${path} ${options.join(' ')}, of which ${refused} can't be honoured: take it out of the first line`
+}
+
+const lineOf = (content: string, at: number) => content.slice(0, at).split('\n').length
+
+/**
+ * Why a text can't be run as what it is meant to be: each sentence goes after the name of its field. What passes runs
+ * byte for byte as it was given (docs/scripts.md).
+ */
+export function scriptFaults(type: ScriptType, content: string): string[] {
+  const faults: string[] = []
+  const nul = content.indexOf('\0')
+  if (nul >= 0) faults.push(`line ${lineOf(content, nul)} holds a NUL, which no interpreter reads`)
+  const lone = content.search(/\p{Surrogate}/u)
+  if (lone >= 0)
+    faults.push(`line ${lineOf(content, lone)} holds half a surrogate pair, which UTF-8 can't hold`)
+  if (type === 'BASH') {
+    if (content.startsWith('\ufeff'))
+      faults.push(
+        "begins with a byte order mark, which bash takes for part of the first command: store it without one, as with sed -i '1s/^\\xEF\\xBB\\xBF//' FILE",
+      )
+    const cr = content.search(/\r(\n|$)/)
+    if (cr >= 0)
+      faults.push(
+        `line ${lineOf(content, cr)} ends with CR LF as on Windows, and bash takes the CR for part of the command: store it with LF, as with sed -i 's/\\r$//' FILE`,
+      )
+  }
+  const shebang = shebangFault(type, content)
+  if (shebang !== null) faults.push(shebang)
+  return faults
+}

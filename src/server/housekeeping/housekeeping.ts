@@ -1,0 +1,77 @@
+import type { Clock } from '../clock.ts'
+import type { History } from '../history/history.ts'
+import type { Log } from '../log.ts'
+import type { ScriptVersions } from '../script-versions.ts'
+import { idempotencyLife } from '../services/tasks/start-task.ts'
+import type { Store } from '../store/store.ts'
+import type { TerminalRetention } from '../terminals/retention.ts'
+import type { Retention } from './retention.ts'
+
+const interval = 3600_000
+const firstAfter = 60_000
+/** Removals of one transaction, so that no sweep holds up others' writes. */
+const atOnce = 500
+
+interface Housekept {
+  store: Store
+  history: History
+  versions: ScriptVersions
+  retention: Retention
+  oldTerminals: TerminalRetention
+  clock: Clock
+  log: Log
+}
+
+/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
+export function createHousekeeping({
+  store,
+  history,
+  versions,
+  retention,
+  oldTerminals,
+  clock,
+  log,
+}: Housekept): {
+  stop(): void
+} {
+  async function sweep(): Promise<void> {
+    const now = clock.now()
+    const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []
+    for (const { id, expiresAt } of await store.all('tokens'))
+      if (now >= Date.parse(expiresAt)) gone.push(['tokens', id])
+    for (const { id, expiresAt } of await store.all('enrollments'))
+      if (now >= Date.parse(expiresAt)) gone.push(['enrollments', id])
+    for (const { id, createdAt } of await store.all('idempotency'))
+      if (now - Date.parse(createdAt) >= idempotencyLife) gone.push(['idempotency', id])
+    for (let from = 0; from < gone.length; from += atOnce)
+      await store.transact((tx) => {
+        for (const [noun, id] of gone.slice(from, from + atOnce)) tx.remove(noun, id)
+      })
+  }
+  const look = () => {
+    sweep().catch((error: unknown) => log.warn({ err: error }, 'could not remove what has expired'))
+    retention
+      .sweep()
+      .then((count) => count > 0 && log.info({ count, days: retention.days }, 'removed old tasks'))
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old tasks'))
+    oldTerminals
+      .sweep()
+      .then((count) => count > 0 && log.info({ count }, 'removed old terminal sessions'))
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old terminal sessions'))
+    history
+      .sweep(clock.now())
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
+    versions
+      .sweep(async (id) => (await store.get('scripts', id)) !== undefined)
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove versions of removed scripts'))
+  }
+  // Soon after the start, too: a server that is restarted often would never come to it.
+  const first = setTimeout(look, firstAfter).unref()
+  const timer = setInterval(look, interval).unref()
+  return {
+    stop() {
+      clearTimeout(first)
+      clearInterval(timer)
+    },
+  }
+}

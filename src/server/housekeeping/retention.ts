@@ -1,0 +1,72 @@
+import type { Clock } from '../clock.ts'
+import type { Archive } from '../engine/archive.ts'
+import { timeOfId } from '../ids.ts'
+import type { Outputs } from '../outputs/outputs.ts'
+import type { Store } from '../store/store.ts'
+import type { ReadersOfTasks } from './readers-of-tasks.ts'
+
+/** Days (contract §4). */
+export const defaultTaskRetention = 30
+/** Days for which ended terminal sessions and their recordings are kept. */
+export const defaultRecordingRetention = 90
+const day = 24 * 3600_000
+/** Removals of one transaction, so that no sweep holds up others' writes. */
+const atOnce = 200
+
+interface Kept {
+  store: Store
+  outputs: Outputs
+  archive: Archive
+  readers: ReadersOfTasks
+  clock: Clock
+}
+
+/** How long ended tasks are kept, with their output (contract §4). */
+export interface Retention {
+  /** 0 = for good. */
+  readonly days: number
+  /** Removes ended tasks that are past it; nothing that runs or is being read (contract §4). Answers how many. */
+  sweep(): Promise<number>
+}
+
+/** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
+export function isPastRetention(id: string, days: number, now: number): boolean {
+  const made = timeOfId(id)
+  return days > 0 && made !== null && now - made > days * day
+}
+
+/** `days` 0 keeps everything. */
+export function createRetention({ store, outputs, archive, readers, clock }: Kept, days: number): Retention {
+  async function forget(taskId: string): Promise<void> {
+    await outputs.forget(taskId)
+    await archive.forget(taskId)
+  }
+
+  /** Folders of tasks that are not in the store: the sweep of a former process was cut off between the two. */
+  async function removeOrphans(): Promise<void> {
+    for (const id of await archive.list())
+      if (timeOfId(id) !== null && !(await store.get('tasks', id)) && !readers.has(id)) await forget(id)
+  }
+
+  let hasLookedForOrphans = false
+  return {
+    days,
+    async sweep() {
+      if (days === 0) return 0
+      const before = clock.now() - days * day
+      const past = (await store.all('tasks')).filter(
+        ({ id, completedAt }) => completedAt !== null && Date.parse(completedAt) < before && !readers.has(id),
+      )
+      for (let from = 0; from < past.length; from += atOnce) {
+        const batch = past.slice(from, from + atOnce)
+        await store.transact((tx) => {
+          for (const { id } of batch) tx.remove('tasks', id)
+        })
+        for (const { id } of batch) await forget(id)
+      }
+      if (!hasLookedForOrphans) await removeOrphans()
+      hasLookedForOrphans = true
+      return past.length
+    },
+  }
+}

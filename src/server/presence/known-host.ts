@@ -1,0 +1,109 @@
+import { hostStatus } from '../../core/host-status.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../core/protocol/http/hosts.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import { ClockComparison } from './clock-comparison.ts'
+import type { RunningScripts } from './kept-status.ts'
+import type { Beat, PresenceView } from './presence.ts'
+
+/** What was heard of one host, and what follows from it. */
+export interface KnownHost {
+  /** Monotonic time of the last sign of life, or of this server's start where that is later; null: never heard. */
+  heardAt: number | null
+  heardSinceStart: boolean
+  /** Milliseconds since the epoch. */
+  lastHeartbeatAt: number | null
+  /** The same as text, once it was asked for: to write a time costs more than all else of a heartbeat. */
+  lastHeartbeatText: string | null
+  agentStatus: AgentStatus | null
+  uptime: number | null
+  metrics: Metrics | null
+  /** Time of the newest report, no later than when it came: a clock that ran ahead must not shut out what follows. */
+  metricsAt: number
+  connected: boolean
+  duplicate: boolean
+  revoked: boolean
+  status: HostStatus
+  reason: string | null
+  running: RunningScripts | null
+  said: Pick<Beat, 'reason' | 'onDemand' | 'linkFault'> | null
+  clock: ClockComparison
+}
+
+export function neverHeard(): KnownHost {
+  return {
+    heardAt: null,
+    heardSinceStart: false,
+    lastHeartbeatAt: null,
+    lastHeartbeatText: null,
+    agentStatus: null,
+    uptime: null,
+    metrics: null,
+    metricsAt: Number.NEGATIVE_INFINITY,
+    connected: false,
+    duplicate: false,
+    revoked: false,
+    status: 'OFFLINE',
+    reason: 'never heard',
+    running: null,
+    said: null,
+    clock: new ClockComparison(),
+  }
+}
+
+/**
+ * Whether a host is ONLINE by a HEALTHY heartbeat of this server's time. It stays so without being judged again until
+ * something else is heard or it falls silent: metrics and duplicates are judged when they come.
+ */
+export function isHealthy({ status, agentStatus, heardSinceStart }: KnownHost): boolean {
+  return status === 'ONLINE' && agentStatus === 'HEALTHY' && heardSinceStart
+}
+
+function lastHeartbeatText(known: KnownHost): string | null {
+  if (known.lastHeartbeatAt === null) return null
+  return (known.lastHeartbeatText ??= isoTime(known.lastHeartbeatAt))
+}
+
+/** A sign of life has come. */
+export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void {
+  known.heardAt = clock.monotonic()
+  known.heardSinceStart = true
+  known.lastHeartbeatAt = clock.now()
+  known.lastHeartbeatText = null
+  known.agentStatus = status
+}
+
+/** Its status by what was heard, at `now` (monotonic milliseconds); `heartbeatInterval` in seconds. */
+export function statusOf(
+  known: KnownHost,
+  now: number,
+  heartbeatInterval: number,
+): ReturnType<typeof hostStatus> {
+  return hostStatus({
+    registered: known.heardAt !== null,
+    revoked: known.revoked,
+    secondsSilent: known.heardAt === null ? 0 : (now - known.heardAt) / 1000,
+    heartbeatInterval,
+    agentStatus: known.heardSinceStart ? known.agentStatus : null,
+    agentReason: known.said?.reason ?? null,
+    metrics: known.metrics,
+    last: { status: known.status, reason: known.reason },
+    duplicateIdentity: known.duplicate,
+  })
+}
+
+export function viewOf(known: KnownHost): PresenceView {
+  return {
+    status: known.status,
+    statusReason: known.reason,
+    agentStatus: known.agentStatus,
+    uptime: known.uptime,
+    lastHeartbeatAt: lastHeartbeatText(known),
+    connected: known.connected,
+    metrics: known.metrics,
+    running: known.running,
+    agentReason: known.said?.reason ?? null,
+    onDemand: known.said?.onDemand ?? null,
+    linkFault: known.connected ? null : (known.said?.linkFault ?? null),
+    clockOffsetSeconds: known.clock.offsetSeconds(),
+  }
+}

@@ -1,0 +1,69 @@
+import { once } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { userOf } from '../../http/auth.ts'
+import type { Context } from '../../services/context.ts'
+
+/** A comment line so often keeps proxies from closing a silent stream (contract §5). */
+const commentInterval = 15_000
+/** `setTimeout` takes no more; a client whose stream ends resumes it. */
+const longestTimer = 2 ** 31 - 1
+
+/**
+ * Sends batches of events as a stream (WHATWG HTML §9.2) until the source ends, the client leaves, or the token that
+ * opened it ends. The next batch is asked for when the socket has taken the last: a slow reader slows only itself.
+ * `comment` is what keeps a silent stream open.
+ */
+export async function sendEvents(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { bus, store, clock, log }: Pick<Context, 'bus' | 'store' | 'clock' | 'log'>,
+  source: (signal: AbortSignal) => AsyncGenerator<string | Buffer>,
+  comment: () => string = () => ':\n\n',
+): Promise<void> {
+  const leave = new AbortController()
+  const { tokenId, expiresAt, idleAt } = userOf(request)
+  const life = Math.min(expiresAt, idleAt) - clock.now()
+  const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, life), longestTimer))
+  const unsubscribe = [
+    bus.subscribe('tokenEnded', tokenId, () => leave.abort()),
+    bus.subscribe('stopping', null, () => leave.abort()),
+  ]
+  // It may have ended after it was looked at and before the subscription.
+  if (!(await store.get('tokens', tokenId))) leave.abort()
+  const { raw } = reply
+  reply.hijack()
+  raw.on('close', () => leave.abort())
+  raw.on('error', () => leave.abort())
+  if (raw.destroyed) leave.abort()
+  raw.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    'content-type': 'text/event-stream; charset=utf-8',
+    'x-accel-buffering': 'no',
+  })
+  raw.flushHeaders()
+  // To HEAD the headers are the whole answer; waiting for the task's end would hold the connection for nothing.
+  if (request.method === 'HEAD') leave.abort()
+  const comments = setInterval(() => {
+    if (!raw.writableNeedDrain) raw.write(comment())
+  }, commentInterval)
+  const route = request.routeOptions.url ?? 'unknown'
+  bus.publish('stream', route, { route, opened: true })
+  try {
+    for await (const batch of source(leave.signal)) {
+      if (leave.signal.aborted) break
+      if (!raw.write(batch)) await once(raw, 'drain', { signal: leave.signal })
+    }
+  } catch (error) {
+    // The answer has begun and is no longer Fastify's: whoever threw would not be heard.
+    if (!leave.signal.aborted) log.error({ requestId: request.id, route, err: error }, 'stream failed')
+  } finally {
+    clearInterval(comments)
+    clearTimeout(expiry)
+    for (const end of unsubscribe) end()
+    bus.publish('stream', route, { route, opened: false })
+    // What a reader that is stuck has not taken would hold the connection open, and be read after its token has ended.
+    if (raw.writableNeedDrain) raw.destroy()
+    else raw.end()
+  }
+}

@@ -1,0 +1,192 @@
+import { RsmError } from '../../../core/errors.ts'
+import type { Cluster } from '../../../core/protocol/http/clusters.ts'
+import type { Host, HostStatus } from '../../../core/protocol/http/hosts.ts'
+import { createDirectory, type Directory } from '../../../core/selector/directory.ts'
+import { parseSelector } from '../../../core/selector/parse.ts'
+import { resolveSelector } from '../../../core/selector/resolve.ts'
+import type { Log } from '../../log.ts'
+import type { Presence, PresenceView } from '../../presence/presence.ts'
+import type { ClusterRecord, HostRecord } from '../../store/records.ts'
+import type { Store } from '../../store/store.ts'
+
+/** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
+export interface Fleet {
+  directory(): Promise<Directory>
+  /** Host ids that a selector names, in natural order of names; throws `invalid` at `field`. */
+  select(selector: string, field: string): Promise<number[]>
+  /** The members of a cluster now, to show them; none where its selector can't be resolved any more. */
+  members(cluster: ClusterRecord): Promise<number[]>
+  /** The members of a cluster now, to run on: throws `invalid` where its selector names what no longer exists. */
+  targets(cluster: ClusterRecord, field: string): Promise<number[]>
+  showHosts(records: readonly HostRecord[]): Promise<Host[]>
+  showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
+  countByStatus(): Promise<Record<HostStatus, number>>
+}
+
+export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
+  /** Records are immutable, so what follows from one may be kept as long as it is. */
+  const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
+
+  /** Of a dynamic cluster, as long as the fleet stays as it is. */
+  interface Members {
+    ids: number[]
+    set: ReadonlySet<number>
+  }
+  const dynamic = new WeakMap<Directory, Map<ClusterRecord, Members>>()
+  /** The clusters that the log has been told of: every list would else tell it again. */
+  const unresolved = new WeakSet<ClusterRecord>()
+  let last: { revisions: string; directory: Directory } | null = null
+
+  /** Made anew only when hosts, clusters or a status have changed: every list asks for it. */
+  async function directory(): Promise<Directory> {
+    const revisions = [store.revision('hosts'), store.revision('clusters'), presence.revision].join()
+    if (last?.revisions !== revisions) last = { revisions, directory: await readDirectory() }
+    return last.directory
+  }
+
+  async function readDirectory(): Promise<Directory> {
+    const [hosts, clusters] = await Promise.all([store.all('hosts'), store.all('clusters')])
+    const views = await presence.views(hosts.map(({ id }) => id))
+    return createDirectory(
+      hosts.map(({ id, hostname, tags, systemInfo }, index) => ({
+        id,
+        hostname,
+        tags,
+        status: views[index]?.status ?? 'OFFLINE',
+        os: systemInfo?.os ?? null,
+        arch: systemInfo?.arch ?? null,
+      })),
+      clusters,
+    )
+  }
+
+  function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Members {
+    const found = dynamic.get(known) ?? new Map<ClusterRecord, Members>()
+    dynamic.set(known, found)
+    let members = found.get(cluster)
+    if (!members) {
+      const ids = resolveToShow(cluster, selector, known)
+      members = { ids, set: new Set(ids) }
+      found.set(cluster, members)
+    }
+    return members
+  }
+
+  /**
+   * A selector that was good when it was stored can fail later: the fleet outgrows its bounds, a cluster takes a name
+   * that it used. One such cluster must not take every list of hosts down with it, so that it is shown without members.
+   */
+  function resolveToShow(cluster: ClusterRecord, selector: string, known: Directory): number[] {
+    try {
+      const hosts = resolveSelector(parseSelector(selector), known, { strictness: 'none' })
+      unresolved.delete(cluster)
+      return hosts.map(({ id }) => id)
+    } catch (error) {
+      if (!(error instanceof RsmError && error.code === 'invalid')) throw error
+      const { id, name } = cluster
+      if (!unresolved.has(cluster))
+        log.warn(
+          { err: error, clusterId: id, name },
+          'a cluster is shown without members: its selector fails',
+        )
+      unresolved.add(cluster)
+      return []
+    }
+  }
+
+  /** Answers, for a host, the clusters that it is in. */
+  async function membership(): Promise<(hostId: number) => number[]> {
+    const clusters = await store.all('clusters')
+    const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
+    const sets = clusters.map((cluster) => {
+      let set = staticMembers.get(cluster)
+      if (cluster.selector !== null && known) set = dynamicMembers(cluster, cluster.selector, known).set
+      else if (!set) {
+        set = new Set(cluster.hostIds)
+        staticMembers.set(cluster, set)
+      }
+      return { id: cluster.id, set }
+    })
+    return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ id }) => id)
+  }
+
+  async function members(cluster: ClusterRecord): Promise<number[]> {
+    return cluster.selector === null
+      ? cluster.hostIds
+      : dynamicMembers(cluster, cluster.selector, await directory()).ids
+  }
+
+  return {
+    directory,
+    members,
+    async targets(cluster, field) {
+      if (cluster.selector === null) return cluster.hostIds
+      const selector = parseSelector(cluster.selector, field)
+      const hosts = resolveSelector(selector, await directory(), { field, strictness: 'names' })
+      return hosts.map(({ id }) => id)
+    },
+    async select(selector, field) {
+      const hosts = resolveSelector(parseSelector(selector, field), await directory(), { field })
+      return hosts.map(({ id }) => id)
+    },
+    async showHosts(records) {
+      const clustersOf = await membership()
+      const views = await presence.views(records.map(({ id }) => id))
+      return records.map((record, index) => showHost(record, views[index], clustersOf(record.id)))
+    },
+    async countByStatus() {
+      const hosts = await store.all('hosts')
+      const counts: Record<HostStatus, number> = { ONLINE: 0, OFFLINE: 0, WARNING: 0 }
+      for (const { status } of await presence.views(hosts.map(({ id }) => id))) counts[status]++
+      return counts
+    },
+    async showClusters(records) {
+      const known = records.some(({ selector }) => selector !== null) ? await directory() : null
+      return records.map((record) => {
+        const { id, name, description, selector, createdAt, updatedAt } = record
+        const hostIds =
+          selector !== null && known ? dynamicMembers(record, selector, known).ids : record.hostIds
+        return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
+      })
+    },
+  }
+}
+
+function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds: number[]): Host {
+  const { id, hostname, ip, sshPort, authType, username, tags, systemInfo, createdAt, updatedAt } = record
+  return {
+    id,
+    hostname,
+    ip,
+    sshPort,
+    authType,
+    username,
+    tags,
+    status: view?.status ?? 'OFFLINE',
+    statusReason: view?.statusReason ?? null,
+    clusterIds,
+    systemInfo,
+    agent: record.agent && {
+      agentId: record.agent.agentId,
+      agentVersion: view?.running?.agentVersion ?? record.agent.agentVersion,
+      status: view?.agentStatus ?? null,
+      uptime: view?.uptime ?? null,
+      connected: view?.connected ?? false,
+      registeredAt: record.agent.registeredAt,
+      lastHeartbeatAt: view?.lastHeartbeatAt ?? null,
+      runAs: view?.running?.runAs ?? null,
+      runsAsRoot: view?.running?.runsAsRoot ?? null,
+      sandbox: view?.running?.sandbox ?? null,
+      containment: view?.running?.containment ?? null,
+      terminal: view?.running?.terminal ?? null,
+      enforces: view?.running?.enforces ? [...view.running.enforces] : null,
+      onDemand: view?.onDemand ?? null,
+      linkFault: view?.linkFault ?? null,
+      statusReason: view?.agentReason ?? null,
+      clockOffsetSeconds: view?.clockOffsetSeconds ?? null,
+    },
+    metrics: view?.metrics ?? null,
+    createdAt,
+    updatedAt,
+  }
+}

@@ -1,0 +1,79 @@
+import { invalid, RsmError } from '../../../core/errors.ts'
+import type { ExecutionOptions, TaskRetry } from '../../../core/protocol/http/tasks.ts'
+import { jointFaults, paramFaults } from '../../../core/script/params.ts'
+import type { TaskRecord } from '../../store/records.ts'
+import type { Context } from '../context.ts'
+import type { NewTask } from './start-task.ts'
+
+/** The options that a task ran with; secret params are not kept, so they come anew. */
+function optionsOf(task: TaskRecord, input: TaskRetry): ExecutionOptions {
+  const { strategy, pauseSeconds, maxOutputBytes, params } = task
+  const { batchSize, concurrency, maxFailures, queueSeconds, workDir, runAs, limits } = task
+  return {
+    strategy,
+    pauseSeconds,
+    maxOutputBytes,
+    params,
+    ...(batchSize === null ? {} : { batchSize }),
+    ...(concurrency === null ? {} : { concurrency }),
+    ...(maxFailures === null ? {} : { maxFailures }),
+    ...(queueSeconds === null ? {} : { queueSeconds }),
+    ...(workDir === null ? {} : { workDir }),
+    ...(runAs === null ? {} : { runAs }),
+    ...(limits ? { limits } : {}),
+    ...input,
+  }
+}
+
+/** A retry needs the values of exactly those secret params that the task had: they are not kept after its end. */
+function checkSecrets(task: TaskRecord, input: TaskRetry): void {
+  const names = task.secretParamNames ?? []
+  const given = input.secretParams ?? {}
+  const faults = [
+    ...paramFaults('secretParams', given),
+    ...jointFaults(task.params, given),
+    ...names
+      .filter((name) => !Object.hasOwn(given, name))
+      .map((name) => ({
+        field: `secretParams.${name}`,
+        message: 'has to be given again: values of secret params are not kept after the end of a task',
+      })),
+    ...Object.keys(given)
+      .filter((name) => !names.includes(name))
+      .map((name) => ({ field: `secretParams.${name}`, message: `is no secret param of task ${task.id}` })),
+  ]
+  if (faults.length > 0) throw invalid(faults)
+}
+
+/** The task that takes up again what did not succeed; `conflict` where there is nothing to take up. */
+export async function retryOf(context: Context, task: TaskRecord, input: TaskRetry): Promise<NewTask> {
+  if (task.status === 'RUNNING')
+    throw new RsmError('conflict', `Task ${task.id} still runs; wait for its end, or cancel it first`)
+  const unsuccessful = (await context.engine.results(task)).filter(({ status }) => status !== 'SUCCESS')
+  if (task.status === 'SUCCESS' || unsuccessful.length === 0)
+    throw new RsmError('conflict', `Every host of task ${task.id} succeeded: there is nothing to retry`)
+  const hosts = await Promise.all(unsuccessful.map(({ hostId }) => context.store.get('hosts', hostId)))
+  const hostIds = hosts.flatMap((host) => host?.id ?? [])
+  if (hostIds.length === 0)
+    throw new RsmError(
+      'conflict',
+      `None of the hosts on which task ${task.id} did not succeed exists any more`,
+    )
+  checkSecrets(task, input)
+  const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
+  const content = await context.engine.script(task)
+  if (content === '')
+    throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)
+  return {
+    scriptId,
+    scriptVersion,
+    scriptName,
+    type,
+    content,
+    timeout,
+    clusterId,
+    hostIds,
+    retryOf: task.id,
+    options: optionsOf(task, input),
+  }
+}

@@ -1,0 +1,169 @@
+import { faultPoint } from '#fault-point'
+import { RsmError } from '../../../core/errors.ts'
+import type { ScriptType } from '../../../core/protocol/http/scripts.ts'
+import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
+import { firstLine } from '../../../core/script/first-line.ts'
+import { foldIds } from '../../../core/task/id-set.ts'
+import type { UserCaller } from '../../access/caller.ts'
+import { opaqueId } from '../../ids.ts'
+import type { ExecutionRecord, TaskRecord } from '../../store/records.ts'
+import type { Transaction } from '../../store/store.ts'
+import type { Context } from '../context.ts'
+
+/** What a user means by the same request, for 24 h (contract §4). */
+export const idempotencyLife = 24 * 3600_000
+const defaultMaxOutput = 64 * 1024 * 1024
+const defaultBatchSize = '25%'
+
+/** A task that is validated and resolved: what runs, where, how. */
+export interface NewTask {
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  type: ScriptType
+  content: string
+  timeout: number
+  clusterId: number | null
+  hostIds: readonly number[]
+  retryOf: string | null
+  options: ExecutionOptions
+}
+
+/** A request that is to run once, however often it is sent (contract §4). */
+export interface Idempotency {
+  key: string
+  body: unknown
+}
+
+/** Makes tasks durable and sets them going; the same idempotency key answers the first task. */
+export function createStart(context: Context, caller: UserCaller) {
+  const { store, engine, keys, clock } = context
+
+  function taskRecord(id: string, task: NewTask): TaskRecord {
+    const { options } = task
+    const at = context.time()
+    const secretParamNames = Object.keys(options.secretParams ?? {})
+    const strategy = options.strategy ?? 'PARALLEL'
+    return {
+      id,
+      status: 'RUNNING',
+      hostCount: task.hostIds.length,
+      counts: null,
+      strategy,
+      batchSize: strategy === 'ROLLING' ? (options.batchSize ?? defaultBatchSize) : null,
+      concurrency: options.concurrency ?? null,
+      maxFailures: options.maxFailures ?? null,
+      pauseSeconds: options.pauseSeconds ?? 0,
+      queueSeconds: options.queueSeconds ?? null,
+      scriptId: task.scriptId,
+      scriptVersion: task.scriptVersion,
+      scriptName: task.scriptName,
+      ...(task.scriptName === null && { firstLine: firstLine(task.content) }),
+      type: task.type,
+      content: task.content,
+      params: options.params ?? {},
+      secretParams:
+        secretParamNames.length > 0
+          ? keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
+          : null,
+      timeout: task.timeout,
+      workDir: options.workDir ?? null,
+      runAs: options.runAs ?? null,
+      limits: options.limits ?? null,
+      maxOutputBytes: options.maxOutputBytes ?? defaultMaxOutput,
+      clusterId: task.clusterId,
+      hostSet: foldIds(task.hostIds),
+      secretParamNames,
+      retryOf: task.retryOf,
+      createdBy: caller.username,
+      createdById: caller.id,
+      createdAt: at,
+      startedAt: at,
+      completedAt: null,
+      duration: null,
+      cancelRequestedAt: null,
+      pauseUntil: null,
+    }
+  }
+
+  async function executionRecords(taskId: string, hostIds: readonly number[]): Promise<ExecutionRecord[]> {
+    const hosts = await Promise.all(hostIds.map((hostId) => store.get('hosts', hostId)))
+    return hostIds.map((hostId, position) => ({
+      id: `${taskId}/${hostId}`,
+      taskId,
+      hostId,
+      hostname: hosts[position]?.hostname ?? String(hostId),
+      position,
+      status: 'PENDING',
+      dueAt: null,
+      sentAt: null,
+      agentStoreId: null,
+      named: false,
+      cancelRequested: false,
+      exitCode: null,
+      signal: null,
+      startedAt: null,
+      completedAt: null,
+      duration: null,
+      stdoutBytes: 0,
+      stderrBytes: 0,
+      truncated: false,
+      outputComplete: true,
+      error: null,
+      lateResult: null,
+    }))
+  }
+
+  const recordId = ({ key }: Idempotency) => `${caller.id}/${key}`
+  const hashOf = ({ body }: Idempotency) => keys.digest(JSON.stringify(body))
+
+  /** The task of an earlier request with this key, or null; with another body it is a `conflict`. */
+  async function firstTask(
+    reads: Pick<Transaction, 'get'>,
+    idempotency: Idempotency,
+  ): Promise<string | null> {
+    const known = await reads.get('idempotency', recordId(idempotency))
+    if (!known || clock.now() - Date.parse(known.createdAt) >= idempotencyLife) return null
+    if (known.bodyHash !== hashOf(idempotency))
+      throw new RsmError('conflict', 'This Idempotency-Key was used for another request; take a new one')
+    return known.taskId
+  }
+
+  async function recordOf(taskId: string): Promise<TaskRecord> {
+    const first = await store.get('tasks', taskId)
+    if (!first) throw new RsmError('gone', `Task ${taskId} of this Idempotency-Key is gone`)
+    return first
+  }
+
+  /** What an earlier request with this key started, whatever has become of its hosts since. */
+  async function replay(idempotency: Idempotency): Promise<TaskRecord | null> {
+    const earlier = await firstTask(store, idempotency)
+    return earlier === null ? null : recordOf(earlier)
+  }
+
+  /** `replayed`: the same request was on its way twice, and the other one has started it. */
+  async function start(
+    task: NewTask,
+    idempotency: Idempotency | null,
+  ): Promise<{ record: TaskRecord; replayed: boolean }> {
+    const record = taskRecord(opaqueId(clock.now()), task)
+    const executions = await executionRecords(record.id, task.hostIds)
+    faultPoint('server.created.before')
+    const earlier = await store.transact(async (tx) => {
+      if (idempotency) {
+        const known = await firstTask(tx, idempotency)
+        if (known !== null) return known
+        const { id: taskId, createdAt } = record
+        tx.put('idempotency', { id: recordId(idempotency), bodyHash: hashOf(idempotency), taskId, createdAt })
+      }
+      engine.put(tx, record, executions)
+      return null
+    })
+    faultPoint('server.created.after')
+    if (earlier !== null) return { record: await recordOf(earlier), replayed: true }
+    engine.begin(record, executions)
+    return { record, replayed: false }
+  }
+
+  return { start, replay }
+}

@@ -1,0 +1,200 @@
+import { readFile } from 'node:fs/promises'
+import test from 'ava'
+import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+
+const cases: {
+  name: string
+  request: Partial<ExecuteScript>
+  exitCode: number
+  status: string
+  signal?: string
+  out?: string
+}[] = [
+  {
+    name: 'exit 0 is SUCCESS',
+    request: { script: 'echo hello' },
+    exitCode: 0,
+    status: 'SUCCESS',
+    out: 'hello\n',
+  },
+  { name: 'exit 1 is FAILED', request: { script: 'exit 1' }, exitCode: 1, status: 'FAILED' },
+  { name: 'exit 125 is FAILED', request: { script: 'exit 125' }, exitCode: 125, status: 'FAILED' },
+  {
+    name: 'a file without the right to run is 126',
+    request: { script: '/etc/passwd' },
+    exitCode: 126,
+    status: 'FAILED',
+  },
+  {
+    name: 'an unknown command is 127',
+    request: { script: 'no-such-command-here' },
+    exitCode: 127,
+    status: 'FAILED',
+  },
+  {
+    name: 'KILL is 137',
+    request: { script: 'kill -9 $$' },
+    exitCode: 137,
+    status: 'FAILED',
+    signal: 'SIGKILL',
+  },
+  {
+    name: 'TERM is 143',
+    request: { script: 'kill -TERM $$' },
+    exitCode: 143,
+    status: 'FAILED',
+    signal: 'SIGTERM',
+  },
+  {
+    name: 'SEGV is 139',
+    request: { script: 'kill -SEGV $$' },
+    exitCode: 139,
+    status: 'FAILED',
+    signal: 'SIGSEGV',
+  },
+  {
+    name: 'a missing working directory is 126',
+    request: { workDir: '/no/such/place' },
+    exitCode: 126,
+    status: 'FAILED',
+  },
+  {
+    name: 'the working directory is entered',
+    request: { script: 'pwd', workDir: '/usr' },
+    exitCode: 0,
+    status: 'SUCCESS',
+    out: '/usr\n',
+  },
+  {
+    name: 'PYTHON runs',
+    request: { scriptType: 'PYTHON', script: 'import sys; print(6*7); sys.exit(3)' },
+    exitCode: 3,
+    status: 'FAILED',
+    out: '42\n',
+  },
+  {
+    name: 'a user that is not allowed is 126',
+    request: { runAs: 'daemon' },
+    exitCode: 126,
+    status: 'FAILED',
+  },
+  {
+    name: 'stdin is empty',
+    request: { script: 'cat; echo end' },
+    exitCode: 0,
+    status: 'SUCCESS',
+    out: 'end\n',
+  },
+]
+
+test('the exit code says how the script ended', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  for (const [at, { request }] of cases.entries())
+    server.execute(agent.agentId, { taskId: `case-${at}`, ...request })
+  for (const [at, expected] of cases.entries()) {
+    const complete = await server.completed(`case-${at}`)
+    t.is(complete.exitCode, expected.exitCode, expected.name)
+    t.is(complete.status, expected.status as 'FAILED', expected.name)
+    t.is(complete.signal, expected.signal ?? null, expected.name)
+    if (expected.out !== undefined) t.is(server.text(`case-${at}`), expected.out, expected.name)
+    t.true(complete.duration >= 0 && Date.parse(complete.completedAt) >= Date.parse(complete.startedAt))
+  }
+})
+
+test('an interpreter that is not installed is 127 and says so', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  t.false(server.hellos[0]?.capabilities.scriptTypes.includes('POWERSHELL'))
+  server.execute(agent.agentId, { taskId: 'ps', scriptType: 'POWERSHELL', script: '1' })
+  const complete = await server.completed('ps')
+  t.is(complete.exitCode, 127)
+  t.regex(complete.error ?? '', /pwsh is not installed/)
+})
+
+test('params arrive in the environment byte for byte, and nothing of the agent does', async (t) => {
+  process.env['RSM_AGENT_ENROLL_TOKEN'] = 'secret-of-the-agent'
+  const { server, agent } = await linkedAgent(t)
+  const params = { MULTI: 'a\nb "c" \'d\' $e `f` \\g', EMPTY: '', dir: 'x', c: 'kept', u: '1', ÄÖ: 'never' }
+  const { ÄÖ: _, ...valid } = params
+  server.execute(agent.agentId, { taskId: 'env', script: 'env -0; exit 0', params: valid })
+  await server.completed('env')
+  const names = new Map(
+    server
+      .text('env')
+      .split('\0')
+      .filter(Boolean)
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  )
+  for (const [name, value] of Object.entries(valid)) t.is(names.get(name), value)
+  t.is(names.get('RSM_TASK_ID'), 'env')
+  const expected = [
+    ...Object.keys(valid),
+    'RSM_EXECUTION',
+    'PATH',
+    'HOME',
+    'USER',
+    'LOGNAME',
+    'LANG',
+    'SHELL',
+    'RSM_TASK_ID',
+  ]
+  const bash = ['PWD', 'OLDPWD', 'SHLVL', '_']
+  for (const name of names.keys())
+    t.true([...expected, ...bash].includes(name), `${name} came from somewhere`)
+  server.execute(agent.agentId, { taskId: 'bad-name', params })
+  t.regex((await server.completed('bad-name')).error ?? '', /ÄÖ/)
+})
+
+test('no argument of any process holds the script or a param', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const script = 'for p in $PPID $$; do tr "\\0" " " </proc/$p/cmdline; done # needle-in-script'
+  server.execute(agent.agentId, { taskId: 'argv', script, params: { SECRET: 'needle-in-param' } })
+  await server.completed('argv')
+  t.regex(server.text('argv'), /bash/)
+  t.notRegex(server.text('argv'), /needle/)
+})
+
+test('both streams arrive, numbered over both, and COMPLETE names the last', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.execute(agent.agentId, { taskId: 'both', script: 'echo out; echo err >&2; echo more' })
+  const complete = await server.completed('both')
+  t.is(server.text('both'), 'out\nmore\n')
+  t.is(server.text('both', 'stderr'), 'err\n')
+  t.is(complete.lastSequence, server.stored('both'))
+  t.is(complete.stdoutBytes, 9)
+  t.is(complete.stderrBytes, 4)
+  t.false(complete.truncated)
+})
+
+test('more than maxExecutions wait their turn, in order', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t, { maxExecutions: 1 })
+  const script = `echo $RSM_TASK_ID >> ${dataDir}/order`
+  server.execute(agent.agentId, { taskId: 'q0', script: `sleep 0.3; ${script}` })
+  for (const taskId of ['q1', 'q2', 'q3']) server.execute(agent.agentId, { taskId, script })
+  await server.completed('q3')
+  t.is(await readFile(`${dataDir}/order`, 'utf8'), 'q0\nq1\nq2\nq3\n')
+})
+
+test('a script that is left in the background does not hold up the end, and lives on', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const script = `(sleep 1; touch ${dataDir}/lived) & echo started`
+  server.execute(agent.agentId, { taskId: 'bg', script })
+  const complete = await server.completed('bg')
+  t.is(complete.status, 'SUCCESS')
+  t.true(complete.duration < 900)
+  await t.notThrowsAsync(async () => {
+    for (let look = 0; look < 100; look += 1) {
+      if (await readFile(`${dataDir}/lived`).catch(() => null)) return
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    throw new Error('it was ended')
+  })
+})
+
+test('what the shell around a script says of its death is no output of the script', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.execute(agent.agentId, { taskId: 'killed', script: 'echo mine >&2; kill -KILL $$' })
+  const complete = await server.completed('killed')
+  t.is(complete.signal, 'SIGKILL')
+  t.is(server.text('killed', 'stderr'), 'mine\n')
+})

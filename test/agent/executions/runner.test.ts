@@ -1,0 +1,107 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import test from 'ava'
+import type { Entry } from '../../../src/agent/executions/execution-record.ts'
+import { Journal } from '../../../src/agent/executions/journal.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { request, runnerOn } from '../../helpers/agents/runner.ts'
+
+/** A journal whose syncs end when the test says so. */
+class HeldJournal extends Journal {
+  readonly held: { resolve: () => void; reject: (error: Error) => void }[] = []
+  #isHeld = true
+
+  override sync(): Promise<void> {
+    if (!this.#isHeld) return super.sync()
+    return new Promise((resolve, reject) => this.held.push({ resolve, reject }))
+  }
+
+  letGo(): void {
+    this.#isHeld = false
+    for (const { resolve } of this.held) resolve()
+  }
+}
+
+/** A journal on a disk that is full whenever one of these lines comes. */
+class FullJournal extends Journal {
+  readonly refused: readonly Entry['e'][]
+
+  constructor(path: string, refused: readonly Entry['e'][]) {
+    super(path, Date.now)
+    this.refused = refused
+  }
+
+  override append(entry: Entry): void {
+    if (this.refused.includes(entry.e)) throw new Error('ENOSPC: no space left on device, write')
+    super.append(entry)
+  }
+}
+
+/** So deep that `request.json` fits into the longest path (4095 bytes) and the temporary name beside it does not. */
+function deep(base: string, taskId: string): string {
+  const length = 4095 - `/${taskId}/request.json`.length - 4
+  let path = base
+  while (length - path.length > 250) path = join(path, 'd'.repeat(200))
+  return join(path, 'd'.repeat(length - path.length - 1))
+}
+
+for (const [title, place] of [
+  ['is written', (base: string) => join(base, 'executions')],
+  ['fails', (base: string) => deep(base, 'second')],
+] as const)
+  test(`an execution whose turn comes while its copy ${title} runs, and leaves no copy`, async (t) => {
+    const base = await temporaryDirectory(t)
+    const journal = new HeldJournal(join(base, 'journal'), Date.now)
+    const directory = place(base)
+    const { runner, ended } = runnerOn(t, directory, journal)
+    t.teardown(() => journal.letGo())
+    void runner.execute(request('first'))
+    const kept = runner.execute(request('second', 'exit 3'))
+    journal.held[0]?.reject(new Error('the disk is broken'))
+    await kept
+    t.is(runner.executions.get('first')?.complete?.status, 'FAILED')
+    t.is(runner.executions.get('second')?.state, 'RUNNING')
+    t.false(existsSync(join(directory, 'second', 'request.json')))
+    const end = ended('second')
+    journal.letGo()
+    const complete = await end
+    t.is(complete.exitCode, 3)
+    t.is(complete.error, null)
+  })
+
+test('a script whose process the disk keeps out of the journal does not begin', async (t) => {
+  const base = await temporaryDirectory(t)
+  const journal = new FullJournal(join(base, 'journal'), ['spawned'])
+  const { runner, ended } = runnerOn(t, join(base, 'executions'), journal)
+  await runner.execute(request('once', `echo started >> ${base}/starts`))
+  const complete = await ended('once')
+  t.is(complete.status, 'FAILED')
+  t.regex(complete.error ?? '', /could not be started: ENOSPC/)
+  const exit = join(base, 'executions', 'once', 'exit')
+  while (!readFileSync(exit, 'latin1').startsWith('never')) await delay(10)
+  t.false(existsSync(`${base}/starts`))
+})
+
+const refusals: [Entry['e'][], string, number][] = [
+  [[], 'SUCCESS', 0],
+  [['acknowledged'], 'SUCCESS', 0],
+  [['ended'], 'LOST', 255],
+  [['ended', 'acknowledged'], 'LOST', 255],
+]
+for (const [refused, status, exitCode] of refusals)
+  test(`what has run never starts again, though the disk refused [${refused.join(', ')}]: ${status}`, async (t) => {
+    const base = await temporaryDirectory(t)
+    const journal = new FullJournal(join(base, 'journal'), refused)
+    const { runner, answers, ended } = runnerOn(t, join(base, 'executions'), journal)
+    const again = request('once', `echo started >> ${base}/starts`)
+    await runner.execute(again)
+    t.is((await ended('once')).status, 'SUCCESS')
+    runner.release('once')
+    await runner.execute(again)
+    t.false(runner.executions.has('once'))
+    t.is(answers.length, 1)
+    t.is(answers[0]?.status, status as 'LOST')
+    t.is(answers[0]?.exitCode, exitCode)
+    t.is(readFileSync(`${base}/starts`, 'utf8'), 'started\n')
+  })

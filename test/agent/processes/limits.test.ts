@@ -1,0 +1,171 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test from 'ava'
+import { cgroupHome } from '../../../src/agent/processes/cgroup.ts'
+import { findLimiter, limiterOf, limitReached, type Place } from '../../../src/agent/processes/limits.ts'
+import { ownAccount } from '../../../src/agent/script/account.ts'
+import { launch, prepare, readExit } from '../../../src/agent/script/launch.ts'
+import { openSandbox } from '../../../src/agent/script/sandbox.ts'
+import { checkCeiling } from '../../../src/agent/script/script-setting.ts'
+import type { LimitName } from '../../../src/core/task/limits.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+
+const { enforced } = findLimiter('test', true)
+const when = (...names: LimitName[]) => (names.every((name) => enforced.includes(name)) ? test : test.skip) // Only where the agent may make cgroups.
+
+/** The cgroups of v1 that agents of this process have made for a task. */
+function groupsOf(taskId: string): string[] {
+  return ['memory', 'pids', 'cpu', null].flatMap((controller) => {
+    const home = cgroupHome(controller)
+    return home === null ? [] : readdirSync(home).filter((name) => name.endsWith(`-${taskId}`))
+  })
+}
+
+when('memoryMB')(
+  'a script over its memory limit is killed, the result says so, and no cgroup stays',
+  async (t) => {
+    const { server, agent } = await linkedAgent(t)
+    const taskId = `memory-${process.pid}-${Date.now()}`
+    server.execute(agent.agentId, {
+      taskId,
+      scriptType: 'PYTHON',
+      script: 'print("up", flush=True); b = bytearray(200 * 1024 * 1024); print("never")',
+      limits: { memoryMB: 64 },
+    })
+    const complete = await server.completed(taskId)
+    t.is(complete.exitCode, 137)
+    t.is(complete.status, 'FAILED')
+    t.is(complete.error, 'killed: over its memory limit of 64 MB')
+    t.is(server.text(taskId), 'up\n')
+    t.deepEqual(groupsOf(taskId), [])
+    server.execute(agent.agentId, { taskId: 'small', script: 'echo fits', limits: { memoryMB: 64 } })
+    t.is((await server.completed('small')).error, null)
+  },
+)
+
+when('processes')('a fork bomb ends at its limit of processes', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const script = `import os, time
+for n in range(60):
+    try: child = os.fork()
+    except BlockingIOError: print(n, flush=True); raise
+    if child == 0: time.sleep(2); os._exit(0)`
+  server.execute(agent.agentId, { taskId: 'forks', scriptType: 'PYTHON', script, limits: { processes: 20 } })
+  const complete = await server.completed('forks')
+  t.is(complete.error, 'it reached its limit of 20 processes')
+  t.is(complete.exitCode, 1)
+  t.is(server.text('forks'), '19\n')
+  const few = 'sleep 0.1 & sleep 0.1 & wait; echo all'
+  server.execute(agent.agentId, { taskId: 'few', script: few, limits: { processes: 3 } })
+  await server.completed('few')
+  t.is(server.text('few'), 'all\n')
+})
+
+when('cpuPercent')('a busy script gets the share of a core that it may have', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const script = `import time
+began = time.monotonic()
+while time.process_time() < 0.3: pass
+print(time.monotonic() - began)`
+  server.execute(agent.agentId, { taskId: 'busy', scriptType: 'PYTHON', script, limits: { cpuPercent: 20 } })
+  await server.completed('busy')
+  const took = Number(server.text('busy'))
+  t.true(took > 1, `0.3 s of CPU took ${took} s`)
+})
+
+when('memoryMB', 'processes')('the lower of the agent’s own limit and the task’s wins', async (t) => {
+  const { server, agent } = await linkedAgent(t, { limits: { memoryMB: 64, processes: 500 } })
+  const script = 'b = bytearray(200 * 1024 * 1024)'
+  const asked = { more: { memoryMB: 1024 }, less: { memoryMB: 32 }, none: undefined }
+  for (const [taskId, limits] of Object.entries(asked))
+    server.execute(agent.agentId, { taskId, scriptType: 'PYTHON', script, ...(limits ? { limits } : {}) })
+  t.regex((await server.completed('more')).error ?? '', /limit of 64 MB/)
+  t.regex((await server.completed('less')).error ?? '', /limit of 32 MB/)
+  t.regex((await server.completed('none')).error ?? '', /limit of 64 MB/)
+})
+
+test('HELLO names the limits that can be enforced', async (t) => {
+  const { server } = await linkedAgent(t)
+  t.deepEqual(server.hellos[0]?.capabilities.limits, [...enforced])
+})
+
+test('limits of v2 go into the cgroup of the tree, those of v1 into one of their own; none is ever dropped', (t) => {
+  const parent = mkdtempSync(join(tmpdir(), 'rsm-limits-'))
+  t.teardown(() => rmSync(parent, { recursive: true }))
+  const tree = join(parent, 'tree')
+  mkdirSync(tree)
+  for (const name of ['memory.swap.max', 'memory.oom.group']) writeFileSync(join(tree, name), '')
+  const places = new Map<LimitName, Place>([
+    ['memoryMB', { version: 2 }],
+    ['processes', { version: 1, parent }],
+  ])
+  const limiter = limiterOf(places, 'rsm-store-')
+  t.deepEqual(limiter.enforced, ['memoryMB', 'processes'])
+  const { groups } = limiter.create('task', { memoryMB: 64, processes: 10 }, tree, 2)
+  t.deepEqual(groups, [tree, join(parent, 'rsm-store-task')])
+  const written = (path: string) => readFileSync(join(parent, path), 'utf8')
+  t.is(written('tree/memory.max'), String(64 * 1024 ** 2))
+  t.is(written('tree/memory.swap.max'), '0')
+  t.is(written('tree/memory.oom.group'), '1')
+  t.is(written('rsm-store-task/pids.max'), '12')
+  t.throws(() => limiter.create('task', { cpuPercent: 50 }, tree, 1), { message: /can not limit cpu: / })
+  t.throws(() => limiter.create('task', { memoryMB: 64 }, null, 1), {
+    message: /memory was refused: it has no cgroup/,
+  })
+  t.deepEqual(limiter.create('task', {}, tree, 1).groups, [])
+})
+
+test('a limit of the agent itself that this host can not enforce stops its start', (t) => {
+  const able = limiterOf(new Map<LimitName, Place>([['memoryMB', { version: 2 }]]), 'rsm-')
+  t.notThrows(() => checkCeiling({ memoryMB: 64 }, able))
+  t.throws(() => checkCeiling({ memoryMB: 64, processes: 9 }, able), {
+    message: /^--limit processes: this host can not limit processes: /,
+  })
+})
+
+test('a script whose cgroup vanished before it could enter does not run without its limits', async (t) => {
+  const directory = await temporaryDirectory(t)
+  symlinkSync('/dev/full', join(directory, 'cgroup.procs'))
+  const account = ownAccount()
+  const request = { taskId: 'gone', script: 'echo ran', timeout: 0, params: {}, maxOutputBytes: 1000 }
+  const execution = { ...request, scriptType: 'BASH', expiry: '', signature: '', keyId: '' } as const
+  prepare(execution, directory, account)
+  const sandbox = await openSandbox(
+    { mode: 'none', network: false, dataDir: directory, own: account },
+    account,
+  )
+  const start = { directory, account, mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
+  const { begin, exited } = await launch(execution, start)
+  begin()
+  await exited
+  t.is(readExit(directory)?.code, 126)
+  t.is(readFileSync(join(directory, 'stdout'), 'utf8'), '')
+  t.regex(readFileSync(join(directory, 'stderr'), 'utf8'), /cgroup of its limits is gone/)
+})
+
+test('what killed a script is read from cgroups of v2 and of v1', (t) => {
+  const group = mkdtempSync(join(tmpdir(), 'rsm-limits-'))
+  t.teardown(() => rmSync(group, { recursive: true }))
+  const limited = { limits: { memoryMB: 64, processes: 9 }, groups: [group] }
+  const failed = { status: 'FAILED', exitCode: 137 } as const
+  t.is(limitReached(limited, failed), null)
+  writeFileSync(join(group, 'pids.events'), 'max 3\n')
+  t.is(limitReached(limited, failed), 'it reached its limit of 9 processes')
+  writeFileSync(join(group, 'memory.oom_control'), 'oom_kill_disable 0\nunder_oom 0\noom_kill 1\n')
+  t.regex(limitReached(limited, failed) ?? '', /^killed: over its memory limit of 64 MB$/)
+  rmSync(join(group, 'memory.oom_control'))
+  writeFileSync(join(group, 'memory.events'), 'low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 1\n')
+  t.regex(limitReached(limited, { ...failed, exitCode: 3 }) ?? '', /^one of its processes was killed: over/)
+  t.is(limitReached(limited, { status: 'SUCCESS', exitCode: 0 }), null)
+  t.is(limitReached(limited, { status: 'CANCELLED', exitCode: 137 }), null)
+  t.is(limitReached(undefined, failed), null)
+})

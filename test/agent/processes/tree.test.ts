@@ -1,0 +1,286 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { dirname } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import { findContainment } from '../../../src/agent/processes/containment.ts'
+import { startTimeOf } from '../../../src/agent/processes/machine.ts'
+import {
+  groupsWithin,
+  membersOf,
+  type Process,
+  ProcessTable,
+} from '../../../src/agent/processes/processes.ts'
+import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
+import { endTree, levelOf, type Tree } from '../../../src/agent/processes/tree.ts'
+
+const isRoot = process.getuid?.() === 0
+const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
+const own = process.getuid?.() ?? 0
+const times = { grace: 300, patience: 20_000 }
+
+function started(t: ExecutionContext, argv: string[], env: Record<string, string> = {}): ChildProcess {
+  const [program = '', ...words] = argv
+  const child = spawn(program, words, {
+    detached: true,
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => {
+    try {
+      process.kill(-(child.pid ?? 0), 'SIGKILL')
+    } catch {
+      // The whole group has ended.
+    }
+  })
+  return child
+}
+
+function treeOf(mark: string, child: ChildProcess | null): Tree {
+  const pid = child?.pid ?? 0
+  const root = child && { pid, startTime: startTimeOf(pid) ?? 0 }
+  return { mark, root, uids: [own], cgroup: null, isBoxed: false }
+}
+
+const alive = (child: ChildProcess) => child.exitCode === null && child.signalCode === null
+
+async function running(mark: string): Promise<number> {
+  return (await new ProcessTable().look()).filter((each) => each.mark === mark).length
+}
+
+let count = 0
+const newMark = () => `tree-${process.pid}-${Date.now()}-${count++}`
+
+test('F14 without a cgroup what left the session, ignores TERM and is stopped is ended too', async (t) => {
+  const mark = newMark()
+  const script = `trap '' TERM
+( setsid sh -c 'trap "" TERM; kill -STOP $$; sleep 600' & )
+( setsid sh -c 'trap "" TERM; sleep 600; sleep 600' & )
+echo up; sleep 600; sleep 600`
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+  await once(child.stdout ?? child, 'data')
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), times), [])
+  t.is(await running(mark), 0)
+})
+
+test('F14 without a cgroup chains of processes that fork without end, each in a session of its own, are ended', async (t) => {
+  const mark = newMark()
+  const script = `import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+for chain in range(20):
+  if os.fork() == 0:
+    end = time.time() + 120
+    while time.time() < end:
+      if os.fork() != 0: os._exit(0)
+      os.setsid()
+      time.sleep(0.05)
+    os._exit(0)
+print("up", flush=True)
+time.sleep(120)`
+  const child = started(t, ['python3', '-c', script], { RSM_EXECUTION: mark })
+  await once(child.stdout ?? child, 'data')
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), times), [])
+  t.is(await running(mark), 0)
+})
+
+test('F14 those who obey TERM are not waited for any longer', async (t) => {
+  const mark = newMark()
+  const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_EXECUTION: mark })
+  await once(child.stdout ?? child, 'data')
+  const began = performance.now()
+  t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), { grace: 90_000, patience: 1 }), [])
+  t.true(performance.now() - began < 80_000)
+})
+
+test('F14 what a script starts in order to clean up after TERM is left to do so', async (t) => {
+  const mark = newMark()
+  const script = `trap 'sleep 1; echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.1; done`
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+  let said = ''
+  child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
+  while (!said.includes('up')) await delay(10)
+  const closed = once(child, 'close')
+  await endTree(treeOf(mark, child), new ProcessTable(), { grace: 60_000, patience: 1 })
+  await closed
+  t.is(said, 'up\ncleaned\n')
+})
+
+test('F14 a process that has the pid of an ended wrapper by now is not touched', async (t) => {
+  const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'])
+  await once(child.stdout ?? child, 'data')
+  const tree = treeOf(newMark(), child)
+  const earlier = { pid: child.pid ?? 0, startTime: (tree.root?.startTime ?? 0) - 1 }
+  t.deepEqual(await endTree({ ...tree, root: earlier }, new ProcessTable(), times), [])
+  t.true(alive(child))
+})
+
+asRoot("F14 a process of another user is not ended because it carries the execution's id", async (t) => {
+  const mark = newMark()
+  const foreign = started(
+    t,
+    ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'echo up; sleep 600; true'],
+    { RSM_EXECUTION: mark },
+  )
+  await once(foreign.stdout ?? foreign, 'data')
+  t.deepEqual(await endTree(treeOf(mark, null), new ProcessTable(), times), [])
+  t.true(alive(foreign))
+})
+
+asRoot('F14 what an agent that is not root may not end is named with pid and program', async (t) => {
+  const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])
+  await once(child.stdout ?? child, 'data')
+  while ((await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command !== 'sleep')
+    await delay(20)
+  const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
+  const rooms = new URL('../../../src/agent/processes/', import.meta.url).href
+  const program = `const { endTree } = await import('${rooms}tree.js')
+const { ProcessTable } = await import('${rooms}processes.js')
+console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 100, patience: 300 })))`
+  const ending = spawn(
+    'setpriv',
+    [
+      '--reuid=65534',
+      '--regid=65534',
+      '--clear-groups',
+      process.execPath,
+      '--input-type=module',
+      '-e',
+      program,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'], cwd: '/' },
+  )
+  let said = ''
+  ending.stdout.on('data', (data: Buffer) => (said += data.toString()))
+  await once(ending, 'close')
+  const remnants = JSON.parse(said)
+  t.deepEqual(listed(remnants), [{ pid: child.pid ?? 0, command: 'sleep' }])
+  t.is(toldOf(remnants), `could not end: ${child.pid} sleep`)
+  t.true(alive(child))
+})
+
+/** A cgroup of an execution; null where this machine lets us make none. */
+function cgroupFor(t: ExecutionContext, mark: string): string | null {
+  const containment = findContainment(mark)
+  t.teardown(() => containment.sweep(new Set()))
+  return containment.create('task')
+}
+
+const inGroups = findContainment(newMark()).level === 'cgroup' ? test : test.skip // Only where cgroups can be made.
+
+inGroups(
+  'F14 what has left its cgroup and its session is found all the same, and asked before it is killed',
+  async (t) => {
+    const mark = newMark()
+    const cgroup = cgroupFor(t, mark)
+    const script = `echo $$ > ${cgroup}/cgroup.procs
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "" TERM; echo out; while :; do sleep 0.1; done' &
+sleep 600`
+    const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+    let said = ''
+    child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
+    while (!said.includes('out\nout\n')) await delay(10)
+    const closed = once(child, 'close')
+    const tree = { ...treeOf(mark, child), cgroup }
+    t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+    t.is(await running(mark), 0)
+    await closed
+    t.is(said, 'out\nout\nasked\n')
+  },
+)
+
+inGroups('F14 what stays in its cgroup does not keep from being asked what has left it', async (t) => {
+  const mark = newMark()
+  const cgroup = cgroupFor(t, mark)
+  const script = `echo $$ > ${cgroup}/cgroup.procs
+setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
+trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
+trap "" TERM
+while :; do sleep 0.1; done`
+  const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
+  let said = ''
+  child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
+  while (!said.includes('out')) await delay(10)
+  const closed = once(child, 'close')
+  const tree = { ...treeOf(mark, child), cgroup }
+  t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
+  t.is(await running(mark), 0)
+  await closed
+  t.is(said, 'out\nasked\n')
+})
+
+/** A process that says nothing of an execution. */
+function process_(pid: number, more: Partial<Process> = {}): Process {
+  const plain = { startTime: pid * 10, parent: 1, group: pid, session: pid, command: 'sh' }
+  return { pid, ...plain, isUninterruptible: false, isZombie: false, mark: null, uid: null, ...more }
+}
+
+const origin = { mark: 'a', root: { pid: 100, startTime: 1000 }, uids: [7] }
+const ids = (members: Process[]) => members.map(({ pid }) => pid).sort((a, b) => a - b)
+
+test('what started before the wrapper is not asked whose it is', async (t) => {
+  const mark = newMark()
+  const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'], { RSM_EXECUTION: mark })
+  await once(child.stdout ?? child, 'data')
+  const startTime = startTimeOf(child.pid ?? 0) ?? 0
+  const table = new ProcessTable()
+  const markOf = (all: Process[]) => all.find(({ pid }) => pid === child.pid)?.mark
+  t.is(markOf(await table.look(startTime + 1)), null)
+  t.is(markOf(await table.look(startTime)), mark)
+  const [late, early] = await Promise.all([table.look(startTime + 1), table.look()])
+  t.is(markOf(late), mark)
+  t.is(markOf(early), mark)
+})
+
+test('the members of a tree: its session, all descendants, what is marked, and what known ones made', (t) => {
+  const all = [
+    process_(100),
+    process_(101, { session: 100, group: 100 }),
+    process_(102, { parent: 101 }),
+    process_(103, { parent: 102 }),
+    process_(104, { mark: 'a', uid: 7 }),
+    process_(105, { mark: 'a', uid: 8 }),
+    process_(106, { mark: 'b', uid: 7 }),
+    process_(107, { session: 90 }),
+    process_(108, { parent: 91 }),
+    process_(109),
+  ]
+  t.deepEqual(ids(membersOf(all, origin, [])), [100, 101, 102, 103, 104])
+  t.deepEqual(ids(membersOf(all, origin, [{ pid: 90, startTime: 1 }])), [100, 101, 102, 103, 104, 107])
+  t.deepEqual(ids(membersOf(all, { ...origin, root: null }, [])), [104])
+})
+
+test('a pid, or a session of it, that was given anew is no member', (t) => {
+  const all = [process_(100, { startTime: 5000 }), process_(101, { session: 100, parent: 100 })]
+  t.deepEqual(membersOf(all, origin, []), [])
+  t.deepEqual(membersOf(all, { ...origin, root: null }, [{ pid: 100, startTime: 1000 }]), [])
+})
+
+test('only groups of which all are members are signalled as groups', (t) => {
+  const members = [process_(100), process_(101, { group: 50 }), process_(102, { group: 100 })]
+  t.deepEqual(groupsWithin([...members, process_(51, { group: 50 })], members), [100])
+})
+
+test('a result names at most 20 survivors, and says how many more there are', (t) => {
+  const remnants = Array.from({ length: 23 }, (_, at) => ({
+    pid: at + 1,
+    command: 'x'.repeat(100),
+    isUninterruptible: at === 0,
+  }))
+  t.is(listed(remnants).length, 20)
+  t.is(listed(remnants)[0]?.command.length, 64)
+  t.regex(
+    toldOf(remnants) ?? '',
+    /^could not end: 1 x{64} \(in uninterruptible sleep\), 2 x{64}, .* and 3 more$/,
+  )
+  t.is(toldOf([]), null)
+})
+
+test('the level is that of the execution: its cgroup, its PID namespace, or its process group', (t) => {
+  t.is(levelOf({ cgroup: '/sys/fs/cgroup/x', isBoxed: true }), 'cgroup')
+  t.is(levelOf({ cgroup: null, isBoxed: true }), 'pid-namespace')
+  t.is(levelOf({ cgroup: null, isBoxed: false }), 'process-group')
+})

@@ -1,0 +1,223 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { startAgent } from '../../../src/agent/main.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
+
+test('heartbeats and metrics come at the intervals that the server sets', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  t.is(server.heartbeats[0]?.status, 'HEALTHY')
+  t.is(server.heartbeats[0]?.agentId, agent.agentId)
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 0.1 }
+  server.configVersion = 2
+  server.socket?.terminate()
+  await server.linked(2)
+  t.is(agent.hostId, 7)
+})
+
+test('a heartbeat says why there is no link: what the server, or a proxy before it, answered', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+  server.refusesLinks = 502
+  const agent = await startAgent(agentOptions(server, dataDir))
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  const last = () => server.heartbeats.at(-1)
+  await server.until(() => last()?.linkFault?.includes('answered') === true, 'a heartbeat tells of the link')
+  t.like(last(), { status: 'HEALTHY', onDemand: false, linkFault: 'the server answered 502' })
+  t.false('reason' in (last() ?? {}))
+})
+
+test('metrics are measured, and their percentages are percentages', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 0.15 }
+  const agent = await startAgent(agentOptions(server, dataDir))
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  await server.until(() => server.metrics.length >= 3 && server.heartbeats.length >= 3, 'three reports')
+  for (const { cpu, memory, disk, network } of server.metrics) {
+    for (const percent of [cpu.usagePercent, memory.usagePercent, ...disk.map((row) => row.usagePercent)])
+      t.true(percent >= 0 && percent <= 100)
+    t.true(memory.totalMB > 0 && memory.usedMB + memory.availableMB === memory.totalMB)
+    t.true(disk.some((row) => row.mountPoint === '/' && row.totalGB > 0))
+    t.true(network.rxBytesPerSec >= 0 && network.connections >= 0)
+  }
+})
+
+test('metrics of the time in which the server was away are kept on disk and sent in order', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  server.intervals = { heartbeatInterval: 0.1, metricsInterval: 0.05 }
+  let isAway = false
+  server.intercept = () => (isAway ? { status: 503, message: 'away' } : undefined)
+  const first = await startAgent(agentOptions(server, dataDir))
+  await server.until(() => server.metrics.length >= 1, 'a report')
+  isAway = true
+  const buffered = () => readFileSync(join(dataDir, 'metrics.jsonl'), 'utf8').split('\n').length - 1
+  let seen = 0
+  for (let look = 0; look < 200 && seen < 4; look += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    try {
+      seen = buffered()
+    } catch {
+      // Not written yet.
+    }
+  }
+  await first.stop()
+  t.true(seen >= 4)
+  isAway = false
+  const before = server.metrics.length
+  const second = await startAgent(agentOptions(server, dataDir))
+  t.teardown(async () => {
+    await second.stop()
+    await server.close()
+  })
+  await server.until(() => server.metrics.length >= before + seen, 'the buffer arrives')
+  const times = server.metrics.map((report) => Date.parse(report.timestamp))
+  t.deepEqual(
+    times,
+    [...times].sort((a, b) => a - b),
+  )
+})
+
+test('a lost reply to the registration is asked for again, with the same id', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  const ids: unknown[] = []
+  server.intercept = (path, body) => {
+    if (path !== '/api/agent/register') return undefined
+    ids.push((body as { agentId: string }).agentId)
+    return ids.length === 1 ? 'drop' : undefined
+  }
+  const clock = {
+    now: Date.now,
+    monotonic: () => performance.now(),
+    after: (delay: number, run: () => void) => {
+      const timer = setTimeout(run, delay > 2_000 && delay <= 5_000 ? 10 : delay)
+      return () => clearTimeout(timer)
+    },
+  }
+  const agent = await startAgent({ ...agentOptions(server, dataDir), clock })
+  await agent.stop()
+  await server.close()
+  t.is(ids.length, 2)
+  t.is(ids[0], ids[1])
+})
+
+for (const status of [401, 403, 409])
+  test(`a registration that is refused with ${status} fails with the server's word`, async (t) => {
+    const dataDir = await temporaryDirectory(t)
+    const server = await FakeServer.start()
+    t.teardown(() => server.close())
+    server.intercept = () => ({ status, message: `no, because ${status}` })
+    const error = await t.throwsAsync(startAgent(agentOptions(server, dataDir)), { instanceOf: RsmError })
+    t.is(error?.message, `no, because ${status}`)
+  })
+
+test('without an identity and without a token the agent says what it needs', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const { enrollToken: _, ...options } = agentOptions(server, dataDir)
+  const error = await t.throwsAsync(startAgent(options), { instanceOf: RsmError })
+  t.is(error?.code, 'usage')
+  t.regex(error?.hint ?? '', /rsm hosts join/)
+})
+
+test('an agent that is known starts without its server, and links when that comes', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const first = await FakeServer.start()
+  await (await startAgent(agentOptions(first, dataDir))).stop()
+  const options = agentOptions(first, dataDir)
+  const { port } = first
+  await first.close()
+  const delays: number[] = []
+  const clock = {
+    now: Date.now,
+    monotonic: () => performance.now(),
+    after: (delay: number, run: () => void) => {
+      if (delay > 2_000 && delay <= 5_000) delays.push(delay)
+      const timer = setTimeout(run, delay > 2_000 && delay <= 5_000 ? 100 : delay)
+      return () => clearTimeout(timer)
+    },
+  }
+  const agent = await startAgent({ ...options, clock })
+  t.false(agent.linked())
+  const second = await FakeServer.start(port)
+  t.teardown(async () => {
+    await agent.stop()
+    await second.close()
+  })
+  await second.linked()
+  t.is(second.registrations, 0)
+  t.true(agent.linked())
+})
+
+test('a revoked token is tried again only every five minutes', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  const { enrollToken: _, ...known } = agentOptions(server, dataDir)
+  await (await startAgent(agentOptions(server, dataDir))).stop()
+  server.intercept = () => ({ status: 401, message: 'revoked' })
+  const delays: number[] = []
+  const clock = {
+    now: Date.now,
+    monotonic: () => performance.now(),
+    after: (delay: number, run: () => void) => {
+      delays.push(delay)
+      const timer = setTimeout(run, delay)
+      return () => clearTimeout(timer)
+    },
+  }
+  const messages: string[] = []
+  const agent = await startAgent({ ...known, clock, log: (_level, message) => messages.push(message) })
+  for (let look = 0; look < 100 && !delays.includes(300_000); look += 1)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  await agent.stop()
+  await server.close()
+  t.true(delays.includes(300_000))
+  t.true(messages.some((message) => /not valid any more/.test(message)))
+})
+
+for (const [own, set, heard] of [
+  ['DEBUG', 'ERROR', true],
+  ['ERROR', 'DEBUG', false],
+  [undefined, 'DEBUG', true],
+  [undefined, 'ERROR', false],
+] as const)
+  test(`an agent told to log ${own ?? 'no level'} ${heard ? 'logs' : 'drops'} WARN where its server sets ${set}`, async (t) => {
+    const messages: string[] = []
+    const server = await FakeServer.start()
+    server.logLevel = set
+    server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }
+    const options = agentOptions(server, await temporaryDirectory(t))
+    const log = (_level: string, message: string) => messages.push(message)
+    const agent = await startAgent({ ...options, logLevel: own, log })
+    t.teardown(async () => {
+      await agent.stop()
+      await server.close()
+    })
+    // The second heartbeat comes after the configuration that the first one called for.
+    await server.until(() => server.heartbeats.length >= 2 && agent.linked(), 'it is configured')
+    server.send('ERROR', { code: 400, message: 'to be logged', refId: null })
+    server.execute(agent.agentId, { taskId: 'after' })
+    await server.completed('after')
+    t.is(messages.includes('the server refused a message'), heard)
+  })
+
+test('F07 a link that comes back brings a heartbeat with it: the server may have forgotten the host', async (t) => {
+  const { server } = await linkedAgent(t)
+  await server.until(() => server.heartbeats.length === 1, 'the first heartbeat')
+  server.socket?.terminate()
+  await server.linked(2)
+  await server.until(() => server.heartbeats.length === 2, 'one more, long before its time')
+  t.pass()
+})

@@ -1,0 +1,206 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import test from 'ava'
+import type { LogLevel } from '../../../src/agent/log.ts'
+import { type AgentOptions, startAgent } from '../../../src/agent/main.ts'
+import { ownAccount } from '../../../src/agent/script/account.ts'
+import { namedAccount } from '../../../src/agent/script/privileges.ts'
+import { openSandbox } from '../../../src/agent/script/sandbox.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
+
+const isRoot = process.getuid?.() === 0
+const asRoot = isRoot ? test : test.skip // Only root may become another user.
+
+asRoot(
+  'runAs: identity, groups, capabilities, umask and home are the user’s, and nothing is root’s',
+  async (t) => {
+    const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
+    const former = process.env['HOME']
+    const script = `id; grep -E '^(Groups|Cap|NoNewPrivs)' /proc/self/status | tr -s '\\t ' ' '; umask; echo "$HOME"`
+    server.execute(agent.agentId, { taskId: 'id', script, runAs: 'nobody' })
+    await server.completed('id')
+    const { stdout } = spawnSync('id', ['nobody'], { encoding: 'utf8' })
+    const gid = spawnSync('id', ['-G', 'nobody'], { encoding: 'utf8' }).stdout.trim()
+    const home = spawnSync('getent', ['passwd', 'nobody'], { encoding: 'utf8' }).stdout.split(':')[5]
+    const none = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'].map((set) => `${set}: 0000000000000000`)
+    t.deepEqual(
+      server
+        .text('id')
+        .trimEnd()
+        .split('\n')
+        .map((line) => line.trimEnd()),
+      [stdout.trim(), `Groups: ${gid}`, ...none, 'NoNewPrivs: 1', '0022', home],
+    )
+    t.not(home, former)
+  },
+)
+
+asRoot(
+  'S09 a script of another user reads neither token, journal, params nor output of others, nor any memory of the agent',
+  async (t) => {
+    const { server, agent, dataDir } = await linkedAgent(t, { runAs: 'nobody', allowRunAs: ['daemon'] })
+    server.execute(agent.agentId, {
+      taskId: 'victim',
+      script: 'echo secret-output; sleep 600',
+      runAs: 'daemon',
+      params: { SECRET: 'secret-param' },
+    })
+    await server.until(() => server.text('victim') === 'secret-output\n', 'the other task runs')
+    const script = `
+for file in ${dataDir} ${dataDir}/identity.json ${dataDir}/journal ${dataDir}/status.json ${dataDir}/executions/victim/stdout \
+  ${dataDir}/executions/victim/script /proc/${process.pid}/mem /proc/${process.pid}/environ; do
+  if head -c 1 $file >/dev/null 2>&1 || ls $file/ >/dev/null 2>&1; then echo reads $file; fi
+done
+cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c secret-para[m]
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'secret-[op]'
+ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c ${dataDir}/executions/victim
+ls /proc/${process.pid}/fd /proc/${process.pid}/root 2>/dev/null
+kill -0 ${process.pid} 2>/dev/null && echo signals; ps -o uid= -p $PPID`
+    server.execute(agent.agentId, { taskId: 'thief', script })
+    await server.completed('thief')
+    const own = spawnSync('id', ['-u', 'nobody'], { encoding: 'utf8' }).stdout.trim()
+    t.deepEqual(server.text('thief').trim().split(/\s+/), ['0', '0', '0', own])
+    server.send('CANCEL_SCRIPT', { taskId: 'victim' })
+    t.is((await server.completed('victim')).status, 'CANCELLED')
+  },
+)
+
+asRoot(
+  'another user’s script still writes /dev/stdout by name, and finds no trace of the agent in its environment',
+  async (t) => {
+    const { server, agent, dataDir } = await linkedAgent(t, { runAs: 'nobody' })
+    server.execute(agent.agentId, {
+      taskId: 'named',
+      scriptType: 'PYTHON',
+      script: 'import os; open("/dev/stdout", "a").write("named\\n"); print(sorted(os.environ))',
+    })
+    await server.completed('named')
+    const [named, names = ''] = server.text('named').split('\n')
+    t.is(named, 'named')
+    t.notRegex(names, /ENROLL|TOKEN|RSM_AGENT/)
+    t.notRegex(names, new RegExp(dataDir))
+  },
+)
+
+asRoot('a user that there is not is 126 and says so; so is one that the list does not name', async (t) => {
+  const { server, agent } = await linkedAgent(t, { allowRunAs: ['no-such-user'] })
+  server.execute(agent.agentId, { taskId: 'unknown', runAs: 'no-such-user' })
+  const unknown = await server.completed('unknown')
+  t.is(unknown.exitCode, 126)
+  t.regex(unknown.error ?? '', /there is no user no-such-user on this host/)
+  server.execute(agent.agentId, { taskId: 'unlisted', runAs: 'nobody' })
+  const unlisted = await server.completed('unlisted')
+  t.is(unlisted.exitCode, 126)
+  t.regex(unlisted.error ?? '', /runs nothing as nobody: its --allow-run-as does not name/)
+})
+
+asRoot('sandbox user: a user on the list that is root is refused all the same', async (t) => {
+  const { server, agent } = await linkedAgent(t, { sandbox: 'user', runAs: 'nobody', allowRunAs: ['root'] })
+  server.execute(agent.agentId, { taskId: 'root', script: 'id', runAs: 'root' })
+  const complete = await server.completed('root')
+  t.is(complete.exitCode, 126)
+  t.regex(complete.error ?? '', /runs nothing as root: its --sandbox user/)
+  t.is(server.text('root'), '')
+})
+
+const starts: [string, Partial<AgentOptions>, RegExp][] = [
+  ['an unknown --run-as', { runAs: 'no-such-user' }, /--run-as no-such-user: there is no such user/],
+  ['--sandbox-network without strict', { sandboxNetwork: true }, /--sandbox-network is for --sandbox strict/],
+  ['--sandbox user without another user', { sandbox: 'user' }, /--sandbox user/],
+  ['--sandbox user as root by name', { sandbox: 'user', runAs: userInfo().username }, /--sandbox user/],
+]
+for (const [title, options, message] of starts)
+  test(`an agent refuses to start with ${title}, before it registers`, async (t) => {
+    const dataDir = await temporaryDirectory(t)
+    const server = await FakeServer.start()
+    t.teardown(() => server.close())
+    await t.throwsAsync(startAgent({ ...agentOptions(server, dataDir), ...options }), { message })
+    t.is(server.registrations, 0)
+  })
+
+test('an unknown user of --allow-run-as is warned of at the start, and stops nothing', async (t) => {
+  const warned: string[] = []
+  await linkedAgent(t, {
+    allowRunAs: ['no-such-user'],
+    logLevel: 'WARN',
+    log: (level, message) => level === 'WARN' && warned.push(message),
+  })
+  t.true(warned.some((message) => message.startsWith('--allow-run-as no-such-user: there is no such user')))
+})
+
+test('an agent that is not root refuses another user at its start, and says why', async (t) => {
+  const own = { ...ownAccount(), name: 'app', uid: 4711 }
+  await t.throwsAsync(namedAccount('nobody', own), { message: /runs as app, and only root can run scripts/ })
+  const options = { mode: 'user', network: false, dataDir: '/', own } as const
+  await t.throwsAsync(openSandbox(options, own), { message: /this agent runs as app/ })
+})
+
+asRoot('an agent that is not root answers 126 to another user, and runs its own scripts', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  spawnSync('chown', ['nobody', dataDir])
+  const program = join(import.meta.dirname, '../../fixtures/agent-process.js')
+  const { log: _, ...options } = {
+    ...agentOptions(server, dataDir),
+    agentId: 'plain',
+    allowRunAs: ['daemon'],
+  }
+  const child = spawn(
+    'setpriv',
+    ['--reuid=nobody', '--regid=nogroup', '--clear-groups', process.execPath, program],
+    {
+      env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(options) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  await server.linked()
+  t.like(server.hellos[0]?.capabilities, { runAs: 'nobody', runsAsRoot: false, sandbox: 'none' })
+  server.execute('plain', { taskId: 'other', runAs: 'daemon' })
+  const other = await server.completed('other')
+  t.is(other.exitCode, 126)
+  t.regex(other.error ?? '', /it runs as nobody, and only root can become another user/)
+  server.execute('plain', { taskId: 'own', script: 'id -un', workDir: '/' })
+  await server.completed('own')
+  t.is(server.text('own'), 'nobody\n')
+})
+
+test('strict without bubblewrap: refused at the start with what to install', async (t) => {
+  const directory = await temporaryDirectory(t)
+  const bin = join(directory, 'bin')
+  mkdirSync(bin)
+  for (const name of ['sh', 'cat', 'chmod']) symlinkSync(`/bin/${name}`, join(bin, name))
+  const own = ownAccount()
+  const start = (path: string) =>
+    openSandbox({ mode: 'strict', network: false, dataDir: directory, own, path }, own)
+  const missing = await t.throwsAsync<Error & { hint?: string }>(start(bin), {
+    message: /bubblewrap is not installed/,
+  })
+  t.regex(missing?.hint ?? '', /install bubblewrap/)
+  writeFileSync(
+    join(bin, 'bwrap'),
+    '#!/bin/sh\necho "bwrap: No permissions to create new namespace" >&2; exit 1\n',
+    { mode: 0o755 },
+  )
+  await t.throwsAsync(start(bin), { message: /No permissions to create new namespace/ })
+})
+
+test('HELLO says who scripts run as, and the log warns of root without a sandbox', async (t) => {
+  const said: [LogLevel, string][] = []
+  const { server } = await linkedAgent(t, {
+    logLevel: 'WARN',
+    log: (level, message) => said.push([level, message]),
+  })
+  const { username, uid } = userInfo()
+  t.like(server.hellos[0]?.capabilities, { runAs: username, runsAsRoot: uid === 0, sandbox: 'none' })
+  const warned = said.some(
+    ([level, message]) => level === 'WARN' && /run as root without a sandbox/.test(message),
+  )
+  t.is(warned, uid === 0)
+})

@@ -1,0 +1,39 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import type { AgentOptions } from '../../../src/agent/main.ts'
+import { type Fault, withFault } from '../faults/fault.ts'
+import { agentOptions } from './agent.ts'
+
+const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
+
+/** A real agent in a process of its own, past its start. */
+export async function agentProcess(
+  t: ExecutionContext,
+  server: { url: string },
+  dataDir: string,
+  options: Partial<AgentOptions> & { bootId?: string } = {},
+  /** Where it ends itself; it may do so before it is past its start. */
+  fault?: Fault | null,
+): Promise<ChildProcess> {
+  const { log: _, ...plain } = { ...agentOptions(server, dataDir), ...options }
+  const { execArgv, env } = withFault(fault)
+  const child = spawn(process.execPath, [...execArgv, program], {
+    env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(plain), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => kill(child, 'SIGKILL'))
+  const exited = once(child, 'exit')
+  exited.catch(() => undefined)
+  await Promise.race([once(child.stdout, 'data'), ...(fault ? [exited] : [])])
+  return child
+}
+
+/** Settles when the process has ended. */
+export async function kill(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill(signal)
+  await exited
+}

@@ -1,0 +1,46 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { type AgentOptions, type RunningAgent, startAgent } from '../../../src/agent/main.ts'
+import { FakeServer } from '../servers/fake-server.ts'
+
+export async function temporaryDirectory(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-agent-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true, maxRetries: 5 }))
+  return directory
+}
+
+export function agentOptions(server: { url: string }, dataDir: string): AgentOptions {
+  return {
+    url: server.url,
+    dataDir,
+    enrollToken: 'rsm_enr_test',
+    allowRunAs: [],
+    maxExecutions: 16,
+    onDemand: false,
+    drain: false,
+    allowUnsigned: false,
+    logLevel: 'ERROR',
+    log: () => {},
+  }
+}
+
+interface Pair {
+  server: FakeServer
+  agent: RunningAgent
+  dataDir: string
+}
+
+/** A fake server and a real agent in this process, linked. */
+export async function linkedAgent(t: ExecutionContext, options: Partial<AgentOptions> = {}): Promise<Pair> {
+  const dataDir = await temporaryDirectory(t)
+  const server = await FakeServer.start()
+  const agent = await startAgent({ ...agentOptions(server, dataDir), ...options })
+  t.teardown(async () => {
+    await agent.stop()
+    await server.close()
+  })
+  if (options.onDemand !== true) await server.linked()
+  return { server, agent, dataDir }
+}

@@ -1,0 +1,37 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import type { AgentOptions } from '../../../src/agent/main.ts'
+import { agentOptions } from './agent.ts'
+import { kill } from './agent-process.ts'
+
+const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
+
+/** A real agent in a process of its own that is up, and all that it has logged. */
+export interface LoggedAgent {
+  readonly child: ChildProcess
+  readonly log: { level: string; message: string; [field: string]: unknown }[]
+  /** How often it has logged this message. */
+  count(message: string): number
+}
+
+export async function loggedAgent(
+  t: ExecutionContext,
+  server: { url: string },
+  dataDir: string,
+  options: Partial<AgentOptions> = {},
+): Promise<LoggedAgent> {
+  const { log: _, ...plain } = { ...agentOptions(server, dataDir), logLevel: 'INFO', ...options }
+  const child = spawn(process.execPath, [program], {
+    env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(plain) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => kill(child, 'SIGKILL'))
+  child.once('exit', () => child.stdout.destroy())
+  const log: LoggedAgent['log'] = []
+  createInterface({ input: child.stderr }).on('line', (line) => log.push(JSON.parse(line)))
+  await once(child.stdout, 'data')
+  return { child, log, count: (message) => log.filter((line) => line.message === message).length }
+}

@@ -1,0 +1,45 @@
+import type { ExecuteScript, ScriptAck } from '../../../src/core/protocol/messages.ts'
+import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+
+/** A link whose frames are only noted; one that is not `up` lets no frame leave. */
+export function noted(hostId: number) {
+  const executions: ExecuteScript[] = []
+  const released: string[] = []
+  /** The sequences of acknowledgements, as they came. */
+  const acknowledged: number[] = []
+  const closed: number[] = []
+  const state = { up: true }
+  const link: AgentLink = {
+    hostId,
+    agentId: `agent-${hostId}`,
+    hello: {
+      agentVersion: 'test',
+      storeId: `journal-${hostId}`,
+      capabilities: { maxExecutions: 16, scriptTypes: ['BASH'], containment: 'cgroup', terminal: false },
+      tasks: [],
+    },
+    send(type, payload) {
+      if (!state.up) return false
+      if (type === 'EXECUTE_SCRIPT') executions.push(payload as ExecuteScript)
+      const { taskId, sequence, complete } = payload as ScriptAck
+      if (type === 'SCRIPT_ACK' && complete) released.push(taskId)
+      if (type === 'SCRIPT_ACK' && sequence !== undefined) acknowledged.push(sequence)
+      return true
+    },
+    close(code) {
+      state.up = false
+      closed.push(code)
+    },
+  }
+  return { link, executions, released, acknowledged, closed, state }
+}
+
+/** An end as an agent of ours tells it. */
+export const end = (taskId: string, exitCode: number, lastSequence = -1) => ({
+  taskId,
+  exitCode,
+  duration: 1,
+  startedAt: new Date().toISOString(),
+  completedAt: new Date().toISOString(),
+  lastSequence,
+})

@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { WebSocket } from 'ws'
+import {
+  type AgentHello,
+  type ExecuteScript,
+  type FromServer,
+  type Payloads,
+  type ScriptComplete,
+  subprotocol,
+} from '../../../src/core/protocol/messages.ts'
+import { Listener } from '../listener.ts'
+import type { TestServer } from '../servers/server.ts'
+
+export interface Identity {
+  hostId: number
+  agentId: string
+  token: string
+}
+
+interface LinkOptions {
+  /** Null for an agent that knows only the seed's messages: no subprotocol, no HELLO. */
+  storeId?: string | null
+  maxExecutions?: number
+  tasks?: AgentHello['tasks']
+  terminals?: AgentHello['terminals']
+  /** What its HELLO says beside what every agent of ours does. */
+  capabilities?: Partial<AgentHello['capabilities']>
+  /** False to open the link without a HELLO. */
+  hello?: boolean
+}
+
+/** One link of an agent whose every frame the test decides; what the server sends is kept until it is asked for. */
+export class ScriptedAgent extends Listener<FromServer> {
+  readonly socket: WebSocket
+  /** Resolves when the link is gone. */
+  readonly closed: Promise<{ code: number; reason: string }>
+  #ids = 0
+
+  private constructor(url: string, token: string, ofOurs: boolean) {
+    super()
+    this.socket = new WebSocket(url, ofOurs ? [subprotocol] : [], {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    this.socket.on('message', (data: Buffer) => {
+      this.hear(JSON.parse(data.toString()) as FromServer)
+    })
+    this.socket.on('error', () => undefined)
+    this.closed = new Promise((resolve) => {
+      this.socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }))
+    })
+  }
+
+  /** Opens the link and, for an agent of ours, says HELLO. Rejects when the server refuses the upgrade. */
+  static async link(
+    server: Pick<TestServer, 'url'>,
+    { agentId, token }: Identity,
+    options: LinkOptions = {},
+  ): Promise<ScriptedAgent> {
+    const { storeId = 'store-1', hello = true } = options
+    const url = `${server.url.replace('http', 'ws')}/ws/agent/${agentId}`
+    const agent = new ScriptedAgent(url, token, storeId !== null)
+    const refused = once(agent.socket, 'unexpected-response').then(([, response]) => {
+      throw new Error(`refused with ${(response as { statusCode: number }).statusCode}`)
+    })
+    await Promise.race([once(agent.socket, 'open'), refused])
+    if (storeId !== null && hello) agent.hello(storeId, options)
+    return agent
+  }
+
+  hello(
+    storeId: string,
+    { maxExecutions = 16, tasks = [], terminals, capabilities = {} }: LinkOptions = {},
+  ): void {
+    this.send('AGENT_HELLO', {
+      agentVersion: 'test',
+      storeId,
+      capabilities: {
+        maxExecutions,
+        scriptTypes: ['BASH'],
+        containment: 'process-group',
+        terminal: false,
+        ...capabilities,
+      },
+      tasks,
+      ...(terminals === undefined ? {} : { terminals }),
+    })
+  }
+
+  /** Answers the id of the frame. */
+  send<T extends keyof Payloads>(type: T, payload: Payloads[T]): string {
+    const id = `m${this.#ids++}`
+    this.socket.send(JSON.stringify({ type, id, timestamp: new Date().toISOString(), payload }))
+    return id
+  }
+
+  execution(taskId?: string): Promise<ExecuteScript> {
+    return this.next('EXECUTE_SCRIPT', (payload) => taskId === undefined || payload.taskId === taskId)
+  }
+
+  /** Waits until output up to `sequence` is acknowledged. */
+  acknowledged(taskId: string, sequence: number): Promise<unknown> {
+    return this.next('SCRIPT_ACK', (ack) => ack.taskId === taskId && (ack.sequence ?? -2) >= sequence)
+  }
+
+  /** Waits until the end is acknowledged. */
+  released(taskId: string): Promise<unknown> {
+    return this.next('SCRIPT_ACK', (ack) => ack.taskId === taskId && ack.complete === true)
+  }
+
+  output(taskId: string, sequence: number, data: string, stream: 'stdout' | 'stderr' = 'stdout'): void {
+    this.send('SCRIPT_OUTPUT', { taskId, stream, data, sequence })
+  }
+
+  complete(taskId: string, exitCode = 0, more: Partial<ScriptComplete> = {}): void {
+    const now = new Date().toISOString()
+    this.send('SCRIPT_COMPLETE', {
+      taskId,
+      exitCode,
+      duration: 5,
+      startedAt: now,
+      completedAt: now,
+      ...more,
+    })
+  }
+
+  /**
+   * Proves that the server has dealt with every frame sent so far: it answers the unknown type of this one, and frames
+   * are looked at in order.
+   */
+  async settled(): Promise<void> {
+    const id = `probe${this.#ids++}`
+    this.socket.send(JSON.stringify({ type: 'PROBE', id, timestamp: '', payload: {} }))
+    await this.next('ERROR', ({ refId }) => refId === id)
+  }
+
+  /** Cuts the link as a lost network does; resolves when it is gone. */
+  async cut(): Promise<void> {
+    this.socket.terminate()
+    await this.closed
+  }
+
+  /** Runs all that comes: `run` answers exit code and output. */
+  serve(run: (execution: ExecuteScript) => { exitCode?: number; output?: string } = () => ({})): void {
+    this.socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as FromServer
+      if (message.type !== 'EXECUTE_SCRIPT') return
+      const { exitCode = 0, output } = run(message.payload)
+      if (output !== undefined) this.output(message.payload.taskId, 0, output)
+      this.complete(message.payload.taskId, exitCode, { lastSequence: output === undefined ? -1 : 0 })
+    })
+  }
+
+  /** Opens all terminals that are asked for. */
+  serveTerminals(): void {
+    this.socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as FromServer
+      if (message.type === 'TERMINAL_OPEN')
+        this.send('TERMINAL_OPENED', { sessionId: message.payload.sessionId })
+    })
+  }
+}

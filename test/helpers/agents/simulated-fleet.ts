@@ -1,0 +1,80 @@
+import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
+import type { TestServer } from '../servers/server.ts'
+import { ScriptedAgent } from './scripted-agent.ts'
+
+interface Run {
+  readonly exitCode?: number
+  readonly output?: readonly (readonly ['stdout' | 'stderr', string])[]
+  /** True of a script that goes on until `end`. */
+  readonly goesOn?: boolean
+}
+
+/** A host whose agent speaks the protocol and no more. */
+export interface SimulatedHost {
+  readonly hostId: number
+  readonly name: string
+  readonly agent: ScriptedAgent
+  /** Output of what it runs. */
+  write(taskId: string, data: string, stream?: 'stdout' | 'stderr'): void
+  end(taskId: string, exitCode?: number): void
+}
+
+/** How many are registered and linked at once. */
+const together = 20
+
+/** Hosts of these names, linked; each does with what it is sent as `run` says. */
+export async function simulateFleet(
+  server: TestServer,
+  names: readonly string[],
+  run: (name: string, script: ExecuteScript) => Run = () => ({}),
+): Promise<SimulatedHost[]> {
+  const enrolment = await server.data('POST', '/api/enrollment-tokens', { maxUses: names.length })
+  async function join(name: string): Promise<SimulatedHost> {
+    const agentId = `agent-${name}`
+    const body = {
+      agentId,
+      hostname: name,
+      ipAddresses: ['127.0.0.1'],
+      os: 'linux',
+      arch: 'x64',
+      agentVersion: 'test',
+    }
+    const bearer = { authorization: `Bearer ${enrolment.token}` }
+    const answer = await server.api('POST', '/api/agent/register', body, bearer)
+    if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+    const { hostId, token } = answer.body.data
+    const agent = await ScriptedAgent.link(server, { hostId, agentId, token })
+    const sequences = new Map<string, number>()
+    const host: SimulatedHost = {
+      hostId,
+      name,
+      agent,
+      write(taskId, data, stream = 'stdout') {
+        const sequence = sequences.get(taskId) ?? 0
+        sequences.set(taskId, sequence + 1)
+        agent.output(taskId, sequence, data, stream)
+      },
+      end(taskId, exitCode = 0) {
+        agent.complete(taskId, exitCode, { lastSequence: (sequences.get(taskId) ?? 0) - 1 })
+      },
+    }
+    agent.socket.on('message', (data: Buffer) => {
+      const message = JSON.parse(data.toString()) as { type: string; payload: ExecuteScript }
+      if (message.type === 'CANCEL_SCRIPT')
+        agent.complete(message.payload.taskId, 143, {
+          status: 'CANCELLED',
+          lastSequence: (sequences.get(message.payload.taskId) ?? 0) - 1,
+        })
+      if (message.type !== 'EXECUTE_SCRIPT') return
+      const { taskId } = message.payload
+      const { exitCode = 0, output = [], goesOn = false } = run(name, message.payload)
+      for (const [stream, text] of output) host.write(taskId, text, stream)
+      if (!goesOn) host.end(taskId, exitCode)
+    })
+    return host
+  }
+  const hosts: SimulatedHost[] = []
+  for (let from = 0; from < names.length; from += together)
+    hosts.push(...(await Promise.all(names.slice(from, from + together).map(join))))
+  return hosts
+}

@@ -1,0 +1,196 @@
+import type { ExecutionContext } from 'ava'
+import { type Identity, ScriptedAgent } from '../agents/scripted-agent.ts'
+import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
+
+/** What a call of an operation needs beside its method and path. */
+export interface Call {
+  /** Values of the path's parameters. */
+  path?: Record<string, string | number>
+  query?: string
+  body?: unknown
+  headers?: Record<string, string>
+  /** Whether the answer never ends: its first piece is enough. */
+  endless?: true
+  /** The admin's, if nothing is said. */
+  token?: string
+}
+
+/** A server with a host whose agent runs what comes, and one that nobody answers for. */
+export interface World {
+  server: TestServer
+  host: Identity
+  away: number
+  /** A name that nothing has yet. */
+  fresh: (noun: string) => string
+  enrolment: string
+  viewer: string
+}
+
+const password = 'long enough'
+
+export async function startWorld(t: ExecutionContext): Promise<World> {
+  const server = await startTestServer(t)
+  const host = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, host, { capabilities: { terminal: true } })
+  agent.serveTerminals()
+  agent.serve(() => ({ output: 'hello\n' }))
+  t.teardown(() => agent.cut())
+  const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.9' })
+  const { token: enrolment } = await server.data('POST', '/api/enrollment-tokens', { maxUses: 100 })
+  let names = 0
+  const fresh = (noun: string) => `${noun}${names++}`
+  const { token: viewer } = await server.data('POST', '/api/tokens', { name: 'viewer', role: 'VIEWER' })
+  return { server, host, away, fresh, enrolment, viewer }
+}
+
+const made = async ({ server }: World, path: string, body: object): Promise<number> =>
+  (await server.data('POST', path, body)).id
+const user = (w: World) => made(w, '/api/users', { username: w.fresh('user'), password, role: 'OPERATOR' })
+const host = (w: World) => made(w, '/api/hosts', { hostname: w.fresh('host'), ip: '10.0.0.1' })
+const script = (w: World) =>
+  made(w, '/api/scripts', { name: w.fresh('script'), type: 'BASH', content: 'echo hello' })
+const cluster = (w: World) => made(w, '/api/clusters', { name: w.fresh('web'), hostIds: [w.host.hostId] })
+const task = async ({ server, host: { hostId } }: World, options: object = {}) =>
+  (
+    await server.data('POST', '/api/tasks', {
+      script: { content: 'echo hello' },
+      target: { hostIds: [hostId] },
+      params: { UNIT: 'nginx' },
+      async: false,
+      ...options,
+    })
+  ).taskId as string
+/** One that does not end: its only host is waited for. */
+const waiting = (w: World) => task(w, { target: { hostIds: [w.away] }, async: true, queueSeconds: 600 })
+const terminal = async ({ server, host: { hostId } }: World): Promise<string> =>
+  (await server.data('POST', '/api/terminals', { hostId, cols: 80, rows: 24 })).sessionId
+const metrics = {
+  timestamp: '2026-03-02T09:30:00.000Z',
+  cpu: { usagePercent: 1, loadAvg1m: 0, loadAvg5m: 0, loadAvg15m: 0 },
+  memory: { totalMB: 1, usedMB: 1, availableMB: 1, usagePercent: 5 },
+  disk: [{ mountPoint: '/', totalGB: 1, usedGB: 0.5, usagePercent: 50 }],
+  network: { rxBytesPerSec: 0, txBytesPerSec: 0, connections: 0 },
+}
+const both = (call: Call): Call[] => [call, { ...call, body: { ...(call.body as object), async: false } }]
+
+/** How each operation is called so that it succeeds, in all the forms that its answer may take. */
+export const drives: Record<string, (world: World) => Call | Call[] | Promise<Call | Call[]>> = {
+  getHealth: () => ({}),
+  getReady: () => ({}),
+  getServer: () => ({}),
+  getMetrics: () => ({}),
+  getOpenapi: () => ({}),
+  getDocs: () => ({}),
+  getDocsFile: () => ['start.js', 'swagger-ui.css', 'favicon-32x32.png'].map((file) => ({ path: { file } })),
+  getConsole: () => ({}),
+  getConsoleFile: () => ['main.js', 'main.css', 'icon.svg'].map((file) => ({ path: { file } })),
+
+  login: () => ({ body: adminLogin }),
+  logout: async ({ server, fresh }) => ({
+    token: (await server.data('POST', '/api/tokens', { name: fresh('token') })).token,
+  }),
+  getMe: () => ({}),
+  changePassword: async ({ server, fresh }) => {
+    const username = fresh('user')
+    await server.data('POST', '/api/users', { username, password, role: 'OPERATOR' })
+    const { token } = await server.data('POST', '/api/auth/login', { username, password })
+    return { token, body: { currentPassword: password, newPassword: 'another one' } }
+  },
+
+  listUsers: () => ({}),
+  createUser: (w) => ({ body: { username: w.fresh('user'), password, role: 'VIEWER', email: 'a@b.c' } }),
+  getUser: () => ({ path: { id: 1 } }),
+  updateUser: async (w) => ({ path: { id: await user(w) }, body: { role: 'VIEWER' } }),
+  deleteUser: async (w) => ({ path: { id: await user(w) } }),
+
+  listTokens: async (w) => {
+    await made(w, '/api/tokens', { name: w.fresh('token') })
+    return {}
+  },
+  createToken: (w) => ({ body: { name: w.fresh('token'), role: 'VIEWER', expiresInDays: 1 } }),
+  deleteToken: async (w) => ({ path: { id: await made(w, '/api/tokens', { name: w.fresh('token') }) } }),
+
+  listEnrollmentTokens: () => ({}),
+  createEnrollmentToken: () => ({ body: { name: 'web', tags: { role: 'web' } } }),
+  deleteEnrollmentToken: async (w) => ({ path: { id: await made(w, '/api/enrollment-tokens', {}) } }),
+
+  listHosts: () => ({ query: 'size=500' }),
+  createHost: (w) => ({ body: { hostname: w.fresh('host'), ip: '10.0.0.1', tags: { env: 'test' } } }),
+  getHost: (w) => ({ path: { id: w.host.hostId } }),
+  updateHost: async (w) => ({ path: { id: await host(w) }, body: { sshPort: 2222 } }),
+  deleteHost: async (w) => ({ path: { id: await host(w) } }),
+  getHostMetrics: async ({ server, host: { hostId, agentId, token } }) => {
+    const timestamp = new Date().toISOString()
+    await server.api(
+      'POST',
+      '/api/agent/metrics',
+      { agentId, ...metrics, timestamp },
+      { authorization: `Bearer ${token}` },
+    )
+    return { path: { id: hostId }, query: 'points=10' }
+  },
+  revokeAgent: async (w) => ({ path: { id: (await w.server.enrol(w.fresh('web'))).hostId } }),
+
+  listScripts: async (w) => {
+    await script(w)
+    return {}
+  },
+  createScript: (w) => ({ body: { name: w.fresh('script'), type: 'BASH', content: 'true' } }),
+  getScript: async (w) => ({ path: { id: await script(w) } }),
+  updateScript: async (w) => ({ path: { id: await script(w) }, body: { timeout: 5, category: 'release' } }),
+  deleteScript: async (w) => ({ path: { id: await script(w) } }),
+  listScriptVersions: async (w) => ({ path: { id: await script(w) } }),
+  getScriptVersion: async (w) => ({ path: { id: await script(w), version: 1 } }),
+  executeScript: async (w) => both({ path: { id: await script(w) }, body: { hostIds: [w.host.hostId] } }),
+
+  listClusters: async (w) => {
+    await cluster(w)
+    return {}
+  },
+  createCluster: (w) => ({ body: { name: w.fresh('web'), selector: 'web1' } }),
+  getCluster: async (w) => ({ path: { id: await cluster(w) } }),
+  updateCluster: async (w) => ({ path: { id: await cluster(w) }, body: { description: 'changed' } }),
+  deleteCluster: async (w) => ({ path: { id: await cluster(w) } }),
+  executeCluster: async (w) => both({ path: { id: await cluster(w) }, body: { scriptId: await script(w) } }),
+
+  listTasks: async (w) => {
+    await task(w, { strategy: 'ROLLING', batchSize: [1, '50%'] })
+    return {}
+  },
+  createTask: () => both({ body: { script: { content: 'true' }, target: { selector: 'web1' } } }),
+  getTask: async (w) => [{ path: { taskId: await task(w) } }, { path: { taskId: await waiting(w) } }],
+  getTaskScript: async (w) => ({ path: { taskId: await task(w, { secretParams: { KEY: 'x' } }) } }),
+  getTaskLogs: async (w) => {
+    const path = { taskId: await task(w) }
+    return [{ path }, { path, query: 'follow=true' }, { path, headers: { accept: 'text/plain' } }]
+  },
+  cancelTask: async (w) => ({ path: { taskId: await waiting(w) } }),
+  retryTask: async (w) =>
+    both({ path: { taskId: await task(w, { target: { hostIds: [w.away] }, queueSeconds: 0 }) }, body: {} }),
+
+  listTerminals: async (w) => {
+    await terminal(w)
+    return {}
+  },
+  openTerminal: (w) => ({ body: { hostId: w.host.hostId, cols: 80, rows: 24, command: 'true' } }),
+  getTerminal: async (w) => ({ path: { sessionId: await terminal(w) } }),
+  endTerminal: async (w) => ({ path: { sessionId: await terminal(w) } }),
+  createTerminalTicket: async (w) => ({ path: { sessionId: await terminal(w) }, body: {} }),
+  getTerminalRecording: async (w) => ({ path: { sessionId: await terminal(w) } }),
+
+  followEvents: () => ({ endless: true }),
+
+  listAudit: () => [{ query: 'size=500' }, { headers: { accept: 'application/x-ndjson' } }],
+
+  registerAgent: (w) => ({
+    token: w.enrolment,
+    body: { agentId: w.fresh('agent'), hostname: w.fresh('web') },
+  }),
+  sendHeartbeat: ({ host: { agentId, token } }) => ({ token, body: { agentId, status: 'HEALTHY' } }),
+  reportMetrics: ({ host: { agentId, token } }) => ({ token, body: { agentId, ...metrics } }),
+  getAgentConfig: async (w) => {
+    await waiting(w)
+    const { agentId, token } = w.host
+    return { token, query: `agentId=${agentId}` }
+  },
+}

@@ -1,0 +1,24 @@
+import { buildApp } from '../../../src/server/http/app.ts'
+import type { Operation } from '../../../src/server/routes/operation/operation.ts'
+import { registerRoutes } from '../../../src/server/routes/routes.ts'
+
+export interface RegisteredOperation {
+  method: string
+  url: string
+  operation: Operation
+}
+
+/** The operations of the application itself, as its routes declare them. */
+export function operationsOfTheApp(): RegisteredOperation[] {
+  const found: RegisteredOperation[] = []
+  buildApp({} as never, (app) => {
+    app.addHook('onRoute', ({ method, url, config }) => {
+      // HEAD, which is beside every GET, follows from these.
+      if (config?.operation === undefined) throw new Error(`${url} is no declared operation`)
+      for (const one of [method].flat())
+        if (one !== 'HEAD') found.push({ method: one, url, operation: config.operation })
+    })
+    registerRoutes(app, {} as never)
+  })
+  return found
+}

@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { type AuditFault, AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
+import { type AuditLog, openAuditLog } from '../../../src/server/audit/audit-log.ts'
+import type { AuditEvent } from '../../../src/server/audit/event.ts'
+import { systemClock } from '../../../src/server/clock.ts'
+import { sha256 } from '../../../src/server/digest.ts'
+import { createLog } from '../../../src/server/log.ts'
+
+export async function auditDirectory(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-audit-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+type Options = Parameters<typeof openAuditLog>[0]
+
+/** The log of a directory; whoever opens it closes it. */
+export function openLog(directory: string, options: Partial<Options> = {}): Promise<AuditLog> {
+  return openAuditLog({
+    directory,
+    storeId: 'store-1',
+    clock: systemClock,
+    log: createLog('ERROR'),
+    sha256,
+    onFatal: (error) => {
+      throw error
+    },
+    ...options,
+  })
+}
+
+export const event = (action: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
+  actor: { type: 'user', id: 1, name: 'admin', tokenId: 2 },
+  ip: '127.0.0.1',
+  action,
+  object: null,
+  outcome: 'SUCCESS',
+  detail: {},
+  ...more,
+})
+
+/** Checks the log as it stands; answers the number of entries and the first fault. */
+export async function verified(
+  log: Pick<AuditLog, 'raw'>,
+): Promise<{ entries: number; fault: AuditFault | null }> {
+  const verifier = new AuditVerifier(sha256)
+  const fault = await verifyAudit(log.raw(), verifier)
+  return { entries: verifier.entries, fault }
+}

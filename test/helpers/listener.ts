@@ -1,0 +1,47 @@
+import { EventEmitter, once } from 'node:events'
+
+const patience = 60_000
+/** Characters of what came that a failure shows. */
+const mostShown = 2_000
+
+/** Whoever hears messages over a socket: each is kept until the test asks for it. */
+export abstract class Listener<M extends { type: string; payload: unknown }> {
+  /** Every message, in order. */
+  readonly heard: M[] = []
+  readonly #unread: M[] = []
+  readonly #arrivals = new EventEmitter().setMaxListeners(100)
+
+  protected hear(message: M): void {
+    this.heard.push(message)
+    this.#unread.push(message)
+    this.#arrivals.emit('message')
+  }
+
+  /** The next message of this type that was not asked for before; those of other types stay. */
+  async next<T extends M['type']>(
+    type: T,
+    fits: (payload: Extract<M, { type: T }>['payload']) => boolean = () => true,
+  ): Promise<Extract<M, { type: T }>['payload']> {
+    let found: M | undefined
+    const take = () => {
+      const at = this.#unread.findIndex((message) => message.type === type && fits(message.payload))
+      // At once: another may wait for the same.
+      if (at >= 0) [found] = this.#unread.splice(at, 1)
+      return at >= 0
+    }
+    await this.untilHeard(take, () => {
+      const got = this.heard.map((message) => `${message.type} ${JSON.stringify(message.payload)}`)
+      return `no ${type} within ${patience} ms; heard: ${got.join(', ').slice(0, mostShown) || 'nothing'}`
+    })
+    return (found as Extract<M, { type: T }>).payload
+  }
+
+  /** Looks at each arrival until something holds; rejects with `complaint`. */
+  protected async untilHeard(holds: () => boolean, complaint: () => string): Promise<void> {
+    const signal = AbortSignal.timeout(patience)
+    while (!holds())
+      await once(this.#arrivals, 'message', { signal }).catch(() => {
+        throw new Error(complaint())
+      })
+  }
+}

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ExecutionContext } from 'ava'
+import { crashed, type Fault, type Hold, withFault } from '../faults/fault.ts'
+import { adminLogin, restCaller, type TestServer } from './server.ts'
+
+const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
+
+/** A server in a process of its own: `kill` is kill -9, `start` takes up the same directory and port. */
+export interface ServerProcess extends TestServer {
+  readonly pid: number | undefined
+  kill(): Promise<void>
+  start(): Promise<void>
+  /** SIGTERM; answers exit code and milliseconds to the exit. */
+  terminate(): Promise<{ code: number | null; took: number }>
+  /** Settles when it has ended itself, at the fault that it was started with. */
+  crashed(): Promise<void>
+  /** What it has logged, where it was told a level. */
+  logged(): string
+  /** Resident memory in MB. */
+  memory(): Promise<number>
+}
+
+/** `fault` and `hold` are those of the first process; the ones that `start` makes have none. */
+export async function startServerProcess(
+  t: ExecutionContext,
+  first: { fault?: Fault; hold?: Hold; logLevel?: 'INFO' | 'DEBUG' } = {},
+): Promise<ServerProcess> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
+  let child: ChildProcess | null = null
+  let log = ''
+  const { logLevel } = first
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const ending = child
+    child = null
+    if (!ending || ending.exitCode !== null || ending.signalCode !== null) return
+    ending.kill(signal)
+    await once(ending, 'exit')
+  }
+  const server: ServerProcess = {
+    url: '',
+    dataDir,
+    token: '',
+    ...restCaller(() => server),
+    get pid() {
+      return child?.pid
+    },
+    async start() {
+      const port = server.url ? new URL(server.url).port : '0'
+      const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)
+      const started = spawn(process.execPath, [...execArgv, program, dataDir, port, logLevel ?? 'ERROR'], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...env },
+      })
+      child = started
+      started.stderr.on('data', (data: Buffer) => {
+        if (logLevel === undefined) process.stderr.write(data)
+        else log += data.toString()
+      })
+      started.once('exit', () => started.stdout.destroy())
+      const ended = once(started, 'exit').then(([code, signal]) => {
+        if (signal === null) throw new Error(`the server ended with ${code} before it was up`)
+      })
+      const line = once(createInterface({ input: started.stdout }), 'line') as Promise<[string]>
+      // One that is killed while it starts comes to nothing, as was asked for.
+      const up = await Promise.race([line, ended])
+      ended.catch(() => undefined)
+      if (up) server.url = up[0]
+    },
+    crashed: () => crashed(child as ChildProcess),
+    logged: () => log,
+    async memory() {
+      const status = await readFile(`/proc/${child?.pid}/status`, 'utf8')
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024
+    },
+    kill: () => end('SIGKILL'),
+    async terminate() {
+      const ending = child
+      const began = performance.now()
+      await end('SIGTERM')
+      return { code: ending?.exitCode ?? null, took: performance.now() - began }
+    },
+    stop: () => end('SIGKILL'),
+    async restart() {
+      await server.kill()
+      await server.start()
+    },
+  }
+  t.teardown(async () => {
+    await server.kill()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+  await server.start()
+  server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+  return server
+}

@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { type RunningServer, startServer } from '../../../src/server/main.ts'
+import type { ServerOptions } from '../../../src/server/options.ts'
+
+export const adminPassword = 'a password for tests'
+export const adminLogin = { username: 'admin', password: adminPassword }
+
+/** What an answer of the REST API looks like to a test: its status, headers and envelope. */
+export interface Answer {
+  status: number
+  headers: Headers
+  body: { code: number; message: string; data: any; errors?: { field: string; message: string }[] }
+}
+
+/** A real server on a data directory of its own, and a caller with the admin's token. */
+export interface TestServer {
+  url: string
+  dataDir: string
+  token: string
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
+  /** As `api`, but any other status than 2xx fails the test; answers `data`. */
+  data(method: string, path: string, body?: unknown): Promise<any>
+  /** Registers a host with an agent identity: `{hostId, agentId, token}`. */
+  enrol(hostname: string): Promise<{ hostId: number; agentId: string; token: string }>
+  /** Stops the server and starts it again on the same directory and port. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+type RestCaller = Pick<TestServer, 'api' | 'data' | 'enrol'>
+
+/** Calls of a server by whoever holds the token just then. */
+export function restCaller(state: () => { url: string; token: string }): RestCaller {
+  const caller: RestCaller = {
+    async api(method, path, body, headers = {}) {
+      const response = await fetch(`${state().url}${path}`, {
+        method,
+        headers: {
+          ...(state().token ? { authorization: `Bearer ${state().token}` } : {}),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      // What comes in a media type of its own is shown as the `data` of an envelope.
+      const isJson = response.headers.get('content-type')?.startsWith('application/json') !== false
+      const { status } = response
+      const envelope = (
+        isJson ? JSON.parse(text) : { code: status, message: '', data: text }
+      ) as Answer['body']
+      return { status, headers: response.headers, body: envelope }
+    },
+    async data(method, path, body) {
+      const answer = await caller.api(method, path, body)
+      if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
+      return answer.body.data
+    },
+    async enrol(hostname) {
+      const { token: enrolment } = await caller.data('POST', '/api/enrollment-tokens', {})
+      const agentId = `agent-${hostname}`
+      const answer = await caller.api(
+        'POST',
+        '/api/agent/register',
+        { agentId, hostname, ipAddresses: ['127.0.0.1'], os: 'linux', arch: 'x64', agentVersion: 'test' },
+        { authorization: `Bearer ${enrolment}` },
+      )
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+      return { hostId: answer.body.data.hostId, agentId, token: answer.body.data.token }
+    },
+  }
+  return caller
+}
+
+export async function startTestServer(
+  t: ExecutionContext,
+  options: Partial<ServerOptions> = {},
+): Promise<TestServer> {
+  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'rsm-server-')))
+  const settings: ServerOptions = {
+    host: '127.0.0.1',
+    port: 0,
+    dataDir,
+    heartbeatInterval: 30,
+    metricsInterval: 60,
+    wsIdleTimeout: 300,
+    adminPassword,
+    insecureHttp: false,
+    logLevel: 'ERROR',
+    // Most tests are not about passwords, and would spend more on theirs than on what they are about.
+    passwordCost: { N: 1024, r: 8, p: 1 },
+    ...options,
+  }
+  let server: RunningServer = await startServer(settings)
+  t.teardown(async () => {
+    await server.close()
+    await rm(dataDir, { recursive: true, force: true })
+  })
+
+  const started: TestServer = {
+    url: server.url,
+    dataDir,
+    token: '',
+    ...restCaller(() => started),
+    async restart() {
+      await server.close()
+      server = await startServer({ ...settings, port: Number(new URL(started.url).port) })
+    },
+    stop: () => server.close(),
+  }
+  const { token } = await started.data('POST', '/api/auth/login', adminLogin)
+  started.token = token
+  return started
+}

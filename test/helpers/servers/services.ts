@@ -1,0 +1,142 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import type { Services } from '../../../src/core/services.ts'
+import { createFirstUser } from '../../../src/server/access/first-user.ts'
+import { createPasswords } from '../../../src/server/access/passwords.ts'
+import { createBus } from '../../../src/server/bus.ts'
+import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
+import { type Archive, createArchive } from '../../../src/server/engine/archive.ts'
+import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
+import { createFileHistory } from '../../../src/server/history/file-history.ts'
+import { loadKeys } from '../../../src/server/keys.ts'
+import { createLog } from '../../../src/server/log.ts'
+import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
+import { createPresence } from '../../../src/server/presence/memory-presence.ts'
+import { createScriptVersions } from '../../../src/server/script-versions.ts'
+import { type Context, createContext } from '../../../src/server/services/context.ts'
+import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
+import { createServices } from '../../../src/server/services/services.ts'
+import { openJsonStore } from '../../../src/server/store/json/store.ts'
+import type { Store } from '../../../src/server/store/store.ts'
+import { createTerminals } from '../../../src/server/terminals/sessions.ts'
+import { createTickets } from '../../../src/server/terminals/tickets.ts'
+import { adminPassword } from './server.ts'
+
+/** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
+export interface Insides {
+  services: Services
+  engine: Engine
+  context: Context
+  archive: Archive
+  /** Whether the store refuses writes, as it does on a full disk. */
+  refuse(refuses: boolean): void
+}
+
+/** The server's own services on a real store, without HTTP, for its first user. */
+export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
+  return (await startInsides(t)).services
+}
+
+export async function startInsides(t: ExecutionContext): Promise<Insides> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-services-'))
+  const log = createLog('ERROR')
+  const bus = createBus()
+  const onFatal = (error: unknown) => {
+    throw error
+  }
+  const disk = await openJsonStore({
+    directory: join(directory, 'store'),
+    log: () => undefined,
+    onFatal,
+  })
+  let refuses = false
+  const store: Store = {
+    ...storeMethods(disk),
+    get readOnlyReason() {
+      return refuses ? 'the disk is full' : null
+    },
+    transact: (work) =>
+      refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : disk.transact(work),
+  }
+  const keys = await loadKeys(join(directory, 'keys'))
+  const presence = await createPresence({
+    path: join(directory, 'presence.json'),
+    heartbeatInterval: 30,
+    bus,
+    clock,
+    log,
+  })
+  const history = createFileHistory({ directory: join(directory, 'metrics'), clock, log })
+  const tasks = join(directory, 'tasks')
+  const outputs = createFileOutputs(tasks, bus, onFatal)
+  const archive = createArchive(tasks)
+  const engine = createEngine({ store, outputs, archive, presence, bus, keys, clock, log })
+  const terminals = createTerminals({ store, bus, keys, clock, log, directory: join(directory, 'terminals') })
+  const passwords = createPasswords()
+  await createFirstUser(store, passwords, clock, adminPassword)
+  const fleet = createFleet(store, presence, log)
+  const tokenId = await store.transact((tx) => {
+    const id = tx.nextId('tokens')
+    const at = isoTime(clock.now())
+    const session = { kind: 'session', name: null, tokenHash: 'x', userId: 1, role: 'ADMIN' } as const
+    tx.put('tokens', { ...session, id, createdAt: at, lastUsedAt: at, expiresAt: at })
+    return id
+  })
+  const versions = createScriptVersions(join(directory, 'scripts'))
+  const parts = {
+    store,
+    fleet,
+    presence,
+    history,
+    engine,
+    outputs,
+    terminals,
+    tickets: createTickets(clock),
+    bus,
+    versions,
+    keys,
+    passwords,
+    clock,
+    log,
+  }
+  const context = createContext(parts)
+  t.teardown(async () => {
+    await engine.stop()
+    await terminals.stop()
+    await outputs.close()
+    await presence.close()
+    await history.close()
+    await store.close()
+    await rm(directory, { recursive: true, force: true })
+  })
+  const services = createServices(context)({
+    type: 'user',
+    id: 1,
+    username: 'admin',
+    role: 'ADMIN',
+    tokenId,
+    tokenKind: 'session',
+    expiresAt: Number.POSITIVE_INFINITY,
+    idleAt: Number.POSITIVE_INFINITY,
+  })
+  const refuse = (now: boolean) => {
+    refuses = now
+  }
+  return { services, engine, context, archive, refuse }
+}
+
+function storeMethods(disk: Store): Omit<Store, 'readOnlyReason'> {
+  return {
+    storeId: disk.storeId,
+    revision: (noun) => disk.revision(noun),
+    get: (noun, id) => disk.get(noun, id),
+    find: (noun, index, key) => disk.find(noun, index, key),
+    page: (noun, query) => disk.page(noun, query),
+    all: (noun) => disk.all(noun),
+    transact: (work) => disk.transact(work),
+    close: () => disk.close(),
+  }
+}

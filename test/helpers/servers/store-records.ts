@@ -1,0 +1,150 @@
+import type {
+  ExecutionRecord,
+  HostRecord,
+  TaskRecord,
+  TerminalRecord,
+  TokenRecord,
+  UserRecord,
+} from '../../../src/server/store/records.ts'
+
+const at = '2026-01-01T00:00:00.000Z'
+
+export function host(id: number, hostname: string, more: Partial<HostRecord> = {}): HostRecord {
+  return {
+    id,
+    hostname,
+    ip: '10.0.0.1',
+    sshPort: 22,
+    authType: 'NONE',
+    username: null,
+    password: null,
+    privateKey: null,
+    tags: {},
+    systemInfo: null,
+    agent: null,
+    createdAt: at,
+    updatedAt: at,
+    ...more,
+  }
+}
+
+export function user(id: number, username: string): UserRecord {
+  return {
+    id,
+    username,
+    role: 'VIEWER',
+    email: null,
+    enabled: true,
+    passwordHash: '',
+    lastLoginAt: null,
+    createdAt: at,
+    updatedAt: at,
+  }
+}
+
+export function token(id: number, userId: number): TokenRecord {
+  return {
+    id,
+    kind: 'session',
+    name: null,
+    tokenHash: `hash-${id}`,
+    userId,
+    role: 'VIEWER',
+    createdAt: at,
+    lastUsedAt: at,
+    expiresAt: at,
+  }
+}
+
+export function task(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
+  return {
+    id,
+    status: 'RUNNING',
+    hostCount: 1,
+    counts: null,
+    strategy: 'PARALLEL',
+    batchSize: null,
+    concurrency: null,
+    maxFailures: null,
+    pauseSeconds: 0,
+    queueSeconds: null,
+    scriptId: null,
+    scriptVersion: null,
+    scriptName: null,
+    type: 'BASH',
+    content: 'true',
+    params: {},
+    secretParams: null,
+    timeout: 300,
+    workDir: null,
+    runAs: null,
+    maxOutputBytes: 64 * 1024 * 1024,
+    clusterId: null,
+    retryOf: null,
+    createdBy: 'admin',
+    createdById: 1,
+    createdAt: at,
+    startedAt: at,
+    completedAt: null,
+    duration: null,
+    cancelRequestedAt: null,
+    pauseUntil: null,
+    ...more,
+  }
+}
+
+export function execution(taskId: string, hostId: number): ExecutionRecord {
+  return {
+    id: `${taskId}/${hostId}`,
+    taskId,
+    hostId,
+    hostname: `web${hostId}`,
+    position: hostId,
+    status: 'PENDING',
+    dueAt: null,
+    sentAt: null,
+    agentStoreId: null,
+    named: false,
+    cancelRequested: false,
+    exitCode: null,
+    signal: null,
+    startedAt: null,
+    completedAt: null,
+    duration: null,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    truncated: false,
+    outputComplete: true,
+    error: null,
+    lateResult: null,
+  }
+}
+
+/** A session that is open and recorded. */
+export function terminal(id: string, more: Partial<TerminalRecord> = {}): TerminalRecord {
+  return {
+    id,
+    hostId: 1,
+    hostname: 'web1',
+    agentId: 'a1',
+    user: 'admin',
+    userId: 1,
+    tokenId: 1,
+    status: 'OPEN',
+    cols: 80,
+    rows: 24,
+    runAs: null,
+    shell: null,
+    term: null,
+    command: null,
+    noStdin: false,
+    startedAt: at,
+    endedAt: null,
+    exitCode: null,
+    signal: null,
+    reason: null,
+    recorded: true,
+    recordingBytes: 0,
+    ...more,
+  }
+}

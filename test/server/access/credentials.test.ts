@@ -1,0 +1,97 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { createCredentials } from '../../../src/server/access/credentials.ts'
+import { newToken } from '../../../src/server/access/tokens.ts'
+import { openJsonStore } from '../../../src/server/store/json/store.ts'
+import { host, token, user } from '../../helpers/servers/store-records.ts'
+
+const minute = 60_000
+
+async function setUp(t: ExecutionContext) {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-credentials-'))
+  const store = await openJsonStore({ directory: join(directory, 'store') })
+  t.teardown(async () => {
+    await store.close()
+    await rm(directory, { recursive: true, force: true })
+  })
+  let now = Date.parse('2026-01-01T00:00:00.000Z')
+  const credentials = createCredentials(store, { now: () => now, monotonic: () => now })
+  const session = newToken('session')
+  const agent = newToken('agent')
+  const iso = (later: number) => new Date(now + later).toISOString()
+  const facts = { agentId: 'a1', agentVersion: '1', registeredAt: iso(0), enrollmentId: null }
+  const enrolled = host(1, 'web1', { agent: { ...facts, tokenHash: agent.tokenHash, tokenUsed: false } })
+  const login = { tokenHash: session.tokenHash, lastUsedAt: iso(0), expiresAt: iso(60 * minute) }
+  await store.transact((tx) => {
+    tx.put('users', user(1, 'alice'))
+    tx.put('tokens', { ...token(1, 1), ...login })
+    tx.put('hosts', enrolled)
+  })
+  return {
+    store,
+    enrolled,
+    credentials,
+    session: session.token,
+    agent: agent.token,
+    pass: (milliseconds: number) => {
+      now += milliseconds
+    },
+  }
+}
+
+test('a caller who is known is answered without asking the store again', async (t) => {
+  const { credentials, agent, session } = await setUp(t)
+  // The first use is noted, which is a change in itself.
+  for (let use = 0; use < 2; use++) for (const given of [agent, session]) await credentials(given)
+  t.like(credentials(agent), { type: 'agent', hostId: 1, agentId: 'a1' })
+  t.like(credentials(session), { type: 'user', username: 'alice' })
+})
+
+test('what is revoked while its first use is noted is a stranger, so that it opens no link', async (t) => {
+  const { store, enrolled, credentials, agent, session, pass } = await setUp(t)
+  const { agent: facts } = enrolled
+  const first = credentials(agent)
+  await store.transact((tx) =>
+    tx.put('hosts', { ...enrolled, agent: facts && { ...facts, tokenHash: null } }),
+  )
+  t.is(await first, undefined)
+  await credentials(session)
+  pass(30 * minute)
+  const later = credentials(session)
+  await store.transact((tx) => tx.remove('tokens', 1))
+  t.is(await later, undefined)
+})
+
+test('a revoked agent, a disabled user and a removed session are strangers as soon as that is durable', async (t) => {
+  const { store, enrolled, credentials, agent, session } = await setUp(t)
+  for (let use = 0; use < 2; use++) for (const given of [agent, session]) await credentials(given)
+  const { agent: facts } = enrolled
+  await store.transact((tx) =>
+    tx.put('hosts', { ...enrolled, agent: facts && { ...facts, tokenHash: null } }),
+  )
+  t.is(await credentials(agent), undefined)
+  await store.transact((tx) => tx.put('users', { ...user(1, 'alice'), enabled: false }))
+  t.is(await credentials(session), undefined)
+  await store.transact((tx) => tx.put('users', user(1, 'alice')))
+  t.like(await credentials(session), { username: 'alice' })
+  await store.transact((tx) => tx.remove('tokens', 1))
+  t.is(await credentials(session), undefined)
+})
+
+test('a role that changes is the role of the next request', async (t) => {
+  const { store, credentials, session } = await setUp(t)
+  for (let use = 0; use < 2; use++) t.like(await credentials(session), { role: 'VIEWER' })
+  await store.transact((tx) => tx.put('users', { ...user(1, 'alice'), role: 'OPERATOR' }))
+  t.like(await credentials(session), { role: 'OPERATOR' })
+})
+
+test('a session that is known ends by the clock alone', async (t) => {
+  const { credentials, session, pass } = await setUp(t)
+  t.like(await credentials(session), { username: 'alice' })
+  pass(60 * minute - 1)
+  t.like(await credentials(session), { username: 'alice' })
+  pass(1)
+  t.is(await credentials(session), undefined)
+})

@@ -1,0 +1,130 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { createArchive } from '../../../src/server/engine/archive.ts'
+import { createReadersOfTasks } from '../../../src/server/housekeeping/readers-of-tasks.ts'
+import { createRetention, isPastRetention } from '../../../src/server/housekeeping/retention.ts'
+import { opaqueId, timeOfId } from '../../../src/server/ids.ts'
+import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
+import { followLog } from '../../../src/server/services/logs/follow.ts'
+import type { TaskRecord } from '../../../src/server/store/records.ts'
+import { startTestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+import { task } from '../../helpers/servers/store-records.ts'
+
+const day = 24 * 3600_000
+const now = Date.parse('2026-06-01T00:00:00.000Z')
+const daysAgo = (days: number) => now - days * day
+
+/** Ended or running tasks with output and archive, and a sweep at `now`. */
+async function keeping(t: ExecutionContext, days: number) {
+  const { context } = await startInsides(t)
+  const { store, bus } = context
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-retention-'))
+  const onFatal = (error: unknown) => {
+    throw error
+  }
+  const outputs = createFileOutputs(directory, bus, onFatal)
+  const archive = createArchive(directory)
+  const readers = createReadersOfTasks()
+  t.teardown(async () => {
+    await outputs.close()
+    await rm(directory, { recursive: true, force: true })
+  })
+  const clock = { now: () => now, monotonic: () => performance.now() }
+  const retention = () => createRetention({ store, outputs, archive, readers, clock }, days)
+  let made = daysAgo(100)
+  return {
+    directory,
+    readers,
+    archive,
+    outputs,
+    sweep: () => retention().sweep(),
+    context: { ...context, outputs, readers },
+    async add(endedDaysAgo: number | null): Promise<TaskRecord> {
+      made += 1000
+      const completedAt = endedDaysAgo === null ? null : new Date(daysAgo(endedDaysAgo)).toISOString()
+      const status = endedDaysAgo === null ? 'RUNNING' : 'SUCCESS'
+      const record = task(opaqueId(made), { completedAt, status })
+      await store.transact((tx) => tx.put('tasks', record))
+      const entry = { hostId: 1, stream: 'stdout', timestamp: record.createdAt, data: 'x' } as const
+      for (let sequence = 0; sequence < 3; sequence++) await outputs.append(record.id, { ...entry, sequence })
+      if (completedAt) await archive.write(record.id, { script: 'true', results: [] })
+      await outputs.finish(record.id)
+      return record
+    },
+    has: async (id: string) => (await store.get('tasks', id)) !== undefined,
+    folders: async () => (await readdir(directory)).toSorted(),
+  }
+}
+
+test('ended tasks go with all their files when their time is over; younger and running ones stay', async (t) => {
+  const kept = await keeping(t, 30)
+  const old = await kept.add(30.01)
+  const young = await kept.add(29.99)
+  const running = await kept.add(null)
+  t.is(await kept.sweep(), 1)
+  t.deepEqual(await Promise.all([old, young, running].map(({ id }) => kept.has(id))), [false, true, true])
+  t.deepEqual(await kept.folders(), [young.id, running.id].toSorted())
+  t.deepEqual((await kept.outputs.read(old.id, { after: 0, limit: 10 })).entries, [])
+  t.is(await kept.archive.read(old.id), null)
+  t.is((await kept.outputs.read(young.id, { after: 0, limit: 10 })).entries.length, 3)
+})
+
+test('a retention of 0 keeps everything for good', async (t) => {
+  const kept = await keeping(t, 0)
+  const { id } = await kept.add(90)
+  t.is(await kept.sweep(), 0)
+  t.true(await kept.has(id))
+  t.false(isPastRetention(id, 0, now))
+})
+
+test('a task whose log is being read is not removed before its reader has left', async (t) => {
+  const kept = await keeping(t, 30)
+  const record = await kept.add(60)
+  const reading = followLog(kept.context, record, {}, new AbortController().signal)
+  await reading.next()
+  t.is(await kept.sweep(), 0)
+  t.true(await kept.has(record.id))
+  await reading.return(undefined)
+  t.is(await kept.sweep(), 1)
+  t.false(await kept.has(record.id))
+})
+
+test('a folder that a sweep left behind when it was cut off is removed by the next process', async (t) => {
+  const kept = await keeping(t, 30)
+  const orphan = opaqueId(daysAgo(40))
+  await mkdir(join(kept.directory, orphan))
+  await writeFile(join(kept.directory, orphan, 'output.log'), '')
+  await mkdir(join(kept.directory, 'of somebody else'))
+  const running = await kept.add(null)
+  await kept.sweep()
+  t.deepEqual(await kept.folders(), [running.id, 'of somebody else'].toSorted())
+})
+
+test('an id tells when it was made; what is no id tells nothing', (t) => {
+  const made = Date.now() + day
+  t.is(timeOfId(opaqueId(made)), made)
+  for (const other of ['', 'abc', 'I'.repeat(26), '../../../../../../../../etc', '0'.repeat(27)])
+    t.is(timeOfId(other), null)
+})
+
+test('what is asked of a task that is past its time is 410, in every answer that names it; an unknown one is 404', async (t) => {
+  const server = await startTestServer(t, { taskRetention: 7 })
+  const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+  const idOf = (at: number) => {
+    let text = ''
+    for (let time = at; text.length < 10; time = Math.floor(time / 32)) text = digits[time % 32] + text
+    return text.padEnd(26, '0')
+  }
+  const old = idOf(Date.now() - 8 * day)
+  const young = idOf(Date.now() - 6 * day)
+  for (const path of ['', '/logs?after=100', '/logs?follow=true', '/script']) {
+    const gone = await server.api('GET', `/api/tasks/${old}${path}`)
+    t.is(gone.status, 410, path)
+    t.regex(gone.body.message, /no longer kept/)
+    t.is((await server.api('GET', `/api/tasks/${young}${path}`)).status, 404, path)
+  }
+  t.is((await server.api('POST', `/api/tasks/${old}/cancel`)).status, 410)
+})

@@ -1,0 +1,99 @@
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { Recording } from '../../../../src/server/terminals/recording/recording.ts'
+import { recoverRecording } from '../../../../src/server/terminals/recording/recovery.ts'
+
+const turn = async () => () => undefined
+const header = { version: 2, width: 80, height: 24, timestamp: 0 }
+
+async function place(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-recording-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  return join(directory, 's1.cast')
+}
+
+const silent = { written: () => undefined, failed: () => undefined }
+
+test('P46 F20 a recording that was cut off at any byte is taken up after its last whole event, and goes on', async (t) => {
+  const path = await place(t)
+  const recording = await Recording.create(path, header, { turn, events: silent })
+  recording.output(0.1, 0, Buffer.from(JSON.stringify('ä🙂\r\n')))
+  recording.resize(0.2, 100, 30)
+  recording.output(0.3, 1, Buffer.from(JSON.stringify('\u001b[31m"]\\')))
+  recording.output(0.4, 5, Buffer.from(JSON.stringify('')))
+  await recording.end()
+  const whole = await readFile(path)
+  t.is(recording.bytes, whole.length)
+  const ends = [...whole.keys()].filter((at) => whole[at] === 10).map((at) => at + 1)
+  const [begin = 0] = ends
+  // A loss of power may leave zeros where a file had grown.
+  const tails = [Buffer.alloc(0), Buffer.alloc(100)]
+  for (let cut = begin; cut <= whole.length; cut++)
+    for (const tail of tails) {
+      await writeFile(path, Buffer.concat([whole.subarray(0, cut), tail]))
+      const outputs: [number, string][] = []
+      const { state, size } = await recoverRecording(path, (sequence, json) => outputs.push([sequence, json]))
+      const good = ends.findLast((end) => end <= cut) ?? 0
+      const events = ends.indexOf(good)
+      t.is(state.bytes, good)
+      t.deepEqual(await readFile(path), whole.subarray(0, good))
+      t.deepEqual(
+        outputs.map(([sequence]) => sequence),
+        [0, 1, 5].slice(0, [0, 1, 1, 2, 2, 3][events]),
+      )
+      t.deepEqual(size, events >= 2 ? { cols: 100, rows: 30 } : null)
+    }
+  const { state } = await recoverRecording(path, () => undefined)
+  const again = new Recording(await open(path, 'r+'), state, { turn, events: silent })
+  again.output(0.2, state.sequence + 1, Buffer.from('"on"'))
+  await again.end()
+  const added = (await readFile(path, 'utf8')).trimEnd().split('\n').at(-1) ?? ''
+  t.deepEqual(JSON.parse(added), [state.seconds, 'o', 'on'], 'time does not go back')
+})
+
+test('P46 a recording ends at its bound and says so; what comes after is acknowledged all the same', async (t) => {
+  const path = await place(t)
+  let heard = 0
+  const events = { ...silent, written: () => heard++ }
+  const recording = await Recording.create(path, header, { turn, events, most: 2000 })
+  for (let sequence = 0; sequence < 100; sequence++)
+    recording.output(sequence, sequence, Buffer.from('"0123456789"'))
+  await recording.end()
+  t.is(recording.written, 99)
+  t.true(heard > 0)
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
+  t.true(recording.bytes < 2200)
+  const [[, code, notice] = []] = lines.slice(-1).map((line) => JSON.parse(line) as unknown[])
+  t.is(code, 'o', 'players show it')
+  t.regex(String(notice), /^\r\n\[rsm: this recording is as long as one may be/)
+  t.is(lines.filter((line) => line.includes('[rsm:')).length, 1)
+  const recover = async (file: string) => {
+    let outputs = 0
+    const { state } = await recoverRecording(file, () => outputs++)
+    return { isFull: state.isFull, sequence: state.sequence, outputs }
+  }
+  const outputs = lines.length - 3
+  t.deepEqual(await recover(path), { isFull: true, sequence: outputs - 1, outputs })
+  // Whoever prints the notice ends no recording.
+  const printed = join(dirname(path), 's2.cast')
+  const other = await Recording.create(printed, header, { turn, events: silent })
+  for (const [sequence, text] of ['a', String(notice), 'b'].entries())
+    other.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
+  await other.end()
+  t.deepEqual(await recover(printed), { isFull: false, sequence: 2, outputs: 3 })
+})
+
+test('F04 a disk that takes no more is told of once, and nothing counts as recorded', async (t) => {
+  const faults: unknown[] = []
+  const events = { ...silent, failed: (error: unknown) => faults.push(error) }
+  const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
+  const recording = new Recording(await open('/dev/full', 'r+'), state, { turn, events })
+  recording.output(0, 0, Buffer.from('"x"'))
+  recording.output(1, 1, Buffer.from('"y"'))
+  await recording.end()
+  t.is(recording.written, -1)
+  t.is((faults[0] as NodeJS.ErrnoException).code, 'ENOSPC')
+  t.is(faults.length, 1)
+})
