@@ -55,6 +55,38 @@ test('the question names the context, and of a long script the beginning', async
   t.deepEqual(started(server), [])
 })
 
+test('cancel and retry of latest ask, whatever its size; no changes nothing', async (t) => {
+  const failed = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 })], { firstLine: 'deploy' })
+  const running = taskOf([resultOf('web1', { status: 'RUNNING' })], {
+    firstLine: 'deploy',
+    status: 'RUNNING',
+  })
+  let isRunning = true
+  const server = await startFakeServer(t, {
+    'GET /api/auth/me': () => ({ username: 'ann' }),
+    'GET /api/tasks': () => pageOf([isRunning ? running : failed]),
+    'GET /api/tasks/task-1': () => failed,
+    'GET /api/tasks/task-1/script': () => ({ ...failed, content: 'deploy', secretParams: [] }),
+    'POST /api/tasks/task-1/cancel': () => {
+      isRunning = false
+      return { ...failed, status: 'CANCELLED' }
+    },
+  })
+  const cancel = `${rsm} tasks cancel latest; echo exit $?`
+  const shell = onTerminal(t, server, `${cancel}; ${cancel}; ${rsm} tasks retry latest; echo exit $?`)
+  const question =
+    /latest is task-1: 'deploy' on 1 host, started [^]*Cancel 'deploy' on 1 host of http:\S+\? \[y\/N\] /
+  await shell.shows(question)
+  shell.type('n\r')
+  await shell.shows(new RegExp(`nothing was cancelled\\s+exit 130[^]*${question.source}`))
+  t.deepEqual(started(server), [])
+  shell.type('y\r')
+  await shell.shows(/cancelled task-1\s+exit 0[^]*Run 'deploy' again on 1 host of http:\S+, web1\? \[y\/N\] /)
+  shell.type('n\r')
+  await shell.shows(/nothing was started\s+exit 130/)
+  t.is(started(server).length, 1)
+})
+
 test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels nothing', async (t) => {
   const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
     status: 'RUNNING',

@@ -51,6 +51,9 @@ test('tasks retry runs on the hosts that did not succeed, shows them and exits a
   const waited = await rsm(['tasks', 'wait', detached.stdout.trim()])
   t.is(waited.exit, 0, waited.stderr)
 
+  const latest = await rsm(['tasks', 'retry', 'latest', '--yes'])
+  t.true(latest.stderr.startsWith(`rsm: latest is ${detached.stdout.trim()}: `), latest.stderr)
+  t.is(latest.exit, 6, latest.stderr)
   const nothing = await rsm(['tasks', 'retry', detached.stdout.trim()])
   t.is(nothing.exit, 6)
   t.regex(nothing.stderr, /nothing to retry/)

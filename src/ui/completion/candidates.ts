@@ -52,7 +52,6 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   script: 'scripts',
   'script or file': 'scripts',
   task: 'tasks',
-  'task or latest': 'tasks',
   user: 'users',
   token: 'tokens',
   enrollment: 'enrollments',
@@ -61,13 +60,7 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   session: 'sessions',
   context: 'contexts',
 }
-const ofIds: ReadonlySet<Kind> = new Set<Kind>([
-  'task',
-  'task or latest',
-  'recording',
-  'recording or file',
-  'session',
-])
+const ofIds: ReadonlySet<Kind> = new Set<Kind>(['task', 'recording', 'recording or file', 'session'])
 
 const fixed: Partial<Record<Kind, readonly Offer[]>> = {
   strategy: [
@@ -188,8 +181,8 @@ async function values(
     return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
   const list = lists[kind]
   const known = list === undefined ? (fixed[kind] ?? []) : await lookup(list)
-  const isLatestOffered = kind === 'task or latest' && known.length > 1
-  const offers = isLatestOffered ? [{ name: 'latest', about: 'the newest' }, ...known] : known
+  const isLatestOffered = kind === 'task' && known.length > 1
+  const offers = isLatestOffered ? [{ name: 'latest', about: 'your newest' }, ...known] : known
   const candidates = fitting(offers, lead, current)
   if (candidates.length === 0 && kind.endsWith(' or file'))
     return { candidates, files: { only: 'files', lead } }

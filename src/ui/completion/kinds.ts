@@ -11,7 +11,6 @@ export type Kind =
   | 'param'
   | 'secret param'
   | 'task'
-  | 'task or latest'
   | 'user'
   | 'token'
   | 'enrollment'
@@ -130,10 +129,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   selector: 'selector',
   cluster: 'cluster',
   script: 'script',
-  task: 'task or latest',
-  // What ends or starts something is named by its id: the newest may be somebody else's.
-  'tasks:cancel task': 'task',
-  'tasks:retry task': 'task',
+  task: 'task',
   user: 'user',
   token: 'token',
   enrollment: 'enrollment',

@@ -102,7 +102,7 @@ const lines: [string, string[]][] = [
   ['scripts show right', []],
   ['tasks show ', ['latest', '20261121-b', '20261121-a']],
   ['logs -f l', ['latest']],
-  ['tasks cancel ', ['20261121-b', '20261121-a']],
+  ['tasks cancel ', ['latest', '20261121-b', '20261121-a']],
   ['logs -f 20261121-a', ['20261121-a']],
   ['users show a', ['admin', 'ann']],
   ['tokens remove n', ['nightly']],
