@@ -2,7 +2,7 @@ import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
 import { selectorEnd } from './selector.ts'
-import type { Wanted } from './wanted.ts'
+import type { NamedScript, Wanted } from './wanted.ts'
 
 /** One way in which the word under the cursor can go on: the whole word, quotes taken off. */
 export interface Candidate {
@@ -134,14 +134,21 @@ async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: reado
   return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
 }
 
-/** `VERSION=` of `deploy VERSION`, where `script` is deploy. */
-async function paramOffers(kind: 'param' | 'secret param', script: string, lookup: Lookup): Promise<Offer[]> {
+/** `VERSION` of `deploy VERSION`, where `script` is deploy. */
+async function declaredParams(
+  kind: 'param' | 'secret param',
+  { name: script, mayBeFile }: NamedScript,
+  lookup: Lookup,
+): Promise<Named[]> {
+  if (mayBeFile) {
+    const { fileParams } = await import('./file-params.ts')
+    const ofFile = fileParams(script)?.filter(({ secret }) => secret === (kind === 'secret param'))
+    if (ofFile !== undefined) return ofFile.map(({ name, description: about }) => ({ name, about }))
+  }
   const start = `${script.toLowerCase()} `
-  const declared = await lookup(`${kind}s`)
-  return declared.flatMap(({ name, about }) => {
+  return (await lookup(`${kind}s`)).flatMap(({ name, about }) => {
     const param = name.slice(start.length)
-    if (!name.toLowerCase().startsWith(start) || param.includes(' ')) return []
-    return [kind === 'param' ? { name: `${param}=`, about, isOpen: true } : { name: param, about }]
+    return name.toLowerCase().startsWith(start) && !param.includes(' ') ? [{ name: param, about }] : []
   })
 }
 
@@ -150,7 +157,7 @@ async function values(
   lead: string,
   current: string,
   lookup: Lookup,
-  first?: string,
+  script?: NamedScript,
 ): Promise<Answer> {
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
@@ -174,7 +181,9 @@ async function values(
     return { candidates: fitting(offers, lead, current), isOrdered: true }
   }
   if (kind === 'param' || kind === 'secret param') {
-    const offers = first === undefined ? [] : await paramOffers(kind, first, lookup)
+    const declared = script === undefined ? [] : await declaredParams(kind, script, lookup)
+    const isOpen = kind === 'param'
+    const offers = declared.map(({ name, about }) => ({ name: isOpen ? `${name}=` : name, about, isOpen }))
     return { candidates: fitting(offers, lead, current), isOrdered: true }
   }
   if (kind === 'tag key')
@@ -250,8 +259,8 @@ export async function candidatesFor(
     case 'option':
       return { candidates: fitting(optionOffers(wanted), '', current) }
     case 'value': {
-      const { of, lead, first } = wanted
-      if (typeof of === 'string') return values(of, lead, current, lookup, first)
+      const { of, lead, script } = wanted
+      if (typeof of === 'string') return values(of, lead, current, lookup, script)
       return {
         candidates: fitting(
           of.map((name) => ({ name })),

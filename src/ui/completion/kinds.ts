@@ -7,7 +7,7 @@ export type Kind =
   | 'cluster'
   | 'script'
   | 'script or file'
-  /** Of the stored script that is the first argument. */
+  /** Of the script that is to run, a stored one or a file. */
   | 'param'
   | 'secret param'
   | 'task'
@@ -47,6 +47,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--untag': 'tag key',
   '--script': 'script',
   'exec --script': 'script or file',
+  'exec --param': 'param',
+  'exec --secret-param': 'secret param',
   '--created-by': 'user',
   '--user': 'user',
   '--actor': 'user',
