@@ -121,6 +121,18 @@ test('what a person has agreed to is what runs; --yes asks nothing, nor does a j
   t.deepEqual(targets, [{ hostIds: many.map(({ id }) => id) }, { selector: '@*' }, { selector: 'web*' }])
 })
 
+test('a failure is broken at the width of the terminal, and left whole for a pipe', async (t) => {
+  const line = `stty cols 45; ${rsm} hosts list; ${rsm} hosts list 2>&1 | cat; echo over`
+  const shell = bashOnPty(t, line, temporaryDirectory(t))
+  await shell.shows(/over/)
+  const [first = '', ...further] = shell.shown.split('\r\n').slice(0, -2)
+  const whole = further.splice(-2)
+  t.true(first.startsWith('rsm: ') && further.length > 1, shell.shown)
+  for (const each of [first, ...further]) t.true(each.length <= 45, each)
+  const words = (lines: readonly string[]) => lines.map((each) => each.trim()).join(' ')
+  t.is(words([first, ...further]), words(whole))
+})
+
 test('a list longer than the screen goes through $PAGER, which may end early, be missing, or be switched off', async (t) => {
   const server = await fleet(t)
   const home = temporaryDirectory(t)
