@@ -9,6 +9,7 @@ import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
 import { openConnection } from './link/connection.ts'
 import { Distrust } from './link/distrust.ts'
+import { readEnrollToken, tokenToEnrol } from './link/enroll-token.ts'
 import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './link/identity.ts'
 import { inbox } from './link/inbox.ts'
 import { Link } from './link/link.ts'
@@ -24,8 +25,9 @@ import { MetricsBuffer } from './reports/metrics-buffer.ts'
 import { Pulse } from './reports/pulse.ts'
 import {
   capabilities,
+  checkAccounts,
   checkBounds,
-  checkScripts,
+  checkSandbox,
   warnOfRoot,
   warnOfUnknown,
 } from './script/script-setting.ts'
@@ -60,6 +62,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     tlsFingerprint: options.tlsFingerprint,
     ...(options.environment ? { environment: options.environment } : {}),
   })
+  // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
+  const accounts = await checkAccounts(options)
+  let enrollToken = await tokenToEnrol(options)
   const directory = await openDataDirectory(options.dataDir)
   const opened: (() => unknown)[] = [() => directory.release(), () => connection.close()]
   try {
@@ -72,7 +77,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   async function run(): Promise<RunningAgent> {
     opened.unshift(() => removeState(directory.path))
     // First of all: a host that can't run scripts as it was told to has nothing to register for.
-    const script = await checkScripts(options, directory.path)
+    const script = await checkSandbox(options, accounts, directory.path)
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
@@ -103,15 +108,13 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       if (!identity.registration) writeState(directory.path, { ...registering, reason }, log)
     }
     const registerAnew = async () => {
-      if (options.enrollToken === undefined)
-        throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
-          hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
-        })
+      const token = enrollToken ?? readEnrollToken(options)
+      // Of a later registration the file may hold another.
+      enrollToken = null
       const { hostname } = options
-      const enrollToken =
-        typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
-      const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, waits, signal })
-      identity = enrolled(identity, fresh, enrollToken)
+      const enrolment = { api, agentId, hostname, enrollToken: token, clock, random, log, waits, signal }
+      const fresh = await register(enrolment)
+      identity = enrolled(identity, fresh, token)
       registration = fresh
       trust(registration)
       await writeIdentity(directory.path, identity)
