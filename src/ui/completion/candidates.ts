@@ -33,8 +33,11 @@ interface Offer {
 
 const none: Answer = { candidates: [] }
 
+/** Almost every name; the classes of Unicode take milliseconds to be compiled. */
+export const plain = /^[ -~]*$/
+
 /** What would leave its line, or forge another. */
-const isPrintable = (text: string) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
+const isPrintable = (text: string) => plain.test(text) || !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
 
 /** Those that begin with what is typed, whatever the case. */
 function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
