@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 // As run.js, from the sources: what tsc refuses does not start.
 const { spawnSync } = require('node:child_process')
-const { join } = require('node:path')
 
-const at = (path) => join(__dirname, path)
+const at = (path) => `${__dirname}/${path}`
 const build = spawnSync(
   process.execPath,
   [at('../node_modules/typescript/bin/tsc'), '-p', at('../tsconfig.json')],

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 // CommonJS (see package.json beside it): Node takes 10 ms to start its loader of modules, which neither --version nor a Tab needs.
 const { readFileSync, statSync } = require('node:fs')
-const { join } = require('node:path')
 
-const root = join(__dirname, '..')
-const changed = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs ?? 0
+const root = `${__dirname}/../`
+const changed = (path) => statSync(root + path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /**
  * The bundle starts with a third less work. What has been compiled since it was made is not in it, so that nobody ever runs, or
@@ -24,7 +23,7 @@ function commandLine(topic) {
 /** What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded. */
 async function completion() {
   const bundled = 'dist/cli/ui/completion/answer.cjs'
-  return isCurrent(bundled) ? require(join(root, bundled)) : import('../dist/src/ui/completion/answer.js')
+  return isCurrent(bundled) ? require(root + bundled) : import('../dist/src/ui/completion/answer.js')
 }
 
 async function run(argv) {
@@ -47,7 +46,7 @@ async function run(argv) {
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   if (cacheDirectory !== undefined) require('node:module').enableCompileCache?.(cacheDirectory)
-  if (argv[0] === '__complete') await (await completion()).answer(argv[1] ?? '', `${root}/`)
+  if (argv[0] === '__complete') await (await completion()).answer(argv[1] ?? '', root)
   else await (await import(commandLine(argv[0]))).main(argv)
   isOver = true
 }
@@ -55,7 +54,7 @@ async function run(argv) {
 const argv = process.argv.slice(2)
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
   // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
-  const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { name, version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
   process.stdout.on('error', ({ code, message }) => {
     if (code !== 'EPIPE') process.stderr.write(`rsm: cannot write the output: ${message}\n`)
     process.exit(code === 'EPIPE' ? 141 : 6)
