@@ -3,7 +3,6 @@ import {
   chmodSync,
   constants,
   existsSync,
-  mkdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -12,11 +11,13 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import { makeDirectory } from '../disk/make-directory.ts'
 
 const unwritable: Readonly<Record<string, string>> = {
   EACCES: 'you may not',
   EPERM: 'it belongs to somebody else',
   EROFS: 'it cannot be written to',
+  ENOENT: 'no directory can be made there',
   ENOTDIR: 'a part of this path is a file',
   EEXIST: 'there is a file of that name',
   ENOSPC: 'the disk is full',
@@ -33,7 +34,7 @@ export class PrivateFiles {
   /** Makes the directory. Errors: `unavailable` where nothing can be written there. */
   prepare(): void {
     this.#changing(() => {
-      mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+      makeDirectory(this.#directory, 0o700)
       chmodSync(this.#directory, 0o700)
       accessSync(this.#directory, constants.W_OK)
     })

@@ -1,8 +1,9 @@
 import type { Stats } from 'node:fs'
-import { chmod, mkdir, readdir, stat } from 'node:fs/promises'
+import { chmod, readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { lockFile } from './lock.ts'
+import { makeDirectory } from './make-directory.ts'
 
 /** A directory that is ours alone until `release`, or until this process dies in whatever way. */
 export interface DataDirectory {
@@ -21,7 +22,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const directory = resolve(path)
   const what = `data directory ${directory}`
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 })
+    makeDirectory(directory, 0o700)
     await checkPrivate(directory, what)
     const handle = await lockFile(join(directory, lockName), what)
     let released: Promise<void> | null = null

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { baseDirectory } from '../../client/base-directory.ts'
+import { makeNamedDirectory } from '../../client/named-directory.ts'
 import type { Listed, Named } from './listed.ts'
 
 /** How long names are as good as new, in milliseconds: at least so long, or so many times what asking for them took. */
@@ -107,7 +108,7 @@ export class NamesCache {
     const path = this.#path(listed)
     const temporary = `${path}.${process.pid}`
     try {
-      mkdirSync(this.#directory, { recursive: true, mode: 0o700 })
+      makeNamedDirectory(this.#directory, 'XDG_CACHE_HOME', 0o700)
       chmodSync(this.#directory, 0o700)
       try {
         writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })

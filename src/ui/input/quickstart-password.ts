@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeNamedDirectory } from '../../client/named-directory.ts'
 
 /** The administrator's password of a quickstart's store: made once, kept beside it for its owner only. */
 export function quickstartPassword(directory: string): { password: string; path: string } {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeNamedDirectory(directory, '--data-dir', 0o700)
   const path = join(directory, 'admin-password')
   try {
     return { password: readFileSync(path, 'utf8').trim(), path }
