@@ -1,5 +1,15 @@
-import { accessSync, appendFileSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { makeNamedDirectory } from '../../client/named-directory.ts'
 import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogEntry, Stream } from '../../core/protocol/http/logs.ts'
@@ -24,14 +34,57 @@ export function fileNameOf(hostname: string): string {
   return `${safe.slice(0, longestName - hash.length - 1)}-${hash}`
 }
 
-/** Makes the directory of `--outdir`. Errors: `usage` where nothing can be written there. */
+/** Whether a file of this name may be that of a host. */
+export function isOutdirName(name: string): boolean {
+  return Object.values(suffixes).some((suffix) => name.endsWith(`.${suffix}`))
+}
+
+/**
+ * Makes the directory of `--outdir`. Errors: `usage` where nothing can be written there, or what bears the name of a file of
+ * hosts is none.
+ */
 export function prepareOutdir(path: string): void {
+  makeNamedDirectory(path, '--outdir')
+  const refused = (why: string) => new RsmError('usage', `can't write into --outdir ${path}: ${why}`)
   try {
-    mkdirSync(path, { recursive: true })
-    if (!statSync(path).isDirectory()) throw new Error('it is not a directory')
     accessSync(path, constants.W_OK | constants.X_OK)
+  } catch {
+    throw refused('you may not')
+  }
+  let odd: string | undefined
+  try {
+    odd = readdirSync(path, { withFileTypes: true }).find(
+      (entry) => !entry.isFile() && isOutdirName(entry.name),
+    )?.name
+  } catch {
+    // Where one may write and not list, each file is looked at when it is opened.
+  }
+  if (odd !== undefined) throw refused(`${odd} in it is no regular file`)
+}
+
+/**
+ * Opens a file of a host to begin it, or to go on with it. Only a regular file: the open of a pipe would wait for a reader, and
+ * a link leads out of the directory.
+ */
+function openRegular(path: string, begins: boolean): number {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
+  const notRegular = () => new Error(`${path} is no regular file`)
+  let fd: number
+  try {
+    fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o666)
   } catch (error) {
-    throw new RsmError('usage', `can't write into --outdir ${path}: ${(error as Error).message}`)
+    // A link, a pipe without a reader, a directory.
+    throw ['ELOOP', 'ENXIO', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+      ? notRegular()
+      : error
+  }
+  try {
+    if (!fstatSync(fd).isFile()) throw notRegular()
+    if (begins) ftruncateSync(fd)
+    return fd
+  } catch (error) {
+    closeSync(fd)
+    throw error
   }
 }
 
@@ -85,8 +138,14 @@ export class OutdirOutput implements OutputFormat {
     this.#later = undefined
     if (this.#failure !== undefined) throw this.#failure
     for (const [path, data] of this.#pending) {
-      if (!this.#begun.has(path)) writeFileSync(path, data)
-      else if (data !== '') appendFileSync(path, data)
+      const begins = !this.#begun.has(path)
+      if (!begins && data === '') continue
+      const fd = openRegular(path, begins)
+      try {
+        writeFileSync(fd, data)
+      } finally {
+        closeSync(fd)
+      }
       this.#begun.add(path)
     }
     this.#pending.clear()

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
@@ -9,10 +11,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { Contexts } from '../../../src/client/contexts.ts'
 import { readShowOptions } from '../../../src/ui/flags/output.ts'
 import { BoundedText, keptPerHost } from '../../../src/ui/output/bounded-text.ts'
-import { fileNameOf } from '../../../src/ui/output/outdir.ts'
+import { fileNameOf, OutdirOutput, prepareOutdir } from '../../../src/ui/output/outdir.ts'
 import { openOutputFile } from '../../../src/ui/output/output-file.ts'
+import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const flags = { grouped: false, diff: false, 'no-prefix': false, raw: false }
@@ -79,6 +83,46 @@ test('a device is written to and never replaced; a full disk is told', async (t)
     { message: /ENOSPC/ },
   )
   t.false(statSync('/dev/full').isFile())
+})
+
+test('only regular files of a directory are written to: no pipe that blocks, no link that leads elsewhere', (t) => {
+  const home = temporaryDirectory(t)
+  const victim = join(home, 'victim')
+  const output = { type: 'output', entry: entryOf('web1', 'x\n', { id: 1 }) } as const
+  const make: ((path: string) => void)[] = [
+    (path) => execFileSync('mkfifo', [path]),
+    (path) => symlinkSync(victim, path),
+    (path) => mkdirSync(path),
+  ]
+  writeFileSync(victim, 'kept')
+  for (const [at, odd] of make.entries()) {
+    const directory = join(home, 'out', String(at))
+    prepareOutdir(directory)
+    const late = new OutdirOutput(directory)
+    odd(join(directory, 'web1.out'))
+    t.throws(() => prepareOutdir(directory), { code: 'usage', message: /web1\.out in it is no regular file/ })
+    late.event(output)
+    t.throws(() => late.end(taskOf([resultOf('web1')])), { message: /web1\.out is no regular file/ })
+  }
+  t.is(readFileSync(victim, 'utf8'), 'kept')
+  const directory = join(home, 'out', 'again')
+  for (const data of ['long long\n', 'short\n']) {
+    prepareOutdir(directory)
+    const kept = new OutdirOutput(directory)
+    kept.event({ type: 'output', entry: entryOf('web1', data, { id: 1 }) })
+    kept.end(taskOf([resultOf('web1')]))
+    t.is(readFileSync(join(directory, 'web1.out'), 'utf8'), data)
+  }
+})
+
+test('a directory that can not be made is told at once', (t) => {
+  t.throws(() => prepareOutdir('/proc/x/y'), {
+    message: "can't write into --outdir /proc/x/y: no directory can be made there",
+  })
+  t.throws(() => prepareOutdir(''), { message: '--outdir names no directory' })
+  t.throws(() => new Contexts({ XDG_CONFIG_HOME: '/proc/x' }).prepare(), {
+    message: 'cannot write in /proc/x/rsm: no directory can be made there',
+  })
 })
 
 test('S07 the name of a host is a name in the directory, and of no other host', (t) => {
