@@ -18,6 +18,8 @@ interface CallOptions {
 
 /** An answer larger than this is not one of ours. */
 const maxAnswerBytes = 512 * 1024 * 1024
+/** How long an answer that is read as a whole may take to come, in milliseconds. */
+const longestAnswer = 300_000
 /** How long a repeatable call is tried again after its connection was lost. */
 const repeatWindow = 30_000
 const repeatPause = 500
@@ -67,11 +69,13 @@ export class Api {
   readonly url: string
   readonly #send: Send
   readonly #token: string | undefined
+  readonly #answerTime: number
 
-  constructor(url: string, send: Send, token: string | undefined) {
+  constructor(url: string, send: Send, token: string | undefined, answerTime = longestAnswer) {
     this.url = url
     this.#send = send
     this.#token = token
+    this.#answerTime = answerTime
   }
 
   /** The same, whose calls are all given up when `signal` aborts. */
@@ -79,7 +83,7 @@ export class Api {
     const either = (own: AbortSignal | undefined) =>
       own === undefined ? signal : AbortSignal.any([own, signal])
     const send: Send = (request) => this.#send({ ...request, signal: either(request.signal) })
-    return new Api(this.url, send, this.#token)
+    return new Api(this.url, send, this.#token, this.#answerTime)
   }
 
   /** The `data` of the answer (contract §1). */
@@ -109,7 +113,9 @@ export class Api {
       headers['content-length'] = String(Buffer.byteLength(body))
     }
     const answer = await this.#send({ method, path, headers, body })
-    const text = await this.#text(answer.body)
+    // What is no JSON, as a log in text, may go on for as long as something comes.
+    const isWhole = /^application\/json\b/.test(answer.headers['content-type'] ?? '')
+    const text = await this.#text(answer.body, isWhole ? this.#answerTime : null)
     if (answer.status >= 300) throw this.failure(answer.status, text, answer.headers['retry-after'])
     const envelope = parseEnvelope(text)
     return envelope === undefined ? { text } : { data: envelope.data }
@@ -146,7 +152,12 @@ export class Api {
     throw this.failure(status, text, answered['retry-after'])
   }
 
-  async #text(body: Readable): Promise<string> {
+  async #text(body: Readable, within: number | null = this.#answerTime): Promise<string> {
+    const tooLong = new RsmError(
+      'unreachable',
+      `cannot reach ${this.url}: its answer does not come to an end`,
+    )
+    const bound = within === null ? undefined : setTimeout(() => body.destroy(tooLong), within)
     try {
       return await read(body)
     } catch (error) {
@@ -155,6 +166,8 @@ export class Api {
       throw new RsmError('unreachable', `cannot reach ${this.url}: connection lost in mid-answer`, {
         cause: lost,
       })
+    } finally {
+      clearTimeout(bound)
     }
   }
 

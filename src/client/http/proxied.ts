@@ -2,17 +2,23 @@ import { Pool, ProxyAgent, request } from 'undici'
 import { trustedCertificates } from '../../disk/trusted-certificates.ts'
 import type { Endpoint, Send } from './send.ts'
 
-/** Requests through a proxy; `answerTimeout` in milliseconds bounds its answer and that of the server behind it. */
+/** In milliseconds: until the answer of the proxy, and that of the server behind it, begins; and within it until more comes. */
+interface Patience {
+  readonly answer: number
+  readonly silence: number
+}
+
+/** Requests through a proxy. */
 export async function openProxied(
   endpoint: Endpoint,
   proxy: string,
   unreachable: (error: unknown) => Error,
-  answerTimeout: number,
+  patience: Patience,
 ): Promise<Send> {
   const secure = endpoint.url.startsWith('https:')
   const dispatcher = new ProxyAgent({
     uri: proxy,
-    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: answerTimeout }),
+    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: patience.answer }),
     ...(secure ? { requestTls: { ca: trustedCertificates(endpoint.caFile) } } : {}),
   })
   const base = endpoint.url.replace(/\/$/, '')
@@ -22,8 +28,8 @@ export async function openProxied(
         dispatcher,
         method: outgoing.method as 'GET',
         headers: outgoing.headers,
-        headersTimeout: answerTimeout,
-        bodyTimeout: 0,
+        headersTimeout: patience.answer,
+        bodyTimeout: patience.silence,
         ...(outgoing.body === undefined ? {} : { body: outgoing.body }),
         ...(outgoing.signal === undefined ? {} : { signal: outgoing.signal }),
       })

@@ -1,4 +1,4 @@
-import type { RequestOptions } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import type { Agent as HttpsAgent } from 'node:https'
 import { RsmError } from '../../core/errors.ts'
 import type { Endpoint, Incoming, Outgoing, Send } from './send.ts'
@@ -6,6 +6,8 @@ import type { Endpoint, Incoming, Outgoing, Send } from './send.ts'
 /** How long the server may take to begin its answer. */
 const answerTimeout = 60_000
 const connectTimeout = 10_000
+/** How long it may say nothing within an answer; comments of event streams come every 15 s (contract §5). */
+const longestSilence = 45_000
 
 const meanings: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
@@ -14,6 +16,7 @@ const meanings: Record<string, string> = {
   ENOTFOUND: 'no such host name',
   EAI_AGAIN: 'the name service does not answer',
   ETIMEDOUT: 'no answer in time',
+  RSM_SILENT: 'its answer has stopped half-way',
   UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
   EHOSTUNREACH: 'no route to it',
   ENETUNREACH: 'no route to its network',
@@ -23,7 +26,14 @@ const meanings: Record<string, string> = {
 }
 
 /** Failures after which the server may have got the request. */
-const lostCodes = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT'])
+const lostCodes = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'RSM_SILENT',
+  'UND_ERR_SOCKET',
+  'UND_ERR_HEADERS_TIMEOUT',
+])
 
 function codeOf(error: unknown): string {
   const cause = error instanceof AggregateError ? (error.errors[0] as unknown) : error
@@ -54,6 +64,24 @@ export function unreachable(url: string, error: unknown): RsmError {
   return new RsmError('unreachable', `cannot reach ${url}: ${why}`, { hint, cause: error })
 }
 
+/** So often it is looked at in that time: a process that was stopped for an hour has not waited for an hour. */
+const looks = 9
+
+/** Ends an answer of which nothing comes any more. A reader that takes its time is no silence: then bytes lie here. */
+function endWhenSilent(incoming: IncomingMessage, silence: number, error: () => Error): void {
+  const { socket } = incoming
+  let read = socket.bytesRead
+  let missed = 0
+  const looking = setInterval(() => {
+    if (socket.bytesRead !== read || incoming.readableLength > 0 || incoming.complete) {
+      read = socket.bytesRead
+      missed = 0
+    } else if (++missed === looks) incoming.destroy(error())
+  }, silence / looks)
+  looking.unref()
+  incoming.once('close', () => clearInterval(looking))
+}
+
 /** The same where a proxy stands between, which may be what does not answer. */
 function unreachableThrough(proxy: string, url: string, error: unknown): RsmError {
   // Without what stands before the host: a password.
@@ -70,7 +98,7 @@ function unreachableThrough(proxy: string, url: string, error: unknown): RsmErro
 /**
  * Requests over node:http, whose start costs a fifth of undici's. Undici comes in only where a proxy variable applies.
  */
-export async function openTransport(endpoint: Endpoint): Promise<Send> {
+export async function openTransport(endpoint: Endpoint, { silence = longestSilence } = {}): Promise<Send> {
   const base = new URL(endpoint.url)
   const { proxyFor } = await import('./proxy.ts')
   const proxy = proxyFor(base, process.env)
@@ -81,7 +109,7 @@ export async function openTransport(endpoint: Endpoint): Promise<Send> {
       })
     const { openProxied } = await import('./proxied.ts')
     const failed = (error: unknown) => unreachableThrough(proxy, endpoint.url, error)
-    return openProxied(endpoint, proxy, failed, answerTimeout)
+    return openProxied(endpoint, proxy, failed, { answer: answerTimeout, silence })
   }
   const secure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.
@@ -123,6 +151,8 @@ export async function openTransport(endpoint: Endpoint): Promise<Send> {
       })
       outgoing.on('response', (incoming) => {
         clearTimeout(answering)
+        const silent = Object.assign(new Error('no more of the answer'), { code: 'RSM_SILENT' })
+        endWhenSilent(incoming, silence, () => unreachable(endpoint.url, silent))
         resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
       })
       outgoing.on('close', () => {

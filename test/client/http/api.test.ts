@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { openClient } from '../../../src/client/client.ts'
+import { Api } from '../../../src/client/http/api.ts'
 import { allPages } from '../../../src/client/http/pages.ts'
 import { proxyFor } from '../../../src/client/http/proxy.ts'
+import { openTransport } from '../../../src/client/http/transport.ts'
 import { type ErrorCode, exitCode, RsmError } from '../../../src/core/errors.ts'
 import { envelope, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 
@@ -46,6 +49,46 @@ for (const [title, status, rest, code, exit] of failures)
     t.is(error.code, code)
     t.is(exitCode(error), exit)
   })
+
+for (const [title, more, said] of [
+  ['that stops half-way', undefined, /stopped half-way/],
+  ['that drips without end', ' ', /does not come to an end/],
+] as const)
+  test(`S12 an answer ${title} is given up`, async (t) => {
+    const server = await startFakeServer(t, {
+      'GET /api/hosts/1': (_seen, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).write('{"code":200,')
+        if (more === undefined) return
+        const dripping = setInterval(() => response.write(more), 20)
+        response.once('close', () => clearInterval(dripping))
+      },
+    })
+    const send = await openTransport({ url: server.url }, { silence: 300 })
+    const api = new Api(server.url, send, 'x', more === undefined ? undefined : 1_000)
+    const error = await t.throwsAsync(api.call('GET', '/api/hosts/1'), { instanceOf: RsmError })
+    t.is(exitCode(error), 4)
+    t.regex(error.message, said)
+  })
+
+test('a download goes on for as long as bytes come, and as its reader is slow', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /recording': async (_seen, response) => {
+      for (let at = 0; at < 8; at++) {
+        response.write('x'.repeat(1_000_000))
+        await delay(100)
+      }
+      response.end()
+    },
+  })
+  const send = await openTransport({ url: server.url }, { silence: 600 })
+  const body = await new Api(server.url, send, 'x', 100).stream('/recording', {})
+  let size = 0
+  for await (const chunk of body) {
+    if (size === 0) await delay(1_200)
+    size += (chunk as Buffer).length
+  }
+  t.is(size, 8_000_000)
+})
 
 test('a server that is no rsm server is said to be none', async (t) => {
   const server = await startFakeServer(t, {

@@ -66,7 +66,10 @@ for (const silent of ['proxy', 'server behind it'])
     await once(proxy, 'listening')
     t.teardown(() => proxy.close())
     const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-    const send = await openProxied({ url: 'http://192.0.2.1' }, proxyUrl, (cause) => cause as Error, 500)
+    const send = await openProxied({ url: 'http://192.0.2.1' }, proxyUrl, (cause) => cause as Error, {
+      answer: 500,
+      silence: 500,
+    })
     const error = await t.throwsAsync(send({ method: 'GET', path: '/', headers: {} }))
     t.is((error as NodeJS.ErrnoException).code, 'UND_ERR_HEADERS_TIMEOUT')
   })
