@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { RsmError } from '../core/errors.ts'
+import { readBoundedFile } from './bounded-file.ts'
 import { whyUnreadable } from './unreadable.ts'
 
 /** The certificates of the system, where this Node does not read them itself. */
@@ -10,10 +11,13 @@ const systemBundles = [
   '/etc/ssl/cert.pem',
 ]
 
-/** What is no certificate would be passed over in silence, and the server then be told to be the culprit. */
-function readCertificates(path: string): string {
+/**
+ * The certificates of a file, as PEM: what is none would be passed over in silence, and the server then be told to be the
+ * culprit. Errors: `usage`.
+ */
+export function readCertificates(path: string): string {
   try {
-    const text = readFileSync(path, 'utf8')
+    const text = readBoundedFile(path).toString('utf8')
     const { X509Certificate } = process.getBuiltinModule('node:crypto')
     void new X509Certificate(text)
     return text
