@@ -1,29 +1,12 @@
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { unknownName } from '../core/text/nearest.ts'
+import { readCertificates } from '../disk/trusted-certificates.ts'
 import { baseDirectory } from './base-directory.ts'
+import { type ConfigFile, type Context, readConfig, readTokens } from './context-files.ts'
 import { readSecretFile } from './named-file.ts'
 import { PrivateFiles } from './private-files.ts'
 import { normalUrl } from './server-url.ts'
-
-/** A server that the user knows by a name. */
-export interface Context {
-  readonly url: string
-  readonly username?: string
-  readonly caFile?: string
-  readonly tlsFingerprint?: string
-}
-
-interface ConfigFile {
-  current: string | null
-  contexts: Record<string, Context>
-}
-
-/** A stored token and the one URL that it may be sent to (contract §9). */
-interface StoredToken {
-  readonly url: string
-  readonly token: string
-}
 
 /** How a command line names its server; flags win over the environment. */
 export interface ServerChoice {
@@ -66,8 +49,7 @@ export class Contexts {
   }
 
   list(): ConfigFile {
-    const file = (this.#files.read('config.json') as Partial<ConfigFile> | undefined) ?? {}
-    return { current: file.current ?? null, contexts: file.contexts ?? {} }
+    return this.#files.read('config.json', readConfig)
   }
 
   /** A name for a server that has none yet: its host, unless that is another server's already. */
@@ -93,38 +75,44 @@ export class Contexts {
 
   /** Stores a context and its token, and makes it the current one unless told not to. */
   save(name: string, context: Context, token: string | undefined, use = true): void {
-    const file = this.list()
-    file.contexts[name] = context
-    if (use || file.current === null) file.current = name
-    this.#files.write('config.json', file)
-    const tokens = this.#tokens()
-    if (token === undefined) delete tokens[name]
-    else tokens[name] = { url: context.url, token }
-    this.#files.write('tokens.json', tokens)
+    this.#files.exclusively(() => {
+      const file = this.list()
+      file.contexts[name] = context
+      if (use || file.current === null) file.current = name
+      this.#files.write('config.json', file)
+      const tokens = this.#tokens()
+      if (token === undefined) delete tokens[name]
+      else tokens[name] = { url: context.url, token }
+      this.#files.write('tokens.json', tokens)
+    })
   }
 
   use(name: string): Context {
-    const file = this.list()
-    const context = this.#named(file, name)
-    this.#files.write('config.json', { ...file, current: name })
-    return context
+    // A name that is unknown is said where nothing can be written, too.
+    this.#named(this.list(), name)
+    return this.#files.exclusively(() => {
+      const file = this.list()
+      const context = this.#named(file, name)
+      this.#files.write('config.json', { ...file, current: name })
+      return context
+    })
   }
 
   remove(name: string): void {
-    const file = this.list()
-    this.#named(file, name)
-    delete file.contexts[name]
-    if (file.current === name) file.current = null
-    this.#files.write('config.json', file)
-    this.forget(name)
+    this.#named(this.list(), name)
+    this.#files.exclusively(() => {
+      const file = this.list()
+      this.#named(file, name)
+      delete file.contexts[name]
+      if (file.current === name) file.current = null
+      this.#files.write('config.json', file)
+      this.#forget(name)
+    })
   }
 
   /** Removes the token of a context; the context stays. */
   forget(name: string): void {
-    const tokens = this.#tokens()
-    if (tokens[name] === undefined) return
-    delete tokens[name]
-    this.#files.write('tokens.json', tokens)
+    if (this.#tokens()[name] !== undefined) this.#files.exclusively(() => this.#forget(name))
   }
 
   /**
@@ -158,14 +146,20 @@ export class Contexts {
       tokenFile === undefined
         ? (fromEnv('RSM_TOKEN') ?? (stored?.url === url ? stored.token : undefined))
         : readSecretFile(tokenFile, choice.tokenFile === undefined ? 'RSM_TOKEN_FILE' : '--token-file')
-    const caFile =
-      choice.caFile ??
-      fromEnv('RSM_CA_FILE') ??
-      (name === undefined ? undefined : file.contexts[name]?.caFile)
+    const askedCaFile = choice.caFile ?? fromEnv('RSM_CA_FILE')
+    // Somebody relies on it, also where this server needs none.
+    if (askedCaFile !== undefined) readCertificates(askedCaFile)
+    const caFile = askedCaFile ?? (name === undefined ? undefined : file.contexts[name]?.caFile)
     const tlsFingerprint =
       choice.tlsFingerprint ?? (name === undefined ? undefined : file.contexts[name]?.tlsFingerprint)
     const checked = token === undefined ? undefined : checkedToken(token)
     return { url, token: checked, caFile, tlsFingerprint, context: name }
+  }
+
+  #forget(name: string): void {
+    const tokens = this.#tokens()
+    delete tokens[name]
+    this.#files.write('tokens.json', tokens)
   }
 
   #named(file: ConfigFile, name: string): Context {
@@ -176,7 +170,7 @@ export class Contexts {
     })
   }
 
-  #tokens(): Record<string, StoredToken> {
-    return (this.#files.read('tokens.json') as Record<string, StoredToken> | undefined) ?? {}
+  #tokens() {
+    return this.#files.read('tokens.json', readTokens)
   }
 }

@@ -1,8 +1,10 @@
 import {
   accessSync,
   chmodSync,
+  closeSync,
   constants,
   existsSync,
+  openSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -23,6 +25,9 @@ const unwritable: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
 }
 
+const lockName = 'lock'
+const lockPatience = 10_000
+
 /** JSON files that only their owner may read: a directory of mode 0700 with files of mode 0600. */
 export class PrivateFiles {
   readonly #directory: string
@@ -40,17 +45,54 @@ export class PrivateFiles {
     })
   }
 
-  /** Undefined where there is no such file. Errors: `usage` where it holds no JSON or can't be read. */
-  read(name: string): unknown {
+  /** What `parse` makes of the file, or of undefined where there is none. Errors: `usage`, naming it, with what `parse` threw. */
+  read<T>(name: string, parse: (value: unknown) => T): T {
     const path = join(this.#directory, name)
     try {
-      return JSON.parse(readFileSync(path, 'utf8')) as unknown
+      return parse(this.#json(path))
     } catch (error) {
-      const { code = '', message } = error as NodeJS.ErrnoException
-      if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+      const { message } = error as Error
       throw new RsmError('usage', `cannot read ${path}: ${message}`, {
         hint: 'mend it, or remove it and log in again',
       })
+    }
+  }
+
+  #json(path: string): unknown {
+    try {
+      return JSON.parse(readFileSync(path, 'utf8')) as unknown
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException
+      if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+      throw error
+    }
+  }
+
+  /**
+   * What reads a file, changes it and writes it again: no other process does that meanwhile. The lock is that of flock(1) on an
+   * open file, which ends with its process; where no lock can be had there is none, for a login is worth more. Errors:
+   * `unavailable` after 10 s.
+   */
+  exclusively<T>(change: () => T): T {
+    this.prepare()
+    let lock = -1
+    this.#changing(() => {
+      lock = openSync(join(this.#directory, lockName), 'a', 0o600)
+    })
+    try {
+      const { spawnSync } = process.getBuiltinModule('node:child_process')
+      // Busybox knows no `-w`: who waits too long is ended.
+      const { error } = spawnSync('flock', ['3'], {
+        stdio: ['ignore', 'ignore', 'ignore', lock],
+        timeout: lockPatience,
+      })
+      if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT')
+        throw new RsmError('unavailable', `another rsm has been writing in ${this.#directory} for 10 s`, {
+          hint: 'end it, and try again',
+        })
+      return change()
+    } finally {
+      closeSync(lock)
     }
   }
 

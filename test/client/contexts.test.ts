@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import test from 'ava'
 import { Contexts } from '../../src/client/contexts.ts'
 import { normalUrl } from '../../src/client/server-url.ts'
@@ -68,9 +70,64 @@ test('a removed context takes its token along', (t) => {
   const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
   contexts.save('a', { url: 'http://a' }, 'token')
   contexts.remove('a')
-  t.deepEqual(contexts.list(), { current: null, contexts: {} })
+  t.is(contexts.list().current, null)
+  t.deepEqual(Object.keys(contexts.list().contexts), [])
   contexts.save('a', { url: 'http://a' }, undefined)
   t.is(contexts.choose({}, {}).token, undefined)
+})
+
+test('logins at one time are all kept', async (t) => {
+  const home = temporaryDirectory(t)
+  const module = new URL('../../src/client/contexts.js', import.meta.url).href
+  const saving = `import { Contexts } from ${JSON.stringify(module)}
+    const contexts = new Contexts({ XDG_CONFIG_HOME: ${JSON.stringify(home)} })
+    for (let at = 0; at < 4; at++) contexts.save(process.argv[1] + at, { url: 'http://a' }, 'token')`
+  const run = promisify(execFile)
+  await Promise.all(
+    Array.from('abcdefgh', (name) => run(process.execPath, ['--input-type=module', '-e', saving, name])),
+  )
+  const contexts = new Contexts({ XDG_CONFIG_HOME: home })
+  const names = Object.keys(contexts.list().contexts)
+  t.is(names.length, 32)
+  for (const context of names) t.is(contexts.choose({ context }, {}).token, 'token')
+})
+
+test('what every object has is no context, and may be the name of one', (t) => {
+  const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
+  for (const name of ['constructor', '__proto__', 'toString']) {
+    t.throws(() => contexts.choose({ context: name }, {}), { code: 'not_found' })
+    t.notThrows(() => contexts.refuseForeign(name, 'http://a'))
+    contexts.save(name, { url: 'http://a' }, `${name}-token`)
+    t.like(contexts.choose({ context: name }, {}), { url: 'http://a', token: `${name}-token` })
+  }
+})
+
+for (const [file, text, said] of [
+  ['config.json', '[]', 'it is not an object'],
+  ['config.json', '{"contexts":{"a":null},"current":"a"}', 'contexts.a is not an object'],
+  ['config.json', '{"contexts":{"a":{"url":"x"}}}', 'contexts.a.url is not an http or https URL'],
+  ['config.json', '{"contexts":{"a":{"url":"http://a","caFile":1}}}', 'contexts.a.caFile is not text'],
+  ['config.json', '{"current":{}}', 'current is not a name'],
+  ['tokens.json', '{"a":"secret"}', 'a is not an object'],
+  ['tokens.json', '{"a":{"url":"http://a","token":1}}', 'a is not a token with its url'],
+] as const)
+  test(`a ${file} of ${text} is told with what is wrong in it`, (t) => {
+    const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
+    contexts.save('a', { url: 'http://a' }, 'token')
+    writeFileSync(join(contexts.directory, file), text)
+    const error = t.throws(() => contexts.choose({}, {}), { instanceOf: RsmError })
+    t.is(error.code, 'usage')
+    t.is(error.message, `cannot read ${join(contexts.directory, file)}: ${said}`)
+  })
+
+test('a file of certificates that somebody names is one, also where it is not needed', (t) => {
+  const contexts = new Contexts({ XDG_CONFIG_HOME: temporaryDirectory(t) })
+  contexts.save('plain', { url: 'http://a' }, undefined)
+  const missing = { code: 'usage', message: /cannot read the certificates in .*: there is no such file/ }
+  t.throws(() => contexts.choose({ caFile: '/nonexistent' }, {}), missing)
+  t.throws(() => contexts.choose({}, { RSM_CA_FILE: '/nonexistent' }), missing)
+  t.throws(() => contexts.choose({ caFile: '/dev/zero' }, {}), { message: /larger than 16 MiB/ })
+  t.throws(() => contexts.choose({ caFile: '/dev/null' }, {}), { message: /holds no certificate/ })
 })
 
 test('URLs are http or https and hold no password', (t) => {
