@@ -35,7 +35,9 @@ export default class Events extends BaseCommand {
     const events = watchEvents(client.api, {
       after: flags.after,
       ...(flags.type === undefined ? {} : { types: flags.type as EventType[] }),
-      onCut: (error: RsmError) => this.notice(`${error.message}; trying again for 5 minutes`),
+      onCut: (error: RsmError, again: boolean) => {
+        if (!again) this.notice(`${error.message}; trying again for 5 minutes`)
+      },
     })
     for await (const event of events) {
       if (flags.json) await stdout.write(`${JSON.stringify(event)}\n`)

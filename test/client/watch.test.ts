@@ -93,6 +93,25 @@ test('a server that says nothing for too long is left and asked again', async (t
   t.is((await follow(server.url, { silence: 100 })).length, 1)
 })
 
+test('a server that greets and hangs up is given up as one that stays away, and its loss is told as one', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (_seen, response) => {
+      const write = eventStream(response)
+      write('task', task)
+      // What is new begins a time of its own.
+      if (++connections === 2) write('output', entryOf('web1', 'a', { id: 4 }), 4)
+      response.end()
+    },
+  })
+  const cuts: boolean[] = []
+  const following = follow(server.url, { retryFor: 600, onCut: (_error, again) => void cuts.push(again) })
+  await t.throwsAsync(following, { instanceOf: RsmError, code: 'unreachable' })
+  t.deepEqual(cuts.slice(0, 3), [false, false, true])
+  t.true(cuts.slice(2).every((again) => again))
+  t.is(cuts.length, connections)
+})
+
 test('a server that stays away is given up with the taskId and exit 4', async (t) => {
   const server = await startFakeServer(t, {})
   await server.close()

@@ -6,8 +6,8 @@ import type { ServerEvent } from './sse-text.ts'
 
 export interface StreamOptions {
   readonly signal?: AbortSignal
-  /** Told when the connection is lost and taken up again. */
-  readonly onCut?: (error: RsmError) => void
+  /** Told when the connection is lost and taken up again; `again` where nothing new has come since it was told before. */
+  readonly onCut?: (error: RsmError, again: boolean) => void
   /** How long a lost connection is taken up again, in milliseconds (contract §9: 5 minutes). */
   readonly retryFor?: number
   /** Without a byte for so long the connection counts as lost; comments come every 15 s (contract §5). */
@@ -16,6 +16,8 @@ export interface StreamOptions {
 
 const firstPause = 250
 const longestPause = 5_000
+/** A connection that stood for so long was a good one, though nothing new was to be told. */
+const standing = 15_000
 
 /** Faults that waiting can mend; anything else (401, 404, 410) is final. */
 export function mendable(error: unknown): error is RsmError {
@@ -64,23 +66,28 @@ export async function* followStream(
   let pause = firstPause
   for (;;) {
     const parser = new SseParser(lastId)
+    let since: number | undefined
     let cut = new RsmError('unreachable', `lost the connection to ${api.url}`)
     try {
       for await (const event of connection(api, path(lastId !== undefined), parser, options)) {
-        failingSince = undefined
-        pause = firstPause
+        since ??= performance.now()
         yield event
       }
     } catch (error) {
       if (!mendable(error)) throw error
       cut = error
     }
-    lastId = parser.lastId
-    if (failingSince === undefined) {
-      failingSince = performance.now()
-      options.onCut?.(cut)
+    const now = performance.now()
+    // A server that greets and hangs up is no better than one that is away.
+    if (parser.lastId !== lastId || (since !== undefined && now - since >= standing)) {
+      failingSince = undefined
+      pause = firstPause
     }
-    if (performance.now() - failingSince >= retryFor) throw givenUp(cut)
+    lastId = parser.lastId
+    const isAgain = failingSince !== undefined
+    failingSince ??= now
+    if (!isAgain || since !== undefined) options.onCut?.(cut, isAgain)
+    if (now - failingSince >= retryFor) throw givenUp(cut)
     await delay(Math.min(pause, longestPause), undefined, signal === undefined ? {} : { signal })
     pause = Math.min(pause * 2, longestPause)
   }

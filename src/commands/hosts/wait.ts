@@ -75,7 +75,9 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
       return { hosts, missing: [] }
     }
     const over = AbortSignal.timeout(seconds * 1000)
-    const onCut = (error: RsmError) => this.notice(`${error.message}; trying again`)
+    const onCut = (error: RsmError, again: boolean) => {
+      if (!again) this.notice(`${error.message}; trying again`)
+    }
     const waited = () =>
       awaitHosts(client.api, { read, isThere, onCut, signal: over, retryFor: seconds * 1000 })
     const state = wanted.join(' or ')

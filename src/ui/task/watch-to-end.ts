@@ -30,7 +30,9 @@ export async function watchToEnd(
     halt.abort()
   }
   for (const signal of Object.keys(signals)) process.once(signal, stop)
-  const onCut = (error: Error) => outputs.notice(`${error.message}; trying again for 5 minutes`)
+  const onCut = (error: Error, again: boolean) => {
+    if (!again) outputs.notice(`${error.message}; trying again for 5 minutes`)
+  }
   const endAsKnown = async () => {
     const { task } = outputs.known
     if (task !== undefined) await outputs.end(select(task))
