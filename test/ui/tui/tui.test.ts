@@ -177,6 +177,7 @@ test('what ends a room while a session has the terminal ends it when the session
   )
   const ended = t.throwsAsync(tui.run(), { code: 'gone' })
   await shows('web1')
+  await until('the task is followed', () => streams.length > 0)
   // The last one is for whoever has the terminal.
   press('j', 't', 'q')
   streams[0]?.end()
