@@ -1,7 +1,7 @@
 import { RsmError } from '../core/errors.ts'
 import type { LogEntry, LogQuery } from '../core/protocol/http/logs.ts'
 import type { Task, TaskResult, TaskSummary } from '../core/protocol/http/tasks.ts'
-import { type Api, withQuery } from './http/api.ts'
+import { type Api, eventObject, withQuery } from './http/api.ts'
 import { followStream, type StreamOptions } from './http/event-stream.ts'
 import type { ServerEvent } from './http/sse-text.ts'
 
@@ -17,8 +17,18 @@ export interface WatchOptions extends StreamOptions {
   readonly query?: LogQuery
 }
 
-function parse(event: ServerEvent): TaskEvent | undefined {
-  const value = JSON.parse(event.data) as never
+/** What is looked into of each kind. */
+const fields: Readonly<Record<string, readonly string[]>> = {
+  output: ['id', 'hostname', 'stream', 'data'],
+  host: ['hostId', 'hostname', 'status'],
+  task: [],
+  end: [],
+}
+
+function parse(url: string, event: ServerEvent): TaskEvent | undefined {
+  const wanted = fields[event.event]
+  if (wanted === undefined) return undefined
+  const value = eventObject(url, event.data, wanted) as never
   switch (event.event) {
     case 'output':
       return { type: 'output', entry: value }
@@ -55,7 +65,7 @@ export async function* watchTask(
     })
   let last: number | undefined
   for await (const raw of followStream(api, path, options, givenUp)) {
-    const event = parse(raw)
+    const event = parse(api.url, raw)
     if (event === undefined) continue
     if (event.type === 'output') {
       if (last !== undefined && event.entry.id <= last) continue

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { codeOfStatus, type FieldFault, RsmError } from '../../core/errors.ts'
+import { codeOfStatus, type ErrorCode, type FieldFault, RsmError } from '../../core/errors.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
 import { areUnknownNames, foldUnknownNames } from '../unknown-names.ts'
 import type { Send } from './send.ts'
 import { isLost } from './transport.ts'
@@ -14,6 +15,8 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined
   /** The call may be repeated when its answer was lost: it is idempotent by its key. */
   readonly repeatable?: boolean
+  /** Fields without which the `data` is not that of an rsm server. */
+  readonly has?: readonly string[]
 }
 
 /** An answer larger than this is not one of ours. */
@@ -53,15 +56,35 @@ interface Envelope {
   readonly errors?: readonly FieldFault[]
 }
 
-function parseEnvelope(text: string): Envelope | undefined {
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parseObject(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || !('code' in value) || !('message' in value))
-      return undefined
-    return value as Envelope
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+function parseEnvelope(text: string): Envelope | undefined {
+  const value = parseObject(text)
+  return value !== undefined && 'code' in value && 'message' in value ? (value as Envelope) : undefined
+}
+
+/** An answer that no rsm server gives: something else listens there, or a stranger stands between. */
+function foreign(code: ErrorCode, url: string, answered: string): RsmError {
+  return new RsmError(code, `${url} answered ${answered}, and not as an rsm server does`, {
+    hint: 'check --url',
+  })
+}
+
+/** The object of an event of `url`. Errors: `internal` where it is none, or lacks one of `fields`. */
+export function eventObject(url: string, text: string, fields: readonly string[] = []): object {
+  const parsed = parseObject(text)
+  if (parsed !== undefined && fields.every((field) => field in parsed)) return parsed
+  throw foreign('internal', url, 'with an event that can not be read')
 }
 
 /** The calls of one client to one server; every method rejects with an RsmError. */
@@ -103,6 +126,11 @@ export class Api {
         await delay(repeatPause)
       }
     }
+  }
+
+  /** A page of a list. */
+  page<T>(path: string, query: object | undefined): Promise<Page<T>> {
+    return this.call('GET', path, { query: query ?? {}, has: ['content', 'totalElements', 'totalPages'] })
   }
 
   /** Any call with its bare answer: `data` where it comes in the envelope, else its text. */
@@ -148,7 +176,12 @@ export class Api {
     })
     const text = await this.#text(stream)
     const envelope = parseEnvelope(text)
-    if (status < 300 && envelope !== undefined) return envelope.data as T
+    const { has = [] } = options
+    if (status < 300 && envelope !== undefined) {
+      const { data } = envelope
+      if (isObject(data) && has.every((field) => field in data)) return data as T
+      throw foreign('internal', this.url, `${status} without the data`)
+    }
     throw this.failure(status, text, answered['retry-after'])
   }
 
@@ -182,9 +215,7 @@ export class Api {
     const envelope = parseEnvelope(text)
     if (envelope === undefined) {
       const code = status >= 502 && status <= 504 ? 'unreachable' : 'internal'
-      return new RsmError(code, `${this.url} answered ${status}, and not as an rsm server does`, {
-        hint: 'check --url',
-      })
+      return foreign(code, this.url, String(status))
     }
     const faults = envelope.errors ?? []
     const unknown = areUnknownNames(faults)

@@ -16,7 +16,7 @@ export interface ClientAuditService extends AuditService {
 
 export function auditOver(api: Api): ClientAuditService {
   return {
-    list: (query) => api.call('GET', '/api/audit', { query }),
+    list: (query) => api.page('/api/audit', query),
     async raw() {
       const stream = await api.stream('/api/audit', { accept: 'application/x-ndjson' })
       return complete(stream, api.url)

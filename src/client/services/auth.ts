@@ -13,8 +13,8 @@ export interface AuthService {
 
 export function authOver(api: Api): AuthService {
   return {
-    login: (body) => api.call('POST', '/api/auth/login', { body }),
+    login: (body) => api.call('POST', '/api/auth/login', { body, has: ['token', 'user'] }),
     logout: () => api.call('POST', '/api/auth/logout'),
-    me: () => api.call('GET', '/api/auth/me'),
+    me: () => api.call('GET', '/api/auth/me', { has: ['username'] }),
   }
 }

@@ -3,7 +3,7 @@ import type { Api } from '../http/api.ts'
 
 export function clustersOver(api: Api): ClusterService {
   return {
-    list: (query) => api.call('GET', '/api/clusters', { query }),
+    list: (query) => api.page('/api/clusters', query),
     get: (id) => api.call('GET', `/api/clusters/${id}`),
     create: (body) => api.call('POST', '/api/clusters', { body }),
     update: (id, body) => api.call('PATCH', `/api/clusters/${id}`, { body }),

@@ -3,7 +3,7 @@ import type { Api } from '../http/api.ts'
 
 export function enrollmentsOver(api: Api): EnrollmentService {
   return {
-    list: (query) => api.call('GET', '/api/enrollment-tokens', { query }),
+    list: (query) => api.page('/api/enrollment-tokens', query),
     create: (body) => api.call('POST', '/api/enrollment-tokens', { body }),
     remove: (id) => api.call('DELETE', `/api/enrollment-tokens/${id}`),
   }

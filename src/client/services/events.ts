@@ -7,7 +7,7 @@ import type {
   ResetEvent,
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
-import { type Api, withQuery } from '../http/api.ts'
+import { type Api, eventObject, withQuery } from '../http/api.ts'
 import { followStream, type StreamOptions } from '../http/event-stream.ts'
 
 /** What the server tells (contract §3 `/api/events`); `id` is where the stream stands after it. */
@@ -47,6 +47,6 @@ export async function* watchEvents(api: Api, options: EventsOptions = {}): Async
   for await (const { event, data, id } of followStream(api, path, options, givenUp)) {
     if (!known.has(event) || id === undefined) continue
     last = id
-    yield { type: event, id, ...(JSON.parse(data) as object) } as FleetEvent
+    yield { type: event, id, ...eventObject(api.url, data) } as FleetEvent
   }
 }

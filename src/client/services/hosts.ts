@@ -3,7 +3,7 @@ import type { Api } from '../http/api.ts'
 
 export function hostsOver(api: Api): HostService {
   return {
-    list: (query) => api.call('GET', '/api/hosts', { query }),
+    list: (query) => api.page('/api/hosts', query),
     get: (id) => api.call('GET', `/api/hosts/${id}`),
     metrics: (id, query) => api.call('GET', `/api/hosts/${id}/metrics`, { query }),
     create: (body) => api.call('POST', '/api/hosts', { body }),

@@ -24,16 +24,18 @@ export interface ClientTaskService extends TaskService {
 export function tasksOver(api: Api): ClientTaskService {
   const path = (taskId: string) => `/api/tasks/${encodeURIComponent(taskId)}`
   return {
-    list: (query) => api.call('GET', '/api/tasks', { query }),
-    get: (taskId, query = {}, signal) => api.call('GET', path(taskId), { query, signal }),
-    create: (body, key, signal) => api.call('POST', '/api/tasks', { body, ...keyed(key), signal }),
+    list: (query) => api.page('/api/tasks', query),
+    get: (taskId, query = {}, signal) =>
+      api.call('GET', path(taskId), { query, signal, has: ['taskId', 'results', 'counts'] }),
+    create: (body, key, signal) =>
+      api.call('POST', '/api/tasks', { body, ...keyed(key), signal, has: ['taskId'] }),
     executeScript: (id, body, key) => api.call('POST', `/api/scripts/${id}/execute`, { body, ...keyed(key) }),
     executeCluster: (id, body, key) =>
       api.call('POST', `/api/clusters/${id}/execute`, { body, ...keyed(key) }),
     cancel: (taskId, signal) => api.call('POST', `${path(taskId)}/cancel`, { signal }),
     retry: (taskId, body, key, signal) =>
-      api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key), signal }),
+      api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key), signal, has: ['taskId'] }),
     script: (taskId) => api.call('GET', `${path(taskId)}/script`),
-    logs: (taskId, query) => api.call('GET', `${path(taskId)}/logs`, { query }),
+    logs: (taskId, query) => api.call('GET', `${path(taskId)}/logs`, { query, has: ['entries'] }),
   }
 }

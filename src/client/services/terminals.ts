@@ -10,7 +10,7 @@ export interface ClientTerminalService extends TerminalService {
 export function terminalsOver(api: Api): ClientTerminalService {
   const path = (sessionId: string) => `/api/terminals/${encodeURIComponent(sessionId)}`
   return {
-    list: (query) => api.call('GET', '/api/terminals', { query }),
+    list: (query) => api.page('/api/terminals', query),
     get: (sessionId) => api.call('GET', path(sessionId)),
     create: (body) => api.call('POST', '/api/terminals', { body }),
     ticket: (sessionId, body) => api.call('POST', `${path(sessionId)}/ticket`, { body }),

@@ -3,6 +3,7 @@ import { type TaskEvent, watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import { Halted } from '../command/failure.ts'
 import { finalTask, haltedUnanswered, haltedUnknown, lastLook } from './final-task.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask, timedOutExit } from './outcome.ts'
@@ -129,6 +130,8 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     // A task that ended by itself before the cancel reached it has its own result.
     const own = why.cancel && task.status !== 'RUNNING' && task.status !== 'CANCELLED'
     return { task, exit: own && why.exit === timedOutExit ? exitOfTask(task) : why.exit }
+  } catch (error) {
+    throw taskId === undefined ? error : naming(taskId, error)
   } finally {
     clearTimeout(waiting)
     clearTimeout(deadline)
@@ -138,6 +141,19 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     isOver = true
     halt.abort()
   }
+}
+
+/** Whatever fails after the start: who started a task is told which it is. */
+function naming(taskId: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof Halted || error.message.includes(taskId)) return error
+  const { code, fields, hint } =
+    error instanceof RsmError ? error : { code: 'internal' as const, fields: [], hint: undefined }
+  const what = error instanceof RsmError ? error.message : `internal error: ${error.message}`
+  return new RsmError(code, `${what} (task ${taskId} was started)`, {
+    fields,
+    hint: [hint, `follow it: rsm logs -f ${taskId}`].filter((step) => step !== undefined).join('\n'),
+    cause: error,
+  })
 }
 
 /** Whether the server has sent the results with the end. */
@@ -172,7 +188,9 @@ function follow(
   return watchTask(client.api, taskId, {
     signal,
     ...(options.query === undefined ? {} : { query: options.query }),
-    onCut: (error) =>
-      options.outputs.notice(`${error.message}; trying again for 5 minutes (task ${taskId} goes on)`),
+    onCut: (error, again) => {
+      if (!again)
+        options.outputs.notice(`${error.message}; trying again for 5 minutes (task ${taskId} goes on)`)
+    },
   })
 }

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { openClient } from '../../../src/client/client.ts'
+import { type Client, openClient } from '../../../src/client/client.ts'
 import { Api } from '../../../src/client/http/api.ts'
 import { allPages } from '../../../src/client/http/pages.ts'
 import { proxyFor } from '../../../src/client/http/proxy.ts'
@@ -89,6 +90,22 @@ test('a download goes on for as long as bytes come, and as its reader is slow', 
   }
   t.is(size, 8_000_000)
 })
+
+for (const [what, data, ask] of [
+  ['a list', {}, (client) => client.hosts.list({})],
+  ['a list that is an array', [], (client) => client.hosts.list({})],
+  ['a login', {}, (client) => client.auth.login({ username: 'a', password: 'b' })],
+  ['the caller', null, (client) => client.auth.me()],
+  ['a task', { status: 'RUNNING' }, (client) => client.tasks.get('1')],
+] as const satisfies [string, unknown, (client: Client) => Promise<unknown>][])
+  test(`an answer without its data is no rsm server's: ${what}`, async (t) => {
+    const answer = (_seen: unknown, response: ServerResponse) => envelope(response, 200, { data })
+    const paths = ['GET /api/hosts', 'POST /api/auth/login', 'GET /api/auth/me', 'GET /api/tasks/1']
+    const server = await startFakeServer(t, Object.fromEntries(paths.map((path) => [path, answer])))
+    const error = await t.throwsAsync(ask(await openClient({ url: server.url })), { instanceOf: RsmError })
+    t.is(exitCode(error), 6)
+    t.is(error.message, `${server.url} answered 200 without the data, and not as an rsm server does`)
+  })
 
 test('a server that is no rsm server is said to be none', async (t) => {
   const server = await startFakeServer(t, {

@@ -1,10 +1,18 @@
 import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
+import { RsmError } from '../../../src/core/errors.ts'
 import { Halted } from '../../../src/ui/command/failure.ts'
 import { runAndFollow } from '../../../src/ui/task/follow.ts'
 import { Outputs } from '../../../src/ui/task/outputs.ts'
 import { watchToEnd } from '../../../src/ui/task/watch-to-end.ts'
-import { entryOf, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
+import {
+  entryOf,
+  envelope,
+  eventStream,
+  resultOf,
+  startFakeServer,
+  taskOf,
+} from '../../fixtures/fake-server.ts'
 
 const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
   status: 'RUNNING',
@@ -85,6 +93,39 @@ test.serial(
     t.deepEqual(ended, ['RUNNING'])
   },
 )
+
+for (const [what, answer, code, said] of [
+  ['an event that can not be read', 'event: task\ndata: {\n\n', 'internal', /not as an rsm server does/],
+  [
+    'an event without its fields',
+    'event: output\ndata: {"id":1}\n\n',
+    'internal',
+    /not as an rsm server does/,
+  ],
+  ['a task that has gone', 410, 'gone', /refused/],
+] as const)
+  test.serial(`what fails after the start names the task: ${what}`, async (t) => {
+    const server = await startFakeServer(t, {
+      'POST /api/tasks': () => ({ taskId: running.taskId, status: 'RUNNING', hostCount: 1 }),
+      [`GET /api/tasks/${running.taskId}/logs`]: (_seen, response) => {
+        if (typeof answer === 'number') envelope(response, answer, {})
+        else response.writeHead(200, { 'content-type': 'text/event-stream' }).write(answer)
+      },
+    })
+    const client = await openClient({ url: server.url, token: 'secret' })
+    const show = { format: undefined, files: [], diff: false, prefix: true, raw: false }
+    const following = runAndFollow({
+      client,
+      outputs: new Outputs({ show, quiet: true, progress: false }),
+      terminal: false,
+      halted: () => {},
+      start: async () => ({ taskId: running.taskId, hostCount: 1 }),
+    })
+    const error = await t.throwsAsync(following, { instanceOf: RsmError, code })
+    t.regex(error.message, said)
+    t.true(error.message.endsWith(`(task ${running.taskId} was started)`))
+    t.true(error.hint?.endsWith(`follow it: rsm logs -f ${running.taskId}`))
+  })
 
 test.serial('a signal ends the watching of a task in time though the server has hung', async (t) => {
   const { client, outputs, stands, asked, ended, closed } = await hung(t)
