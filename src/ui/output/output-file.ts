@@ -1,6 +1,16 @@
 import { once } from 'node:events'
-import { chmodSync, createWriteStream, openSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  constants,
+  createWriteStream,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { Sink } from './sink.ts'
@@ -19,18 +29,45 @@ interface Place {
   /** Another name beside it, where it takes its own when it is complete. */
   readonly written: string
   readonly mode?: number
+  readonly isPipe: boolean
 }
 
 /** Where it is written. A pipe or a device can't be replaced by a file of that name, and that of `>(…)` has no other path. */
 function placeOf(path: string, whole: boolean): Place {
   const known = statSync(path, { throwIfNoEntry: false })
   if (known?.isDirectory() === true) throw new Error('it is a directory')
-  if (!whole || known?.isFile() === false) return { target: path, written: path }
+  const isPipe = known?.isFIFO() === true
+  if (!whole || known?.isFile() === false) return { target: path, written: path, isPipe }
   const target = known === undefined ? path : realpathSync(path)
   const { randomBytes } = process.getBuiltinModule('node:crypto')
   const temporary = `.${basename(target).slice(0, 200)}.${randomBytes(6).toString('hex')}.tmp`
   const written = join(dirname(target), temporary)
-  return known === undefined ? { target, written } : { target, written, mode: known.mode & 0o777 }
+  const place = { target, written, isPipe }
+  return known === undefined ? place : { ...place, mode: known.mode & 0o777 }
+}
+
+/** How long a pipe is waited for that nobody reads yet, and how often it is tried meanwhile, in milliseconds. */
+const readerWait = 5_000
+const readerPause = 50
+
+/** The open of a pipe would wait for its reader for ever. */
+function openPipe(path: string, patience: number): number {
+  for (const until = performance.now() + patience; ; ) {
+    try {
+      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error
+      if (performance.now() >= until) throw new Error('nobody reads this pipe', { cause: error })
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, readerPause)
+    }
+  }
+}
+
+/** A write that waits for the reader of a pipe in a thread would keep the process, whatever signal comes: a socket waits in none. */
+function streamInto(fd: number, isPipe: boolean): Writable {
+  if (!isPipe) return createWriteStream('', { fd })
+  const { Socket } = process.getBuiltinModule('node:net')
+  return new Socket({ fd, readable: false, writable: true })
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -39,6 +76,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of this path is a file',
   EROFS: 'what is mounted there is read-only',
   ENOSPC: 'the disk is full',
+  ENXIO: 'it is a socket',
 }
 
 /** In words that name what was typed, and not the file of a passing name beside it. */
@@ -50,18 +88,19 @@ function whyNot({ code, message }: NodeJS.ErrnoException, path: string): string 
 
 /**
  * Opens it for writing, at once, so that a mistake is told before anything is started; a `whole` file takes its name when it
- * is finished. Errors: `usage`.
+ * is finished. `patience` is how long a pipe may be without a reader. Errors: `usage`.
  */
-export function openOutputFile(path: string, whole: boolean): OutputFile {
+export function openOutputFile(path: string, whole: boolean, patience = readerWait): OutputFile {
   let fd: number
   let place: Place
   try {
     place = placeOf(path, whole)
-    fd = openSync(place.written, place.written === place.target ? 'w' : 'wx')
+    const flags = place.written === place.target ? 'w' : 'wx'
+    fd = place.isPipe ? openPipe(place.written, patience) : openSync(place.written, flags)
   } catch (error) {
     throw new RsmError('usage', `can't write ${path}: ${whyNot(error as NodeJS.ErrnoException, path)}`)
   }
-  const { target, written, mode } = place
+  const { target, written, mode, isPipe } = place
   const isApart = written !== target
   const remove = () => rmSync(written, { force: true })
   // A hang-up ends a process without `exit`, unless somebody listens.
@@ -78,7 +117,7 @@ export function openOutputFile(path: string, whole: boolean): OutputFile {
     process.off('SIGHUP', onHangUp)
   }
   if (isApart) watchOver()
-  const stream = createWriteStream('', { fd })
+  const stream = streamInto(fd, isPipe)
   let failure: Error | undefined
   stream.on('error', (error) => {
     failure = error
@@ -94,7 +133,7 @@ export function openOutputFile(path: string, whole: boolean): OutputFile {
     async finish() {
       if (failure !== undefined) throw failure
       stream.end()
-      await finished(stream)
+      await finished(stream, { readable: false })
       if (mode !== undefined) chmodSync(written, mode)
       if (!isApart) return
       renameSync(written, target)

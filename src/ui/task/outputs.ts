@@ -7,6 +7,7 @@ import { type FormatName, formats } from '../output/formats.ts'
 import { defuse } from '../output/github/workflow-commands.ts'
 import { OutdirOutput, prepareOutdir } from '../output/outdir.ts'
 import { type OutputFile, openOutputFile } from '../output/output-file.ts'
+import { refuseShared } from '../output/places.ts'
 import { type Sink, sinkOf } from '../output/sink.ts'
 import { StatusLine } from '../output/status-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
@@ -60,6 +61,7 @@ export class Outputs {
       this.#kept = [{ path: outdir, format: 'outdir' }]
     }
     try {
+      refuseShared({ files, outdir, onStdout: options.show.format !== undefined })
       for (const { format, path } of files)
         this.#kept = [...this.#kept, { path, format, file: openOutputFile(path, formats[format].whole) }]
     } catch (error) {

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -10,12 +11,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import test from 'ava'
 import { Contexts } from '../../../src/client/contexts.ts'
 import { readShowOptions } from '../../../src/ui/flags/output.ts'
 import { BoundedText, keptPerHost } from '../../../src/ui/output/bounded-text.ts'
 import { fileNameOf, OutdirOutput, prepareOutdir } from '../../../src/ui/output/outdir.ts'
 import { openOutputFile } from '../../../src/ui/output/output-file.ts'
+import { refuseShared } from '../../../src/ui/output/places.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
@@ -123,6 +126,42 @@ test('a directory that can not be made is told at once', (t) => {
   t.throws(() => new Contexts({ XDG_CONFIG_HOME: '/proc/x' }).prepare(), {
     message: 'cannot write in /proc/x/rsm: no directory can be made there',
   })
+})
+
+test('what is written has a place of its own, however it is spelt', (t) => {
+  const home = temporaryDirectory(t)
+  const at = (name: string) => join(home, name)
+  const there = (name: string) => writeFileSync(at(name), '')
+  there('file')
+  linkSync(at('file'), at('second-name'))
+  symlinkSync(at('file'), at('link'))
+  symlinkSync(home, at('here'))
+  const shared = { message: /two formats can't go into one file/ }
+  const refuse = (paths: string[], outdir?: string) =>
+    refuseShared({ files: paths.map((path) => ({ path })), outdir, onStdout: true })
+  for (const [one, other] of [
+    ['same', './same'],
+    ['same', 'here/same'],
+    ['file', 'link'],
+    ['file', 'second-name'],
+    ['here/file', 'link'],
+  ] as const)
+    t.throws(() => refuse([at(one), `${home}/${other}`]), shared, `${one} ${other}`)
+  t.throws(() => refuse([at('web1.out')], at('here')), { message: /bears the name of a file of --outdir/ })
+  t.notThrows(() => refuse(['/dev/null', '/dev/null', at('file'), at('report.xml')], home))
+})
+
+test('into a pipe is written as its reader takes it, and one that nobody reads is told', async (t) => {
+  const path = join(temporaryDirectory(t), 'pipe')
+  execFileSync('mkfifo', [path])
+  const reader = spawn('sh', ['-c', 'sleep 0.3; wc -c < "$0"', path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const file = openOutputFile(path, true, 60_000)
+  for (let count = 0; count < 30; count++) await file.sink.write('x'.repeat(10_000))
+  await file.finish()
+  t.is((await text(reader.stdout)).trim(), '300000')
+  t.throws(() => openOutputFile(path, true, 100), { message: /nobody reads this pipe/ })
 })
 
 test('S07 the name of a host is a name in the directory, and of no other host', (t) => {
