@@ -24,7 +24,7 @@ const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
 const table = createRequire(oclif.resolve('cli-table3'))
 
 /** Loads the other when something of it is first asked for. A bound function has nothing of its own that a proxy may not hide. */
-const late = (isTranspiled) => (other) =>
+const onDemand = (isTranspiled) => (other) =>
   `module.exports = new Proxy(function () {}.bind(), {
     get: (_, name) => name === '__esModule' ? ${isTranspiled} : ${other}[name],
     has: (_, name) => name in ${other},
@@ -44,9 +44,9 @@ const modules = (from, names, contents) =>
   })
 /** What the bundled packages load at once though hardly a command touches it, and what stands in its place. */
 const replaced = new Map([
-  ...modules(oclif, [...doors, './parser/help', './ux/action/spinner'], late(true)),
-  ...modules(oclif, ['clean-stack', 'indent-string', 'wrap-ansi'], late(false)),
-  ...modules(table, ['@colors/colors/safe.js'], late(false)),
+  ...modules(oclif, [...doors, './parser/help', './ux/action/spinner'], onDemand(true)),
+  ...modules(oclif, ['clean-stack', 'indent-string', 'wrap-ansi'], onDemand(false)),
+  ...modules(table, ['@colors/colors/safe.js'], onDemand(false)),
   // oclif speaks to who sets DEBUG; nobody else pays for that.
   ...modules(oclif, ['debug'], (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`),
 ])
@@ -104,13 +104,40 @@ const options = {
   logLevel: 'warning',
   metafile: true,
 }
-const bundles = await Promise.all([
-  build({ ...options, entryPoints: ['src/cli.ts', ...commands], inject: ['.ci/cli-shared.js'] }),
-  // A Tab shares nothing with the commands: it would load what most of them load.
-  build({ ...options, entryPoints: ['src/ui/completion/answer.ts'] }),
-])
+/** The completion's entry is one file of CommonJS, as Node starts that 10 ms sooner; what it loads late is a bundle of its own. */
+const late = new Set()
+const lateModules = {
+  name: 'late modules',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^\./ }, ({ path, kind, resolveDir }) => {
+      if (kind !== 'dynamic-import') return undefined
+      const file = join(resolveDir, path)
+      late.add(relative(root, file))
+      const from = relative(join(root, 'src/ui/completion'), file).replace(/\.ts$/, '.js')
+      return { path: from.startsWith('.') ? from : `./${from}`, external: true }
+    })
+  },
+}
+const answer = await build({
+  ...options,
+  entryPoints: ['src/ui/completion/answer.ts'],
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
+  splitting: false,
+  banner: {},
+  plugins: [lateModules],
+  packages: 'external',
+})
+const bundles = [
+  answer,
+  ...(await Promise.all([
+    build({ ...options, entryPoints: ['src/cli.ts', ...commands], inject: ['.ci/cli-shared.js'] }),
+    // A Tab shares nothing with the commands: it would load what most of them load.
+    build({ ...options, entryPoints: [...late] }),
+  ])),
+]
 if (unused.size > 0) throw new Error(`nothing loads ${[...unused].join(', ')} any more: see "replaced"`)
 const made = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)))
 // Of a former bundle; removed last, for who may be running it.
 for (const name of filesIn(into))
-  if (name.endsWith('.js') && !made.has(`${into}/${name}`)) rmSync(join(root, into, name))
+  if (/\.c?js$/.test(name) && !made.has(`${into}/${name}`)) rmSync(join(root, into, name))

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 // As run.js, from the sources: what tsc refuses does not start.
-import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+const { spawnSync } = require('node:child_process')
 
-const at = (path) => fileURLToPath(new URL(path, import.meta.url))
+const at = (path) => `${__dirname}/${path}`
 const build = spawnSync(
   process.execPath,
   [at('../node_modules/typescript/bin/tsc'), '-p', at('../tsconfig.json')],
@@ -11,5 +10,5 @@ const build = spawnSync(
     stdio: ['ignore', 2, 2],
   },
 )
-if (build.status === 0) await import('./run.js')
+if (build.status === 0) require('./run.js')
 else process.exitCode = 6

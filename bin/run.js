@@ -1,37 +1,42 @@
 #!/usr/bin/env node
-import { readFileSync, statSync } from 'node:fs'
+// CommonJS (see package.json beside it): Node takes 10 ms to start its loader of modules, which neither --version nor a Tab needs.
+const { readFileSync, statSync } = require('node:fs')
 
-const changed = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0
+const root = `${__dirname}/../`
+const changed = (path) => statSync(root + path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
 /**
  * The bundle starts with a third less work. What has been compiled since it was made is not in it, so that nobody ever runs, or
  * tests, yesterday's code: whatever tsc writes, it writes its record too, which no installation has.
  */
-function newest(file) {
-  const bundled = changed(`../dist/cli/${file}`)
-  const isCurrent = bundled > 0 && bundled >= changed('../dist/.tsbuildinfo')
-  return isCurrent ? `../dist/cli/${file}` : `../dist/src/${file}`
+function isCurrent(bundled) {
+  const made = changed(bundled)
+  return made > 0 && made >= changed('dist/.tsbuildinfo')
 }
 
 /** What holds a server or an agent is not in the bundle. */
 function commandLine(topic) {
   const isApart = topic === 'server' || topic === 'agent' || topic === 'quickstart'
-  return isApart ? '../dist/src/cli.js' : newest('cli.js')
+  return !isApart && isCurrent('dist/cli/cli.js') ? '../dist/cli/cli.js' : '../dist/src/cli.js'
 }
 
-const argv = process.argv.slice(2)
-if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
-  // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
-  const { name, version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  process.stdout.on('error', ({ code, message }) => {
-    if (code !== 'EPIPE') process.stderr.write(`rsm: cannot write the output: ${message}\n`)
-    process.exit(code === 'EPIPE' ? 141 : 6)
+/** What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded. */
+async function completion() {
+  const bundled = 'dist/cli/ui/completion/answer.cjs'
+  return isCurrent(bundled) ? require(root + bundled) : import('../dist/src/ui/completion/answer.js')
+}
+
+async function run(argv) {
+  let isOver = false
+  process.once('beforeExit', () => {
+    if (isOver) return
+    // A command that nothing can bring to its end any more has not succeeded.
+    process.stderr.write('rsm: internal error: the command waits for what never comes\n')
+    process.exitCode = 6
   })
-  process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
-} else {
   if (argv[0] === 'agent') {
     // An agent runs on every host for years and does little: 2 MB less there is worth a slower compiler.
-    const { setFlagsFromString } = await import('node:v8')
+    const { setFlagsFromString } = require('node:v8')
     setFlagsFromString('--optimize-for-size')
     setFlagsFromString('--max-semi-space-size=1')
   }
@@ -40,14 +45,19 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
   const { HOME, XDG_CACHE_HOME } = process.env
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
-  const { default: nodeModule } = await import('node:module')
-  if (cacheDirectory !== undefined) nodeModule.enableCompileCache?.(cacheDirectory)
-  if (argv[0] === '__complete') {
-    // What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded.
-    const { answer } = await import(newest('ui/completion/answer.js'))
-    await answer(argv[1] ?? '', new URL('..', import.meta.url))
-  } else {
-    const { main } = await import(commandLine(argv[0]))
-    await main(argv)
-  }
+  if (cacheDirectory !== undefined) require('node:module').enableCompileCache?.(cacheDirectory)
+  if (argv[0] === '__complete') await (await completion()).answer(argv[1] ?? '', root)
+  else await (await import(commandLine(argv[0]))).main(argv)
+  isOver = true
 }
+
+const argv = process.argv.slice(2)
+if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
+  // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
+  const { name, version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+  process.stdout.on('error', ({ code, message }) => {
+    if (code !== 'EPIPE') process.stderr.write(`rsm: cannot write the output: ${message}\n`)
+    process.exit(code === 'EPIPE' ? 141 : 6)
+  })
+  process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
+} else void run(argv)

@@ -8,6 +8,7 @@ import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
 import { openConnection } from './link/connection.ts'
 import { Distrust } from './link/distrust.ts'
+import { tokenToEnrol } from './link/enroll-token.ts'
 import { inbox } from './link/inbox.ts'
 import { Link } from './link/link.ts'
 import { openMembership } from './link/membership.ts'
@@ -21,8 +22,9 @@ import { MetricsBuffer } from './reports/metrics-buffer.ts'
 import { Pulse } from './reports/pulse.ts'
 import {
   capabilities,
+  checkAccounts,
   checkBounds,
-  checkScripts,
+  checkSandbox,
   warnOfRoot,
   warnOfUnknown,
 } from './script/script-setting.ts'
@@ -57,6 +59,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     tlsFingerprint: options.tlsFingerprint,
     ...(options.environment ? { environment: options.environment } : {}),
   })
+  // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
+  const accounts = await checkAccounts(options)
+  const enrollToken = await tokenToEnrol(options)
   const directory = await openDataDirectory(options.dataDir)
   const opened: (() => unknown)[] = [() => directory.release(), () => connection.close()]
   try {
@@ -69,7 +74,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   async function run(): Promise<RunningAgent> {
     opened.unshift(() => removeState(directory.path))
     // First of all: a host that can't run scripts as it was told to has nothing to register for.
-    const script = await checkScripts(options, directory.path)
+    const script = await checkSandbox(options, accounts, directory.path)
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
@@ -79,6 +84,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const membership = await openMembership({
       directory: directory.path,
       options,
+      enrollToken,
       script,
       api,
       linkId: () => linkId,

@@ -7,6 +7,7 @@ import type { Token } from '../core/protocol/http/tokens.ts'
 import type { User } from '../core/protocol/http/users.ts'
 import type { Services } from '../core/services.ts'
 import { unknownName } from '../core/text/nearest.ts'
+import type { Client } from './client.ts'
 import { allPages } from './http/pages.ts'
 
 type Lister<T> = (query: { page: number; size: number }) => Promise<Page<T>>
@@ -93,10 +94,16 @@ export async function findHost(services: Pick<Services, 'hosts'>, name: string):
   return host
 }
 
-/** The id of a task as people name it: `latest` is the newest on the server, whoever started it. */
-export async function findTaskId(services: Pick<Services, 'tasks'>, wanted: string): Promise<string> {
-  if (wanted !== 'latest') return wanted
-  const [newest] = (await services.tasks.list({ size: 1 })).content
-  if (newest === undefined) throw new RsmError('not_found', 'there is no task yet', { hint: 'rsm exec' })
-  return newest.taskId
+/** Some of an id: of the characters that ids are made of, enough to tell tasks apart, and fewer than all 26. */
+const partOfTaskId = /^[0-9A-HJKMNP-TV-Z]{6,25}$/i
+
+/**
+ * The id of a task as people name it: `latest` is the caller's newest, in every command; 6 or more of its first or last characters do
+ * for an id. A whole id costs no call.
+ */
+export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wanted: string): Promise<string> {
+  const isLatest = wanted === 'latest'
+  if (!isLatest && !partOfTaskId.test(wanted)) return wanted
+  const { latestTask, taskOfPart } = await import('./task-names.ts')
+  return (await (isLatest ? latestTask(services) : taskOfPart(services, wanted))).taskId
 }

@@ -8,6 +8,7 @@ import type { Task } from '../core/protocol/http/tasks.ts'
 import { unknownName } from '../core/text/nearest.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
+import { taskDescription } from '../ui/flags/task.ts'
 import { Outputs } from '../ui/task/outputs.ts'
 import { watchToEnd } from '../ui/task/watch-to-end.ts'
 
@@ -43,7 +44,7 @@ export default class Logs extends BaseCommand {
     '$ rsm logs TASK -b --diff',
   ]
   static override args = {
-    task: word({ required: true, ignoreStdin: true, description: 'id of the task, or latest' }),
+    task: word({ required: true, ignoreStdin: true, description: taskDescription }),
   }
   static override flags = {
     follow: boolean({ char: 'f', description: 'go on until the task has ended' }),

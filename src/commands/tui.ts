@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts'
 import { findTaskId } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { taskDescription } from '../ui/flags/task.ts'
 import { localSize } from '../ui/terminal/size.ts'
 import { termOf } from '../ui/terminal/term.ts'
 
@@ -16,7 +17,7 @@ export default class Tui extends BaseCommand {
 A task may be running or finished. ? shows the keys; q leaves, and a running task goes on.`
   static override examples = ['$ rsm tui', '$ rsm tui TASK', '$ rsm tui latest']
   static override args = {
-    task: word({ ignoreStdin: true, description: 'id of the task, or latest; without it the fleet' }),
+    task: word({ ignoreStdin: true, description: `${taskDescription}; without it the fleet` }),
   }
 
   async run() {

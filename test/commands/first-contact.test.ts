@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
@@ -6,6 +6,12 @@ import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 const cases: [string[], number, RegExp][] = [
   [['hosts', 'list'], 3, /no server is known yet\n.*rsm login URL.*rsm quickstart/],
+  [
+    ['agent', 'run', '--url', 'http://127.0.0.1:1'],
+    2,
+    /not registered, and there is no enrolment token\n.*rsm hosts join/,
+  ],
+  [['agent', 'run', '--url', 'http://127.0.0.1:1', '--run-as', 'no-such-user'], 2, /no-such-user/],
   [
     ['hosts', 'list', '--url', 'http://127.0.0.1:1'],
     3,
@@ -52,8 +58,11 @@ const cases: [string[], number, RegExp][] = [
 ]
 for (const [argv, exit, message] of cases)
   test(`rsm ${argv.join(' ')}: exit ${exit}, one line and what to do next`, async (t) => {
-    const ran = await runRsm(argv, cleanEnv(temporaryDirectory(t)))
+    const home = temporaryDirectory(t)
+    const RSM_AGENT_DATA_DIR = join(home, 'agent')
+    const ran = await runRsm(argv, cleanEnv(home, { RSM_AGENT_DATA_DIR }))
     t.is(ran.exit, exit, ran.stderr)
+    t.false(existsSync(RSM_AGENT_DATA_DIR))
     t.regex(ran.stderr, message)
     t.regex(ran.stderr, /^rsm: /)
     t.true(ran.stderr.split('\n').length <= 3, ran.stderr)

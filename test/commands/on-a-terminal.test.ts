@@ -55,6 +55,38 @@ test('the question names the context, and of a long script the beginning', async
   t.deepEqual(started(server), [])
 })
 
+test('cancel and retry of latest ask, whatever its size; no changes nothing', async (t) => {
+  const failed = taskOf([resultOf('web1', { status: 'FAILED', exitCode: 1 })], { firstLine: 'deploy' })
+  const running = taskOf([resultOf('web1', { status: 'RUNNING' })], {
+    firstLine: 'deploy',
+    status: 'RUNNING',
+  })
+  let isRunning = true
+  const server = await startFakeServer(t, {
+    'GET /api/auth/me': () => ({ username: 'ann' }),
+    'GET /api/tasks': () => pageOf([isRunning ? running : failed]),
+    'GET /api/tasks/task-1': () => failed,
+    'GET /api/tasks/task-1/script': () => ({ ...failed, content: 'deploy', secretParams: [] }),
+    'POST /api/tasks/task-1/cancel': () => {
+      isRunning = false
+      return { ...failed, status: 'CANCELLED' }
+    },
+  })
+  const cancel = `${rsm} tasks cancel latest; echo exit $?`
+  const shell = onTerminal(t, server, `${cancel}; ${cancel}; ${rsm} tasks retry latest; echo exit $?`)
+  const question =
+    /latest is task-1: 'deploy' on 1 host, started [^]*Cancel 'deploy' on 1 host of http:\S+\? \[y\/N\] /
+  await shell.shows(question)
+  shell.type('n\r')
+  await shell.shows(new RegExp(`nothing was cancelled\\s+exit 130[^]*${question.source}`))
+  t.deepEqual(started(server), [])
+  shell.type('y\r')
+  await shell.shows(/cancelled task-1\s+exit 0[^]*Run 'deploy' again on 1 host of http:\S+, web1\? \[y\/N\] /)
+  shell.type('n\r')
+  await shell.shows(/nothing was started\s+exit 130/)
+  t.is(started(server).length, 1)
+})
+
 test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels nothing', async (t) => {
   const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, completedAt: null })], {
     status: 'RUNNING',
@@ -87,6 +119,18 @@ test('what a person has agreed to is what runs; --yes asks nothing, nor does a j
   t.is(shell.shown.split('[y/N]').length, 2)
   const targets = started(server).map((each) => (each.body as { target: unknown }).target)
   t.deepEqual(targets, [{ hostIds: many.map(({ id }) => id) }, { selector: '@*' }, { selector: 'web*' }])
+})
+
+test('a failure is broken at the width of the terminal, and left whole for a pipe', async (t) => {
+  const line = `stty cols 45; ${rsm} hosts list; ${rsm} hosts list 2>&1 | cat; echo over`
+  const shell = bashOnPty(t, line, temporaryDirectory(t))
+  await shell.shows(/over/)
+  const [first = '', ...further] = shell.shown.split('\r\n').slice(0, -2)
+  const whole = further.splice(-2)
+  t.true(first.startsWith('rsm: ') && further.length > 1, shell.shown)
+  for (const each of [first, ...further]) t.true(each.length <= 45, each)
+  const words = (lines: readonly string[]) => lines.map((each) => each.trim()).join(' ')
+  t.is(words([first, ...further]), words(whole))
 })
 
 test('a list longer than the screen goes through $PAGER, which may end early, be missing, or be switched off', async (t) => {

@@ -51,7 +51,10 @@ test('tasks retry runs on the hosts that did not succeed, shows them and exits a
   const waited = await rsm(['tasks', 'wait', detached.stdout.trim()])
   t.is(waited.exit, 0, waited.stderr)
 
-  const nothing = await rsm(['tasks', 'retry', detached.stdout.trim()])
+  const latest = await rsm(['tasks', 'retry', 'latest', '--yes'])
+  t.true(latest.stderr.startsWith(`rsm: latest is ${detached.stdout.trim()}: `), latest.stderr)
+  t.is(latest.exit, 6, latest.stderr)
+  const nothing = await rsm(['tasks', 'retry', detached.stdout.trim().slice(-8)])
   t.is(nothing.exit, 6)
   t.regex(nothing.stderr, /nothing to retry/)
   t.is((await rsm(['tasks', 'retry', 'nosuch'])).exit, 5)

@@ -35,30 +35,54 @@ test('tasks show says what ran: name, params and text, without control sequences
   t.regex(ran.stdout, /\n\n {2}echo one\n {2}echo two\n\nHOST /)
 })
 
+const caller = { 'GET /api/auth/me': () => ({ username: 'ann' }) }
 const noOutput = { 'GET /api/tasks/task-1/logs': () => ({ taskId: 'task-1', entries: [], next: 0 }) }
 for (const [line, logs] of [
   ['tasks show latest', {}],
   ['tasks wait latest', {}],
   ['logs latest', noOutput],
 ] as const)
-  test(`${line} --json is about the newest task`, async (t) => {
-    const sizes: (string | null)[] = []
+  test(`${line} --json is about the newest task that the caller started`, async (t) => {
+    const asked: Record<string, string>[] = []
     const ran = await run(t, [...line.split(' '), '--json'], {
       'GET /api/tasks': ({ query }) => {
-        sizes.push(query.get('size'))
+        asked.push(Object.fromEntries(query))
         return pageOf([task])
       },
+      ...caller,
       ...taskRoutes(task, []),
       ...logs,
     })
     t.is((JSON.parse(ran.stdout) as { taskId: string }).taskId, 'task-1', ran.stderr)
-    t.deepEqual(sizes, ['1'])
+    t.deepEqual(asked, [{ createdBy: 'ann', size: '1' }])
   })
 
-test('where there is no task yet, the latest is not found', async (t) => {
-  const ran = await run(t, ['tasks', 'show', 'latest'], { 'GET /api/tasks': () => pageOf([]) })
+test('who has started no task has no latest one', async (t) => {
+  const ran = await run(t, ['tasks', 'show', 'latest'], {
+    ...caller,
+    'GET /api/tasks': () => pageOf([]),
+  })
   t.is(ran.exit, 5)
-  t.regex(ran.stderr, /^rsm: there is no task yet\n/)
+  t.regex(ran.stderr, /^rsm: ann has started no task yet\n/)
+})
+
+test('cancel and retry of latest want --yes where nobody can be asked, and say which task it is', async (t) => {
+  const latest = taskOf([resultOf('web1')], { status: 'RUNNING', firstLine: 'sleep \u001b[31m600' })
+  const server = await startFakeServer(t, {
+    ...caller,
+    'GET /api/tasks': () => pageOf([latest]),
+    'POST /api/tasks/task-1/cancel': () => ({ ...latest, status: 'CANCELLED' }),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  for (const verb of ['cancel', 'retry']) {
+    const unsure = await runRsm(['tasks', verb, 'latest'], env)
+    t.is(unsure.exit, 2, unsure.stderr)
+    t.regex(unsure.stderr, new RegExp(`^rsm: without a terminal, ${verb} of latest takes --yes\n`))
+  }
+  t.deepEqual(server.seen, [])
+  const sure = await runRsm(['tasks', 'cancel', 'latest', '-y', '--utc'], env)
+  t.is(sure.stdout, 'cancelled task-1\n', sure.stderr)
+  t.is(sure.stderr, "rsm: latest is task-1: 'sleep 600' on 1 host, started 2026-11-21 03:25:15Z\n")
 })
 
 test('of a long text tasks show prints the first 20 lines, and how many follow', async (t) => {

@@ -5,7 +5,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -49,10 +48,13 @@ test('a command starts with few files, and without node:crypto, which is slow to
 })
 
 test('what answers a Tab is in the bundle, and loads nothing of what runs a command', (t) => {
-  const answer = 'dist/cli/ui/completion/answer.js'
-  const loaded = loadedWith(answer)
-  const bytes = [...loaded].reduce((sum, file) => sum + statSync(file).size, 0)
-  t.true(bytes < 60_000, `${[...loaded].join(', ')}: ${bytes} bytes`)
+  const answer = 'dist/cli/ui/completion/answer.cjs'
+  const text = readFileSync(answer, 'utf8')
+  t.true(text.length < 60_000, `${text.length} bytes`)
+  t.deepEqual([...text.matchAll(/require\("(?!node:)[^"]*"\)/g)], [])
+  const late = [...text.matchAll(/import\("([^"]*)"\)/g)].map(([, name = '']) => join(answer, '..', name))
+  t.true(late.length > 0)
+  for (const file of late) t.true(existsSync(file), file)
 })
 
 /** Run from the bundle, whatever has been compiled since. */
@@ -91,7 +93,7 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   for (const directory of ['bin', 'dist/src', 'dist/cli'])
     mkdirSync(join(root, directory), { recursive: true })
   writeFileSync(join(root, 'package.json'), '{"type": "module"}')
-  copyFileSync('bin/run.js', join(root, 'bin/run.js'))
+  for (const name of ['run.js', 'package.json']) copyFileSync(join('bin', name), join(root, 'bin', name))
   const compiled = join(root, 'dist/src/cli.js')
   const bundle = join(root, 'dist/cli/cli.js')
   const runs = (...argv: string[]) =>
@@ -104,14 +106,19 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   writeFileSync(bundle, `export const main = () => console.log('bundle')`)
   t.is(runs('hosts', 'list'), 'bundle\n')
   t.is(runs('server', 'start'), 'compiled\n')
-  for (const [where, directory] of [
-    ['compiled', 'dist/src/ui/completion'],
-    ['bundle', 'dist/cli/ui/completion'],
+  for (const [where, file, exported] of [
+    ['compiled', 'dist/src/ui/completion/answer.js', 'export const answer'],
+    ['bundle', 'dist/cli/ui/completion/answer.cjs', 'exports.answer'],
   ] as const) {
-    mkdirSync(join(root, directory), { recursive: true })
-    writeFileSync(join(root, directory, 'answer.js'), `export const answer = () => console.log('${where}')`)
+    mkdirSync(join(root, file, '..'), { recursive: true })
+    writeFileSync(join(root, file), `${exported} = () => console.log('${where}')`)
     t.is(runs('__complete', 'bash'), `${where}\n`)
   }
+  writeFileSync(bundle, `export const main = () => new Promise(() => {})`)
+  const endless = spawnSync(process.execPath, [join(root, 'bin/run.js'), 'exec'], { encoding: 'utf8' })
+  t.like(endless, { status: 6, stderr: 'rsm: internal error: the command waits for what never comes\n' })
+  writeFileSync(bundle, `export const main = () => console.log('bundle')`)
+
   const record = join(root, 'dist/.tsbuildinfo')
   writeFileSync(record, '{}')
   utimesSync(bundle, 1000, 1000)

@@ -75,7 +75,10 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   const mistrusted = await runRsm(['terminal', 'web1', '--tls-fingerprint', wrong, '--', 'true'], env)
   t.is(mistrusted.exit, 4)
 
-  const bad = await runRsm(['agent', 'run', '--url', url, '--tls-fingerprint', 'abc'], env)
+  const bad = await runRsm(
+    ['agent', 'run', '--url', url, '--tls-fingerprint', 'abc', '--data-dir', join(home, 'bad')],
+    env,
+  )
   t.is(bad.exit, 2)
   t.regex(bad.stderr, /not a SHA-256 fingerprint: abc/)
 })

@@ -99,6 +99,7 @@ inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, ret
   fleet[40]?.end(taskId, 7)
   await window.shows(/✗ web41 +exit 7[\s\S]*▸ web42/)
   await window.shows(/41\/50 done {2}5 failed/)
+  await window.shows(/web41 +news of web41/)
 
   await window.press('/')
   await window.type('NEWS of')

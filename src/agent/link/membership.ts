@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { ScriptSetting } from '../script/script-setting.ts'
 import { unregisteredState, writeState } from '../status/agent-state.ts'
+import { readEnrollToken } from './enroll-token.ts'
 import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { enrolled, register } from './registration.ts'
 import type { ServerApi } from './server-api.ts'
@@ -13,6 +14,8 @@ interface MembershipOptions {
   /** The agent's data directory. */
   readonly directory: string
   readonly options: AgentOptions
+  /** For the first registration, where it has been read already. */
+  readonly enrollToken: string | null
   readonly script: ScriptSetting
   readonly api: ServerApi
   /** Of the present link, as its HELLO said it. */
@@ -42,6 +45,7 @@ export interface Membership {
  */
 export async function openMembership(setting: MembershipOptions): Promise<Membership> {
   const { directory, options, script, api, linkId, serverNow, clock, random, log, signal } = setting
+  let given = setting.enrollToken
   const known = await readIdentity(directory)
   if (known && options.agentId !== undefined && options.agentId !== known.agentId)
     throw new RsmError(
@@ -64,13 +68,10 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
     if (!identity.registration) writeState(directory, { ...registering, reason }, log)
   }
   const registerAnew = async () => {
-    if (options.enrollToken === undefined)
-      throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
-        hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
-      })
+    const enrollToken = given ?? readEnrollToken(options)
+    // Of a later registration the file may hold another.
+    given = null
     const { hostname } = options
-    const enrollToken =
-      typeof options.enrollToken === 'function' ? options.enrollToken() : options.enrollToken
     const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, waits, signal })
     identity = enrolled(identity, fresh, enrollToken)
     registration = fresh

@@ -24,18 +24,22 @@ export interface ScriptOptions {
   limits?: Limits | undefined
 }
 
-/** Whom scripts run as, in what box, held together and limited by what. */
-export interface ScriptSetting {
+/** The agent's own user, and whom scripts run as. */
+interface Accounts {
   readonly own: Account
   readonly account: Account
+}
+
+/** Whom scripts run as, and in what box. */
+export interface ScriptSetting extends Accounts {
   readonly sandbox: Sandbox
 }
 
 /**
- * Finds out before anything else whether this host can run scripts as it was told to. @throws RsmError `usage` or
+ * Finds out before anything else whether this host can run scripts as whom it was told to. @throws RsmError `usage` or
  * `unavailable` with what it can't do.
  */
-export async function checkScripts(options: ScriptOptions, dataDir: string): Promise<ScriptSetting> {
+export async function checkAccounts(options: ScriptOptions): Promise<Accounts> {
   const { runAs, allowRunAs, sandbox: mode = 'none', sandboxNetwork: network = false } = options
   if (network && mode !== 'strict')
     throw new RsmError(
@@ -48,6 +52,15 @@ export async function checkScripts(options: ScriptOptions, dataDir: string): Pro
   const own = ownAccount()
   const account = runAs === undefined ? own : await namedAccount(runAs, own)
   if (own.uid === 0 && (account.uid !== 0 || allowRunAs.length > 0)) await checkDrop(account)
+  return { own, account }
+}
+
+/** The same of the box, which hides the agent's data directory. */
+export async function checkSandbox(
+  { sandbox: mode = 'none', sandboxNetwork: network = false }: ScriptOptions,
+  { own, account }: Accounts,
+  dataDir: string,
+): Promise<ScriptSetting> {
   const sandbox = await openSandbox({ mode, network, dataDir, own }, account)
   return { own, account, sandbox }
 }

@@ -1,23 +1,40 @@
 import { string } from '@oclif/core/args'
+import { boolean } from '@oclif/core/flags'
+import type { Client } from '../../client/client.ts'
+import { findTaskId } from '../../client/names.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { taskDescription } from '../../ui/flags/task.ts'
 
 export default class TasksCancel extends BaseCommand {
   static override summary = 'Cancel a task: queued hosts never start, running ones end'
-  static override examples = ['$ rsm tasks cancel TASK']
+  static override examples = ['$ rsm tasks cancel TASK', '$ rsm tasks cancel latest --yes']
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+    task: string({ required: true, ignoreStdin: true, description: taskDescription }),
+  }
+  static override flags = {
+    yes: boolean({ char: 'y', description: 'do not ask whether latest is the one' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(TasksCancel)
     this.globals = flags
     const client = await this.client()
-    const task = await client.tasks.cancel(args.task)
+    const isLatest = args.task === 'latest'
+    const taskId = isLatest ? await this.#latest(client, flags) : await findTaskId(client, args.task)
+    const task = await client.tasks.cancel(taskId)
     if (task.status === 'RUNNING') {
       this.print(`${task.taskId} is being cancelled`)
       this.hint(`next: rsm tasks wait ${task.taskId}`)
     } else if (task.status === 'CANCELLED') this.print(`cancelled ${task.taskId}`)
     else this.print(`${task.taskId} has ended: ${task.status}`)
     return task
+  }
+
+  async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
+    const { confirmCancel, latestChosen } = await import('../../ui/task/latest.ts')
+    const task = await latestChosen(client, { verb: 'cancel', yes, utc, say: (text) => this.notice(text) })
+    // Of one that has ended the server says that it has.
+    if (!yes && task.status === 'RUNNING') await confirmCancel(task, this.serverName())
+    return task.taskId
   }
 }

@@ -1,8 +1,11 @@
 import { string } from '@oclif/core/args'
+import type { Client } from '../../client/client.ts'
 import { newIdempotencyKey } from '../../client/idempotency-key.ts'
+import { findTaskId } from '../../client/names.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
+import { taskDescription } from '../../ui/flags/task.ts'
 import { isSomeoneThere } from '../../ui/input/prompt.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
@@ -15,10 +18,11 @@ export default class TasksRetry extends TaskCommand {
 Values of secret params are not kept: they are asked, or come from the environment with --secret-param.`
   static override examples = [
     '$ rsm tasks retry TASK',
+    '$ rsm tasks retry latest --yes',
     '$ rsm tasks retry TASK --secret-param DB_PASSWORD --detach',
   ]
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: 'id of the task' }),
+    task: string({ required: true, ignoreStdin: true, description: taskDescription }),
   }
   static override flags = { ...startFlags, ...outputFlags }
 
@@ -30,13 +34,15 @@ Values of secret params are not kept: they are asked, or come from the environme
     const show = readShowOptions(flags, flags.json, 'live')
     refuseDetached(flags.detach, show)
     const client = await this.client()
-    const former = await client.tasks.script(args.task)
+    const isLatest = args.task === 'latest'
+    const taskId = isLatest ? await this.#latest(client, flags) : await findTaskId(client, args.task)
+    const former = await client.tasks.script(taskId)
     if (!flags.yes && isSomeoneThere()) {
       const { confirmRetry, quotedBeginning } = await import('../../ui/task/consent.ts')
       const { scriptName, content } = former
       const what = scriptName === null ? quotedBeginning(content) : `script ${sanitizeLine(scriptName)}`
       const intent = { what: `Run ${what} again`, server: this.serverName() }
-      await confirmRetry(client, former.taskId, intent)
+      await confirmRetry(client, former.taskId, intent, isLatest)
     }
     const named = flags['secret-param'] ?? []
     const unnamed = former.secretParams.filter((name) => !named.includes(name))
@@ -58,5 +64,11 @@ Values of secret params are not kept: they are asked, or come from the environme
     this.print(started.taskId)
     this.hint(`next: rsm logs -f ${started.taskId}`)
     return started
+  }
+
+  async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
+    const { latestChosen } = await import('../../ui/task/latest.ts')
+    const task = await latestChosen(client, { verb: 'retry', yes, utc, say: (text) => this.notice(text) })
+    return task.taskId
   }
 }

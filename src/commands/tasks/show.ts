@@ -3,6 +3,7 @@ import { findTaskId } from '../../client/names.ts'
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { taskDescription } from '../../ui/flags/task.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 import { isUtf8 } from '../../ui/text/screen.ts'
 import { showDuration, showTime } from '../../ui/text/time.ts'
@@ -30,9 +31,9 @@ function paramsOf({ params, secretParams }: TaskScript): string | null {
 
 export default class TasksShow extends BaseCommand {
   static override summary = 'Show a task, what it ran and how it went on each host'
-  static override examples = ['$ rsm tasks show TASK']
+  static override examples = ['$ rsm tasks show TASK', '$ rsm tasks show latest']
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: 'id of the task, or latest' }),
+    task: string({ required: true, ignoreStdin: true, description: taskDescription }),
   }
 
   async run() {

@@ -31,7 +31,7 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
       required: true,
       multiple: true,
       ignoreStdin: true,
-      description: 'ids of the tasks, or latest',
+      description: 'ids of the tasks, 6 or more of their first or last characters, or latest: your newest',
     }),
   }
   static override flags = { ...outputFlags }

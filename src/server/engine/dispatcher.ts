@@ -230,6 +230,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
     }
   }
 
+  /** All hosts at once: one fsync makes the ends of many durable. */
+  const goOn = (hostId: number, lane: HostLane) => (lane.link ? pump(hostId) : giveUp(hostId, lane))
+
   return {
     async offer(run, positions) {
       const chosen = new Map<number, AgentLink | null>()
@@ -248,11 +251,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
         }
       }
       await dispatch(run, chosen)
-      for (const hostId of unreachable) {
-        const lane = state.lane(hostId)
-        if (lane.link) await pump(hostId)
-        else await giveUp(hostId, lane)
-      }
+      await Promise.all([...unreachable].map((hostId) => goOn(hostId, state.lane(hostId))))
     },
 
     pump,
@@ -272,11 +271,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
       const again = notTakenBack
       notTakenBack = []
       await Promise.all(again.map(({ run, positions }) => takeBack(run, positions)))
-      for (const [hostId, lane] of state.lanes) {
-        if (lane.waiting.length === 0) continue
-        if (lane.link) await pump(hostId)
-        else await giveUp(hostId, lane)
-      }
+      const waiting = [...state.lanes].filter(([, lane]) => lane.waiting.length > 0)
+      await Promise.all(waiting.map(([hostId, lane]) => goOn(hostId, lane)))
     },
 
     waitingFor(hostId) {

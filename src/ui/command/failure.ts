@@ -2,6 +2,9 @@ import { stripVTControlCharacters } from 'node:util'
 import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 import { sanitize } from '../text/sanitize.ts'
+import { columnsOf } from '../text/screen.ts'
+import { widthOf } from '../text/width.ts'
+import { wrapSentence } from '../text/wrap.ts'
 
 /** What people and programs are told of a failure (contract §9). */
 interface Failure {
@@ -141,13 +144,30 @@ export function unwritable({ code = '', message }: NodeJS.ErrnoException): RsmEr
   return new RsmError('unavailable', `cannot write the output: ${why}; what was written is not all of it`)
 }
 
+/** How far a hint, and what goes on in a further line, stands in. */
+const hintIndent = ' '.repeat(5)
+const furtherIndent = ' '.repeat(7)
+/** A terminal that is narrower breaks lines as well as we could. */
+const leastColumns = 30
+
+/**
+ * The failure for people: a line, and below it the hint. Lines longer than `columns` are broken at their words, but in no command
+ * that may be copied.
+ */
+export function failureText({ message, hint }: Failure, columns: number | undefined): string {
+  const room = columns === undefined || columns < leastColumns ? undefined : columns - furtherIndent.length
+  const broken = (text: string): string =>
+    room === undefined || widthOf(hintIndent + text) <= room + furtherIndent.length
+      ? text
+      : wrapSentence(text, room).join(`\n${furtherIndent}`)
+  const said = sanitize(message).replace(/\s*\n\s*/g, ' ')
+  const steps = hint === null ? [] : sanitize(hint).split('\n')
+  return [`rsm: ${broken(said)}`, ...steps.map((step) => hintIndent + broken(step)), ''].join('\n')
+}
+
 /** One line (and one for the hint) on stderr, or one line of JSON; answers the exit code. */
 export function reportFailure(failure: Failure, json: boolean): number {
   if (json) process.stderr.write(`${JSON.stringify({ error: failure })}\n`)
-  else {
-    process.stderr.write(`rsm: ${sanitize(failure.message).replace(/\s*\n\s*/g, ' ')}\n`)
-    if (failure.hint !== null)
-      process.stderr.write(`     ${sanitize(failure.hint).replaceAll('\n', '\n     ')}\n`)
-  }
+  else process.stderr.write(failureText(failure, columnsOf(process.stderr)))
   return failure.exit
 }

@@ -1,12 +1,16 @@
 import { readFileSync, writeSync } from 'node:fs'
 import type { ServerChoice } from '../../client/contexts.ts'
 import { shortened } from '../../core/text/shortened.ts'
-import { type Answer, candidatesFor } from './candidates.ts'
+import { renderBash } from './bash.ts'
+import { type Answer, candidatesFor, plain } from './candidates.ts'
+import { renderFish } from './fish.ts'
 import type { Lookup } from './listed.ts'
+import { liveNames } from './live-names.ts'
 import type { Manifest } from './manifest.ts'
 import { narrow } from './narrow.ts'
 import { readShellLine } from './shell-words.ts'
 import { whatIsWanted } from './wanted.ts'
+import { renderZsh } from './zsh.ts'
 
 /** How long a server may take, in milliseconds, before the answer is given without it. */
 const patience = 1_000
@@ -21,20 +25,18 @@ interface Question {
 }
 
 /** What comes on stdin, each part ended by NUL: arguments would be seen by all users of the machine. */
-async function readQuestion(shell: string, parts: readonly string[]): Promise<Question | undefined> {
+function readQuestion(shell: string, parts: readonly string[]): Question | undefined {
   if (shell === 'bash') {
     const [text = '', replaced = '', compType = ''] = parts
     const line = readShellLine(text)
     if (line.isExpanded) return undefined
-    const { renderBash } = await import('./bash.ts')
     const render = (answer: Answer) => renderBash(answer, line.raw, replaced, compType)
     if (line.isRedirection) return { words: ['help', '--'], current: '', render: () => 'files\n' }
     return { words: line.words.slice(1), current: line.current, render }
   }
   const words = parts.slice(0, -1)
   const current = parts.at(-1) ?? ''
-  if (shell === 'zsh') return { words, current, render: (await import('./zsh.ts')).renderZsh }
-  const { renderFish } = await import('./fish.ts')
+  if (shell === 'zsh') return { words, current, render: renderZsh }
   const line = readShellLine(current)
   return line.isExpanded ? undefined : { words: words.slice(1), current: line.current, render: renderFish }
 }
@@ -61,8 +63,10 @@ function readChoice(words: readonly string[]): ServerChoice {
   return choice
 }
 
-const shownAbout = (text: string) =>
-  shortened(text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim(), mostAbout)
+function shownAbout(text: string): string {
+  const line = plain.test(text) ? text : text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
+  return shortened(line, mostAbout)
+}
 
 function presentable(answer: Answer): Answer {
   const candidates = narrow(answer.candidates, mostCandidates)
@@ -70,10 +74,10 @@ function presentable(answer: Answer): Answer {
 }
 
 /** A file of the program, which lies at `root`. */
-const read = (root: URL, name: string): unknown => JSON.parse(readFileSync(new URL(name, root), 'utf8'))
+const read = (root: string, name: string): unknown => JSON.parse(readFileSync(root + name, 'utf8'))
 
 /** What the topics are about, which package.json says. */
-function topics(root: URL): (id: string) => string {
+function topics(root: string): (id: string) => string {
   const { oclif } = read(root, 'package.json') as {
     oclif: { topics: Record<string, { description: string } | undefined> }
   }
@@ -82,15 +86,15 @@ function topics(root: URL): (id: string) => string {
 
 /** Names of the server that the command of these words would speak to. */
 function namesFor(words: readonly string[]): Lookup {
-  let names: Promise<Lookup> | undefined
+  let names: Lookup | undefined
   return async (listed) => {
     // Most completions are of commands and options.
-    names ??= import('./live-names.ts').then(({ liveNames }) => liveNames(readChoice(words), patience))
-    return (await names)(listed)
+    names ??= liveNames(readChoice(words), patience)
+    return names(listed)
   }
 }
 
-async function answerOf(root: URL, { words, current }: Question): Promise<Answer> {
+async function answerOf(root: string, { words, current }: Question): Promise<Answer> {
   const manifest = read(root, 'oclif.manifest.json') as Manifest
   const wanted = whatIsWanted(manifest, words, current)
   const topic = wanted.is === 'command' ? topics(root) : () => ''
@@ -98,13 +102,13 @@ async function answerOf(root: URL, { words, current }: Question): Promise<Answer
 }
 
 /**
- * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process; the program's own files lie at `root`. Whatever goes wrong, it says nothing and ends with 0: it
+ * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process; the program's own files lie at `root`, which ends with a slash. Whatever goes wrong, it says nothing and ends with 0: it
  * runs between two keys of a person who is typing.
  */
-export async function answer(shell: string, root: URL): Promise<never> {
+export async function answer(shell: string, root: string): Promise<never> {
   process.on('uncaughtException', () => process.exit(0))
   try {
-    const question = await readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
+    const question = readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
     if (question !== undefined) {
       const text = question.render(await answerOf(root, question))
       for (let bytes = Buffer.from(text); bytes.length > 0; ) bytes = bytes.subarray(writeSync(1, bytes))

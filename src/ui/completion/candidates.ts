@@ -2,7 +2,7 @@ import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
 import { selectorEnd } from './selector.ts'
-import type { Wanted } from './wanted.ts'
+import type { NamedScript, Wanted } from './wanted.ts'
 
 /** One way in which the word under the cursor can go on: the whole word, quotes taken off. */
 export interface Candidate {
@@ -33,8 +33,11 @@ interface Offer {
 
 const none: Answer = { candidates: [] }
 
+/** Almost every name; the classes of Unicode take milliseconds to be compiled. */
+export const plain = /^[ -~]*$/
+
 /** What would leave its line, or forge another. */
-const isPrintable = (text: string) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
+const isPrintable = (text: string) => plain.test(text) || !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
 
 /** Those that begin with what is typed, whatever the case. */
 function fitting(offers: Iterable<Offer>, lead: string, current: string): Candidate[] {
@@ -52,7 +55,6 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   script: 'scripts',
   'script or file': 'scripts',
   task: 'tasks',
-  'task or latest': 'tasks',
   user: 'users',
   token: 'tokens',
   enrollment: 'enrollments',
@@ -61,13 +63,7 @@ const lists: Partial<Record<Kind, Listed | 'contexts'>> = {
   session: 'sessions',
   context: 'contexts',
 }
-const ofIds: ReadonlySet<Kind> = new Set<Kind>([
-  'task',
-  'task or latest',
-  'recording',
-  'recording or file',
-  'session',
-])
+const ofIds: ReadonlySet<Kind> = new Set<Kind>(['task', 'recording', 'recording or file', 'session'])
 
 const fixed: Partial<Record<Kind, readonly Offer[]>> = {
   strategy: [
@@ -141,14 +137,21 @@ async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: reado
   return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
 }
 
-/** `VERSION=` of `deploy VERSION`, where `script` is deploy. */
-async function paramOffers(kind: 'param' | 'secret param', script: string, lookup: Lookup): Promise<Offer[]> {
+/** `VERSION` of `deploy VERSION`, where `script` is deploy. */
+async function declaredParams(
+  kind: 'param' | 'secret param',
+  { name: script, mayBeFile }: NamedScript,
+  lookup: Lookup,
+): Promise<Named[]> {
+  if (mayBeFile) {
+    const { fileParams } = await import('./file-params.ts')
+    const ofFile = fileParams(script)?.filter(({ secret }) => secret === (kind === 'secret param'))
+    if (ofFile !== undefined) return ofFile.map(({ name, description: about }) => ({ name, about }))
+  }
   const start = `${script.toLowerCase()} `
-  const declared = await lookup(`${kind}s`)
-  return declared.flatMap(({ name, about }) => {
+  return (await lookup(`${kind}s`)).flatMap(({ name, about }) => {
     const param = name.slice(start.length)
-    if (!name.toLowerCase().startsWith(start) || param.includes(' ')) return []
-    return [kind === 'param' ? { name: `${param}=`, about, isOpen: true } : { name: param, about }]
+    return name.toLowerCase().startsWith(start) && !param.includes(' ') ? [{ name: param, about }] : []
   })
 }
 
@@ -157,7 +160,7 @@ async function values(
   lead: string,
   current: string,
   lookup: Lookup,
-  first?: string,
+  script?: NamedScript,
 ): Promise<Answer> {
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
@@ -181,15 +184,17 @@ async function values(
     return { candidates: fitting(offers, lead, current), isOrdered: true }
   }
   if (kind === 'param' || kind === 'secret param') {
-    const offers = first === undefined ? [] : await paramOffers(kind, first, lookup)
+    const declared = script === undefined ? [] : await declaredParams(kind, script, lookup)
+    const isOpen = kind === 'param'
+    const offers = declared.map(({ name, about }) => ({ name: isOpen ? `${name}=` : name, about, isOpen }))
     return { candidates: fitting(offers, lead, current), isOrdered: true }
   }
   if (kind === 'tag key')
     return { candidates: fitting(keysOf(tagsOf(await lookup('groups')), ''), lead, current) }
   const list = lists[kind]
   const known = list === undefined ? (fixed[kind] ?? []) : await lookup(list)
-  const isLatestOffered = kind === 'task or latest' && known.length > 1
-  const offers = isLatestOffered ? [{ name: 'latest', about: 'the newest' }, ...known] : known
+  const isLatestOffered = kind === 'task' && known.length > 1
+  const offers = isLatestOffered ? [{ name: 'latest', about: 'your newest' }, ...known] : known
   const candidates = fitting(offers, lead, current)
   if (candidates.length === 0 && kind.endsWith(' or file'))
     return { candidates, files: { only: 'files', lead } }
@@ -257,8 +262,8 @@ export async function candidatesFor(
     case 'option':
       return { candidates: fitting(optionOffers(wanted), '', current) }
     case 'value': {
-      const { of, lead, first } = wanted
-      if (typeof of === 'string') return values(of, lead, current, lookup, first)
+      const { of, lead, script } = wanted
+      if (typeof of === 'string') return values(of, lead, current, lookup, script)
       return {
         candidates: fitting(
           of.map((name) => ({ name })),

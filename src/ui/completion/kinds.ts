@@ -7,11 +7,10 @@ export type Kind =
   | 'cluster'
   | 'script'
   | 'script or file'
-  /** Of the stored script that is the first argument. */
+  /** Of the script that is to run, a stored one or a file. */
   | 'param'
   | 'secret param'
   | 'task'
-  | 'task or latest'
   | 'user'
   | 'token'
   | 'enrollment'
@@ -48,6 +47,8 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--untag': 'tag key',
   '--script': 'script',
   'exec --script': 'script or file',
+  'exec --param': 'param',
+  'exec --secret-param': 'secret param',
   '--created-by': 'user',
   '--user': 'user',
   '--actor': 'user',
@@ -130,10 +131,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   selector: 'selector',
   cluster: 'cluster',
   script: 'script',
-  task: 'task or latest',
-  // What ends or starts something is named by its id: the newest may be somebody else's.
-  'tasks:cancel task': 'task',
-  'tasks:retry task': 'task',
+  task: 'task',
   user: 'user',
   token: 'token',
   enrollment: 'enrollment',

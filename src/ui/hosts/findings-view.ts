@@ -72,12 +72,12 @@ export function showFleet(
 
 function balance(hosts: readonly ExaminedHost[]): string {
   if (hosts.length === 0) return 'no hosts yet: rsm hosts join'
-  const good = hosts.filter(({ findings }) => !complains(findings)).length
-  if (good === hosts.length)
-    return `nothing is wrong with ${good === 1 ? 'the one host' : `all ${good} hosts`}`
-  if (good === 0)
-    return `something is wrong with ${hosts.length === 1 ? 'the one host' : `all ${hosts.length} hosts`}`
-  return `nothing is wrong with ${good} of ${hosts.length} hosts`
+  const bad = hosts.filter(({ findings }) => complains(findings)).length
+  if (bad > 0 && bad < hosts.length) return `problems found on ${bad} of ${hosts.length} hosts`
+  const found = bad === 0 ? 'no problems found' : 'problems found'
+  if (hosts.length === 1) return `${found} on the host`
+  if (hosts.length === 2) return `${found} on ${bad === 0 ? 'either host' : 'both hosts'}`
+  return `${found} on ${bad === 0 ? 'any of the' : 'all'} ${hosts.length} hosts`
 }
 
 /** A finding as `--json` has it. */

@@ -66,13 +66,16 @@ export async function confirmTarget(
   return { hostIds: hosts.map((host) => host.id) }
 }
 
-/** The same for a retry, which runs on the hosts that did not succeed. */
+/** The same for a retry, which runs on the hosts that did not succeed; `always`: however few they are. */
 export async function confirmRetry(
   services: Pick<Services, 'tasks'>,
   taskId: string,
   intent: Intent,
+  always: boolean,
 ): Promise<void> {
-  const { results } = await services.tasks.get(taskId)
+  const { status, results } = await services.tasks.get(taskId)
+  // The server says of one that still runs that it can't be retried yet.
+  if (status === 'RUNNING') return
   const hostnames = results.filter(({ status }) => status !== 'SUCCESS').map(({ hostname }) => hostname)
-  if (hostnames.length > unasked) await confirmHosts(intent, hostnames, false)
+  if (hostnames.length > (always ? 0 : unasked)) await confirmHosts(intent, hostnames, false)
 }

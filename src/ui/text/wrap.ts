@@ -3,12 +3,50 @@ import { widthOf } from './width.ts'
 /** How far a command stands in from the prose around it. */
 const commandIndent = '  '
 
+/** Programs that are named to be typed with what follows them. */
+const program = /^[("]*(?:rsm|node|sudo|chmod|chown|kill|openssl)$/
+/** Where a command in a sentence is over: at its punctuation, or at a word that none has. */
+const closing = /[,;:)]$/
+const conjunctions = new Set(['and', 'or', 'then', 'to', 'names', 'prints', 'with'])
+
+/** The words of a sentence; a command that is to be copied, and what stands between backticks, is one. */
+function unbroken(text: string): string[] {
+  const words = text.split(' ')
+  const parts: string[] = []
+  for (let at = 0; at < words.length; ) {
+    let end = at + 1
+    const first = words[at] ?? ''
+    if (first.startsWith('`')) {
+      const last = words.findIndex((word, index) => index >= at && /.`[,;:.)]*$/.test(word))
+      if (last !== -1) end = last + 1
+    } else if (program.test(first))
+      while (end < words.length && !closing.test(words[end - 1] ?? '') && !conjunctions.has(words[end] ?? ''))
+        end++
+    parts.push(words.slice(at, end).join(' '))
+    at = end
+  }
+  return parts
+}
+
+/**
+ * A sentence that may name commands, broken at its blanks into lines of at most `width` columns, but in no command: one that is
+ * wider stands alone.
+ */
+export function wrapSentence(text: string, width: number): string[] {
+  return filled(unbroken(text), width)
+}
+
 /** A line broken at its blanks into lines of at most `width` columns; a word that is longer stands alone, whole. */
 export function wrapWords(text: string, width: number | undefined): string[] {
   if (width === undefined || widthOf(text) <= width) return [text]
+  return filled(text.split(' '), width)
+}
+
+/** Lines of as many parts as fit. */
+function filled(parts: readonly string[], width: number): string[] {
   const lines: string[] = []
   let line = ''
-  for (const word of text.split(' ')) {
+  for (const word of parts) {
     const longer = line === '' ? word : `${line} ${word}`
     if (line === '' || widthOf(longer) <= width) line = longer
     else {

@@ -28,6 +28,8 @@ export class TaskRoom implements Room {
   readonly #house: House
   readonly #state: TaskState
   readonly #reader: LogReader
+  /** Why nothing comes just now, of the stream and of what is read beside it. */
+  readonly #lost: { stream: string | null; reads: string | null } = { stream: null, reads: null }
   readonly #closing = new AbortController()
   readonly #closed = new AbortController()
 
@@ -39,12 +41,12 @@ export class TaskRoom implements Room {
     this.#reader = new LogReader({
       page: async (query) => {
         const page = await this.#client.tasks.logs(taskId, query)
-        this.view.lost = null
+        this.#say('reads', null)
         return page
       },
       changed: () => house.changed(),
       failed: (error, isTriedAgain) => {
-        if (isTriedAgain) this.#tryAgain(error)
+        if (isTriedAgain) this.#say('reads', error)
         else this.view.say(messageOf(error), true)
       },
     })
@@ -88,18 +90,17 @@ export class TaskRoom implements Room {
     let isToRead = true
     const onCut = (error: RsmError) => {
       isToRead = true
-      this.#tryAgain(error)
+      this.#say('stream', error)
     }
     const options = { query: { tail: 0 }, signal, onCut, retryFor: Number.POSITIVE_INFINITY }
     for await (const event of watchTask(this.#client.api, this.#state.taskId, options)) {
       // A read that fails for a cut is made again when the stream is taken up.
       if (isToRead) isToRead = !(await this.#couldRead())
-      this.view.lost = null
+      this.#say('stream', null)
       if (event.type === 'output') this.#reader.heard(event.entry.id, event.entry.hostId, event.entry.stream)
       else if (event.type === 'host') this.#state.result(event.result)
       else if (event.type === 'task') this.#state.change(event.task)
       else this.#end(event.task)
-      this.#house.changed()
     }
   }
 
@@ -112,18 +113,19 @@ export class TaskRoom implements Room {
   async #couldRead(): Promise<boolean> {
     try {
       this.#state.read(await this.#client.tasks.get(this.#state.taskId))
-      this.view.lost = null
-      this.#house.changed()
+      this.#say('reads', null)
       return true
     } catch (error) {
       if (!mendable(error)) throw error
-      this.#tryAgain(error)
+      this.#say('reads', error)
       return false
     }
   }
 
-  #tryAgain(error: unknown): void {
-    this.view.lost = `${messageOf(error)}; trying again`
+  /** What was asked for before a cut may still be answered after it: that mends no stream. */
+  #say(of: 'stream' | 'reads', error: unknown): void {
+    this.#lost[of] = error === null ? null : `${messageOf(error)}; trying again`
+    this.view.lost = this.#lost.stream ?? this.#lost.reads
     this.#house.changed()
   }
 

@@ -153,6 +153,21 @@ export const rows: Readonly<Record<string, Row>> = {
     alone: true,
     given: async (world) => ({ TASK: await run(world, 'echo', { async: true, queueSeconds: 600 }) }),
   },
+  'rsm tasks cancel latest --yes': {
+    alone: true,
+    given: async (world) => {
+      await run(world, 'echo', { async: true, queueSeconds: 600 })
+      return {}
+    },
+  },
+  'rsm tasks retry latest --yes': {
+    alone: true,
+    exit: [1, 'its hosts have never been heard'],
+    given: async (world) => {
+      await run(world, 'echo', { queueSeconds: 0 })
+      return {}
+    },
+  },
   'rsm tasks retry TASK': {
     given: async (world) => ({ TASK: await run(world, `fails once # ${Math.random()}`) }),
   },
@@ -162,6 +177,7 @@ export const rows: Readonly<Record<string, Row>> = {
     }),
   },
   'rsm tasks show TASK': { given: task },
+  'rsm tasks show latest': { given: task },
   'rsm tasks wait TASK': { given: task },
   'rsm tasks wait TASK1 TASK2': {
     given: async (world) => ({ TASK1: await run(world, 'echo'), TASK2: await run(world, 'echo') }),

@@ -143,17 +143,21 @@ test('P13 F12 three replacements within a minute: new links are refused, the one
 })
 
 test('P14 a link without a data frame or a ping of the agent is closed with 4408; that ends no task', async (t) => {
-  const server = await startTestServer(t, { wsIdleTimeout: 1 })
+  const wsIdleTimeout = 4
+  const server = await startTestServer(t, { wsIdleTimeout })
   const identity = await server.enrol('web1')
   const agent = await ScriptedAgent.link(server, identity)
+  const pings = setInterval(() => agent.socket.ping(), 200)
+  t.teardown(() => clearInterval(pings))
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
+  clearInterval(pings)
   t.is((await agent.closed).code, 4408)
   t.is((await task(server, taskId)).results[0]?.status, 'RUNNING')
   const pinging = await ScriptedAgent.link(server, identity, {
     tasks: [{ taskId, state: 'RUNNING', lastSequence: -1 }],
   })
-  for (let n = 0; n < 8; n++) {
+  for (let waited = 0; waited < 1.5 * wsIdleTimeout; waited += 0.2) {
     await delay(200)
     pinging.socket.ping()
   }

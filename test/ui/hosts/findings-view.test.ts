@@ -35,12 +35,22 @@ test('advice names the host it is for, and HOST where it is for several', (t) =>
   })
   const well = { host: hostOf('db1', null), hostname: 'db1', findings: [], well: ['linked'] }
   const one =
-    'error    web1: no agent\n         rsm hosts join --replace web1\nnothing is wrong with 1 of 2 hosts'
+    'error    web1: no agent\n         rsm hosts join --replace web1\nproblems found on 1 of 2 hosts'
   t.is(showFleet(server, [examined('web1'), well]), one)
   const two =
-    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nsomething is wrong with all 2 hosts'
+    'error    web[1-2]: no agent\n         rsm hosts join --replace HOST\nproblems found on both hosts'
   t.is(showFleet(server, [examined('web1'), examined('web2')]), two)
-  t.is(showFleet(server, [well]), 'nothing is wrong with the one host')
+  t.regex(showFleet(server, [examined('web1')]), /\nproblems found on the host$/)
+  t.regex(
+    showFleet(
+      server,
+      [1, 2, 3].map((n) => examined(`web${n}`)),
+    ),
+    /\nproblems found on all 3 hosts$/,
+  )
+  t.is(showFleet(server, [well]), 'no problems found on the host')
+  t.is(showFleet(server, [well, well]), 'no problems found on either host')
+  t.is(showFleet(server, [well, well, well]), 'no problems found on any of the 3 hosts')
   t.is(showFleet(server, []), 'no hosts yet: rsm hosts join')
 })
 

@@ -250,6 +250,23 @@ test('a page that was asked for before a search has moved the window is put on n
   reader.close()
 })
 
+test('a search downwards finds what has come since the window was read, and ends where no more has', async (t) => {
+  let written = 3
+  const entry = (n: number) => entryOf(n + 1, `line ${n}\n`)
+  const { reader } = await readerOf((query) => serverOf(written, entry)(query))
+  const { window } = reader
+  const find = (text: string) =>
+    reader.find({ matches: (line) => line.text === text, direction: 'down', from: window.first })
+  written = 5
+  reader.heard(5, 1, 'stdout')
+  const found = await find('line 4')
+  t.is(window.line(found ?? 0)?.text, 'line 4')
+  // Heard of, and not there: the log may have been cut after it.
+  reader.heard(9, 1, 'stdout')
+  t.is(await find('line 7'), null)
+  reader.close()
+})
+
 test('a viewport follows, stays where it was scrolled to whatever comes, and follows again at the end', (t) => {
   const all: string[] = Array.from({ length: 10 }, (_, n) => `line ${n}`)
   const lines = {

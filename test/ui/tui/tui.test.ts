@@ -130,6 +130,34 @@ test('a cancellation just before leaving still reaches the server, and is waited
   t.true(await reading.isLeft())
 })
 
+test('a page that was asked for before the stream was cut does not hide that it is', async (t) => {
+  const pages: ServerResponse[] = []
+  const streams: ServerResponse[] = []
+  const { tui, press, shows } = await openTui(
+    t,
+    {
+      'GET /api/tasks/task-1': () => running,
+      'GET /api/tasks/task-1/logs': ({ query }, response) => {
+        if (!query.has('follow')) pages.push(response)
+        else if (streams.push(response) === 1) eventStream(response)('task', running)
+        return undefined
+      },
+    },
+    'task-1',
+  )
+  const ended = tui.run()
+  await until('both are asked for', () => pages.length > 0 && streams.length > 0)
+  streams[0]?.destroy()
+  await shows('trying again')
+  const entry = { id: 1, hostId: 1, hostname: 'web1', stream: 'stdout', sequence: 0, data: 'late\n' }
+  const data = { taskId: 'task-1', entries: [entry], next: 1, previous: 0 }
+  for (const page of pages) envelope(page, 200, { data })
+  await shows('late')
+  await shows('trying again')
+  press('q')
+  t.like(await ended, { exit: 0 })
+})
+
 test('what ends a room while a session has the terminal ends it when the session does; the screen stays given back', async (t) => {
   const session = { end: () => undefined as void }
   const streams: ServerResponse[] = []

@@ -64,7 +64,7 @@ export class LogSearch {
     const looked = window.copy(searchBounds)
     let edge = start
     for (;;) {
-      if (direction === 'down' ? looked.isAtEnd : looked.previous === 0) return null
+      if (this.#isThrough(looked)) return null
       const page = await this.#page(
         direction === 'down' ? { after: looked.next } : { before: looked.previous },
       )
@@ -76,9 +76,17 @@ export class LogSearch {
         window.adopt(looked)
         return found
       }
+      // Whatever is known to have come: the server has no more of it.
+      if (direction === 'down' && page.entries.length === 0) return null
       if (direction === 'down') edge = Math.max(edge, looked.ended)
       this.#log.changed()
     }
+  }
+
+  /** Nothing is left in its direction, not even what has come since the window was read. */
+  #isThrough(looked: LogWindow): boolean {
+    if (this.#find.direction === 'up') return looked.previous === 0
+    return looked.isAtEnd && looked.next >= this.#log.newest()
   }
 
   async #byStream(stream: Stream): Promise<number | null | undefined> {

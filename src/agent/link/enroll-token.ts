@@ -1,0 +1,20 @@
+import { RsmError } from '../../core/errors.ts'
+import type { AgentOptions } from '../agent-options.ts'
+import { readIdentity } from './identity.ts'
+
+type TokenOptions = Pick<AgentOptions, 'dataDir' | 'enrollToken'>
+
+/** The enrolment token, read now where it is in a file. @throws RsmError `usage` where there is none. */
+export function readEnrollToken({ enrollToken }: TokenOptions): string {
+  if (enrollToken === undefined)
+    throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
+      hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
+    })
+  return typeof enrollToken === 'function' ? enrollToken() : enrollToken
+}
+
+/** The token of a host that is not registered yet. Null where it is, or where only its directory could tell, once that is ours. */
+export async function tokenToEnrol(options: TokenOptions): Promise<string | null> {
+  const known = await readIdentity(options.dataDir).catch(() => undefined)
+  return known === undefined || known?.registration ? null : readEnrollToken(options)
+}

@@ -1,0 +1,42 @@
+import type { Client } from '../../client/client.ts'
+import { latestTask } from '../../client/task-names.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { confirm, isSomeoneThere } from '../input/prompt.ts'
+import { counted } from '../text/counted.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { showTime } from '../text/time.ts'
+
+interface Choice {
+  readonly verb: 'cancel' | 'retry'
+  readonly yes: boolean
+  readonly utc: boolean
+  readonly say: (text: string) => void
+}
+
+/** `script deploy`, `'df -h'`. */
+function whatRan({ scriptName, firstLine }: TaskSummary): string {
+  if (scriptName !== null) return `script ${sanitizeLine(scriptName)}`
+  return firstLine === null ? 'a command' : `'${sanitizeLine(firstLine)}'`
+}
+
+/**
+ * The caller's newest task, for a command that ends or starts something: says which it is. Where nobody can be asked about it,
+ * it takes `--yes`: else `usage`.
+ */
+export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
+  if (!yes && !isSomeoneThere())
+    throw new RsmError('usage', `without a terminal, ${verb} of latest takes --yes`, {
+      hint: `name the task: rsm tasks ${verb} TASK, or say --yes`,
+    })
+  const task = await latestTask(client)
+  const hosts = counted(task.hostCount, 'host')
+  say(`latest is ${task.taskId}: ${whatRan(task)} on ${hosts}, started ${showTime(task.createdAt, utc)}`)
+  return task
+}
+
+/** Asks whether it may end; rejects with `interrupted` where it may not. */
+export async function confirmCancel(task: TaskSummary, server: string): Promise<void> {
+  const question = `Cancel ${whatRan(task)} on ${counted(task.hostCount, 'host')} of ${server}?`
+  if (!(await confirm(question, 'say --yes'))) throw new RsmError('interrupted', 'nothing was cancelled')
+}

@@ -1,0 +1,51 @@
+import test from 'ava'
+import type { Client } from '../../src/client/client.ts'
+import { findTaskId } from '../../src/client/names.ts'
+import { pageOf, taskOf } from '../fixtures/fake-server.ts'
+
+const ids = [
+  '01KAJ5Y3Z8QWERTY0123456789',
+  '01KAJ5Y3Z8ASDFGH01234AAAAA',
+  '01KAJ5Y2T1ZXCVBN0123ABCDEF',
+] as const
+
+/** A server of these tasks, newest first, which has `total` of them; `calls` counts what it is asked. */
+function serverOf(taskIds: readonly string[], total = taskIds.length) {
+  const calls: unknown[] = []
+  const tasks = taskIds.map((taskId) => taskOf([], { taskId }))
+  const list = async (query: unknown) => {
+    calls.push(query)
+    return { ...pageOf(tasks), totalElements: total }
+  }
+  return { calls, services: { tasks: { list } } as unknown as Pick<Client, 'tasks' | 'auth'> }
+}
+
+test('a whole id, and what is no part of one, costs no call', async (t) => {
+  const { calls, services } = serverOf(ids)
+  for (const whole of [ids[0], 'task-1', 'ABCDE', 'nosuch']) t.is(await findTaskId(services, whole), whole)
+  t.deepEqual(calls, [])
+})
+
+for (const [part, at] of [
+  ['456789', 0],
+  ['4aaaaa', 1],
+  ['01KAJ5Y2', 2],
+  [ids[2].slice(1), 2],
+] as const)
+  test(`${part} is enough of an id`, async (t) => {
+    const { calls, services } = serverOf(ids)
+    t.is(await findTaskId(services, part), ids[at])
+    t.deepEqual(calls, [{ size: 500 }])
+  })
+
+test('a part of several ids is not found, and names them; so is one of none', async (t) => {
+  const { services } = serverOf(ids)
+  const several = await t.throwsAsync(findTaskId(services, '01KAJ5Y3'))
+  t.like(several, { code: 'not_found', message: `01KAJ5Y3 may be ${ids[0]}, ${ids[1]}` })
+  const all = await t.throwsAsync(findTaskId(serverOf([...ids, ...ids]).services, '01KAJ5'))
+  t.regex(all?.message ?? '', /, 01KAJ5Y3Z8ASDFGH01234AAAAA and 1 more$/)
+  const none = await t.throwsAsync(findTaskId(services, 'QWERTY'))
+  t.like(none, { code: 'not_found', message: 'no such task: QWERTY', hint: 'rsm tasks list' })
+  const old = await t.throwsAsync(findTaskId(serverOf(ids, 501).services, 'QWERTY'))
+  t.like(old, { hint: 'only the newest 500 are looked through; rsm tasks list' })
+})
