@@ -5,6 +5,9 @@ import type { Task } from '../../core/protocol/http/tasks.ts'
 import { finalTask, haltedUnknown } from './final-task.ts'
 import type { Outputs } from './outputs.ts'
 
+/** How long after a signal a reader that does not read is waited for, in milliseconds. */
+const haltTime = 4_000
+
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
 /** How the watching ended: with the task, or before it by a signal, which changes nothing in the task. */
@@ -25,9 +28,12 @@ export async function watchToEnd(
   const halt = new AbortController()
   let interrupted: Watched['interrupted']
   let last = query.after
+  let ending: NodeJS.Timeout | undefined
   const stop = (signal: NodeJS.Signals) => {
     interrupted = signal === 'SIGTERM' ? signals.SIGTERM : signals.SIGINT
     halt.abort()
+    const exit = interrupted
+    ending = setTimeout(() => process.exit(exit), haltTime)
   }
   for (const signal of Object.keys(signals)) process.once(signal, stop)
   const onCut = (error: Error, again: boolean) => {
@@ -61,6 +67,7 @@ export async function watchToEnd(
     await outputs.end(task)
     return interrupted === undefined ? { task } : { task, interrupted, last }
   } finally {
+    clearTimeout(ending)
     for (const signal of Object.keys(signals)) process.off(signal, stop)
   }
 }
