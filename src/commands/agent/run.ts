@@ -108,7 +108,8 @@ export default class AgentRun extends BaseCommand {
     const tokenFile = flags['enroll-token-file']
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']
     // Read once more by the agent, which would not know how it was named.
-    if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
+    if (caFile !== undefined && caFile !== '')
+      readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
     const tlsFingerprint = flags['tls-fingerprint']
     // A pin that can match nothing would look like a server that is away.
     if (tlsFingerprint !== undefined) plainFingerprint(tlsFingerprint)
