@@ -95,6 +95,8 @@ const surroundings: Case[] = [
     /^rsm: RSM_AGENT_ENROLL_TOKEN and --enroll-token-file exclude each other\n/,
     { RSM_AGENT_ENROLL_TOKEN: 'x' },
   ],
+  ["server start --data-dir ''", 2, /--data-dir is empty/],
+  ["agent status --data-dir ''", 2, /--data-dir is empty/],
   ['hosts list', 5, /no such context: nosuch/, { RSM_URL: '', RSM_CONTEXT: 'nosuch' }],
 ]
 

@@ -84,6 +84,14 @@ test('an agent without an enrolment token says how to get one; its token leaves 
   const ran = await runRsm(argv, cleanEnv(home))
   t.is(ran.exit, 2)
   t.regex(ran.stderr, /rsm hosts join/)
+  for (const [token, said] of [
+    ['', /the enrolment token is empty/],
+    ['rsm_enr_a b', /the enrolment token holds a space/],
+  ] as const) {
+    const refused = await runRsm([...argv, '--enroll-token', token], cleanEnv(home))
+    t.is(refused.exit, 2)
+    t.regex(refused.stderr, said)
+  }
   const waiting = startRsm([...argv, '--enroll-token', 'rsm_enr_visible'], cleanEnv(home))
   await waiting.shows('"level"')
   t.false(readFileSync(`/proc/${waiting.child.pid}/cmdline`, 'utf8').includes('rsm_enr_visible'))

@@ -5,7 +5,7 @@ import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
 import { normalUrl } from '../../client/server-url.ts'
 import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -117,7 +117,7 @@ export default class AgentRun extends BaseCommand {
     try {
       const agent = await startAgent({
         url: normalUrl(flags.url),
-        dataDir: flags['data-dir'] ?? defaultDataDirectory('agent'),
+        dataDir: dataDirectory('agent', flags['data-dir']),
         enrollToken:
           tokenFile === undefined
             ? flags['enroll-token']

@@ -49,11 +49,11 @@ test.serial('a variable sets what the same words typed set, for every flag that 
     const about = `${id} --${name}`
     const typed =
       flag.type === 'boolean' ? [`--${name}`] : samples(flag).flatMap((word) => [`--${name}`, word])
-    env[variable] = ''
+    env[variable] = ' '
     const [none] = await parsed(name, { ...flag, required: false }, [])
     t.is(none, flag.default, about)
     const [asTyped] = await parsed(name, flag, typed)
-    env[variable] = flag.type === 'boolean' ? 'on' : samples(flag).join(',')
+    env[variable] = flag.type === 'boolean' ? 'on\r' : ` ${samples(flag).join(',')}\r\n`
     const [asSet, variables] = await parsed(name, flag, [])
     t.deepEqual(asSet, asTyped, about)
     t.is(Array.isArray(asSet), flag.type === 'option' && flag.multiple === true, about)
