@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { keptFiles } from '../http/kept-files.ts'
 import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 
 /** What the build leaves in dist/web, by name. */
@@ -16,8 +17,6 @@ interface ConsoleFile {
   gzipped: UnchangingFile
 }
 
-const read = new Map<string, Promise<ConsoleFile>>()
-
 async function readBuilt(name: string, mediaType: string): Promise<ConsoleFile> {
   const bytes = await readFile(new URL(`../../../web/${name}`, import.meta.url))
   return {
@@ -26,14 +25,5 @@ async function readBuilt(name: string, mediaType: string): Promise<ConsoleFile> 
   }
 }
 
-/** A file of the console by its name; undefined for one that there is not. Read at most once. */
-export async function consoleFile(name: string): Promise<ConsoleFile | undefined> {
-  const mediaType = Object.hasOwn(mediaTypes, name) ? mediaTypes[name] : undefined
-  if (mediaType === undefined) return undefined
-  const known = read.get(name)
-  if (known) return known
-  const reading = readBuilt(name, mediaType)
-  read.set(name, reading)
-  reading.catch(() => read.delete(name))
-  return reading
-}
+/** A file of the console by its name. */
+export const consoleFile = keptFiles(mediaTypes, readBuilt)
