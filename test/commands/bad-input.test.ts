@@ -49,6 +49,7 @@ const options: Case[] = [
   ['exec -w web1 --workdir x ls', 2, /workDir: must be an absolute path/],
   ["exec -w web1 --idempotency-key '' ls", 2, /--idempotency-key takes/],
   ['exec -w web1 --idempotency-key ü ls', 2, /--idempotency-key takes/],
+  ['exec -w web1 --limit memory=0M ls', 2, /--limit does not take memory=0M/],
   ['exec -w web1 --script a b', 2, /either --script or a command/],
   ['logs x --tail -1', 2, /--tail takes a whole number from 0, not -1/],
   ['logs x --after abc', 2, /--after takes a whole number, not abc/],
