@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // CommonJS (see package.json beside it): Node takes 10 ms to start its loader of modules, which neither --version nor a Tab needs.
+require('./no-debugger.js')
 const { readFileSync, statSync } = require('node:fs')
 
 const root = `${__dirname}/../`

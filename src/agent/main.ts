@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { stoppedReason } from '../core/protocol/close-codes.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import type { AgentOptions, RunningAgent } from './agent-options.ts'
 import { ServerTime, systemClock } from './clock.ts'
@@ -271,7 +272,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       stopping.abort()
       pulse.stop()
       await terminals.stop()
-      await link.close()
+      await link.close(stoppedReason)
       uplink.end()
       await runner.stop()
       cancelProbe()

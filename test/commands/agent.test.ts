@@ -11,6 +11,7 @@ import type { AgentState } from '../../src/core/agent-state.ts'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
+import { followEvents } from '../helpers/clients/follow.ts'
 import { counted, startTask } from '../helpers/clients/tasks.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
@@ -70,6 +71,36 @@ test('hosts show says whom scripts run as, and in what', async (t) => {
   t.regex(shown.stdout, new RegExp(`^scripts run as +${username} \\(no sandbox\\)$`, 'm'))
   const host = JSON.parse((await rsm(['hosts', 'show', 'web1', '--json'])).stdout) as Host
   t.like(host.agent, { runAs: username, runsAsRoot: uid === 0, sandbox: 'none' })
+})
+
+test('an agent that is stopped says goodbye: doctor, what waits and what gave up tell since when, until it is back', async (t) => {
+  const { server, agent, dataDir, rsm, hostId } = await pair(t)
+  await agent.stop()
+  const stopped = 'the agent was stopped at 20\\d\\d-[-\\dT:.]+Z'
+  const shown = async () => (await server.data('GET', `/api/hosts/${hostId}`)) as Host
+  for (let look = 0; look < 600 && (await shown()).agent?.connected; look++) await delay(100)
+  const doctor = await rsm(['hosts', 'doctor', 'web1'])
+  t.is(doctor.exit, 1)
+  // Status follows heartbeats (contract §3): the host is OFFLINE when they stay away.
+  t.regex(
+    doctor.stdout,
+    new RegExp(`^web1 is ONLINE\nerror +${stopped}: no script gets there\n +start it again on web1\n`),
+  )
+  t.notRegex(doctor.stdout, /no link|healthy/)
+  const ran = await rsm(['exec', '-w', 'web1', '--queue', '0', '--', 'true'])
+  t.regex(
+    ran.stderr,
+    new RegExp(`web1: UNREACHABLE: web1 is ONLINE: its agent has no link \\(${stopped}\\), and `),
+  )
+  const taskId = await startTask(server, [hostId])
+  const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
+  const headers = { authorization: `Bearer ${server.token}` }
+  const heard = await followEvents(url, headers, ({ event, data }) => event === 'host' && data.error !== null)
+  t.regex(heard.at(-1)?.data.error, new RegExp(`not connected \\(${stopped}\\); waiting for it`))
+  const next = await startAgent(agentOptions(server, dataDir))
+  t.teardown(() => next.stop())
+  await counted(server, taskId, ({ SUCCESS }) => SUCCESS === 1)
+  t.like((await shown()).agent, { connected: true, linkFault: null })
 })
 
 boxed('an agent with --sandbox strict runs everything in it, and hosts show says so', async (t) => {

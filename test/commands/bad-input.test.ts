@@ -49,6 +49,7 @@ const options: Case[] = [
   ['exec -w web1 --workdir x ls', 2, /workDir: must be an absolute path/],
   ["exec -w web1 --idempotency-key '' ls", 2, /--idempotency-key takes/],
   ['exec -w web1 --idempotency-key ü ls', 2, /--idempotency-key takes/],
+  ['exec -w web1 --limit memory=0M ls', 2, /--limit does not take memory=0M/],
   ['exec -w web1 --script a b', 2, /either --script or a command/],
   ['logs x --tail -1', 2, /--tail takes a whole number from 0, not -1/],
   ['logs x --after abc', 2, /--after takes a whole number, not abc/],
@@ -79,6 +80,24 @@ const surroundings: Case[] = [
     /through the proxy 127\.0\.0\.1:1: connection refused\n.*NO_PROXY/,
     { HTTP_PROXY: 'http://user:secret@127.0.0.1:1' },
   ],
+  ['server start', 2, /^rsm: RSM_PORT takes a whole number, not 80a\n/, { RSM_PORT: '80a' }],
+  ['server start --port 80b', 2, /^rsm: --port takes a whole number, not 80b\n/, { RSM_PORT: '80a' }],
+  ['server start', 2, /^rsm: RSM_LOG_LEVEL=loud is not one of: DEBUG/, { RSM_LOG_LEVEL: 'loud' }],
+  ['server start', 2, /^rsm: RSM_METRICS_OPEN takes yes or no .*, not ja\n/, { RSM_METRICS_OPEN: 'ja' }],
+  [
+    'agent run --url http://127.0.0.1:1',
+    2,
+    /^rsm: RSM_AGENT_LIMIT does not take memory=64x\n/,
+    { RSM_AGENT_LIMIT: 'cpu=50%, memory=64x' },
+  ],
+  [
+    'agent run --url http://127.0.0.1:1 --enroll-token-file /x',
+    2,
+    /^rsm: RSM_AGENT_ENROLL_TOKEN and --enroll-token-file exclude each other\n/,
+    { RSM_AGENT_ENROLL_TOKEN: 'x' },
+  ],
+  ["server start --data-dir ''", 2, /--data-dir is empty/],
+  ["agent status --data-dir ''", 2, /--data-dir is empty/],
   ['hosts list', 5, /no such context: nosuch/, { RSM_URL: '', RSM_CONTEXT: 'nosuch' }],
 ]
 

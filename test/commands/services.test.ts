@@ -1,18 +1,23 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 /** A server of the real binary on a store of its own, and who may log in there. */
 async function startServer(t: ExecutionContext, home: string) {
-  const env = cleanEnv(home, { RSM_ADMIN_PASSWORD: 'correct horse', RSM_LOG_LEVEL: 'ERROR' })
+  // Another debugger of this machine must not hide that one opens: its port would be taken.
+  const env = cleanEnv(home, {
+    RSM_ADMIN_PASSWORD: 'correct horse',
+    RSM_LOG_LEVEL: 'ERROR',
+    NODE_OPTIONS: '--inspect-port=0',
+  })
   const server = startRsm(['server', 'start', '--port', '0', '--data-dir', join(home, 'data'), '--json'], env)
   t.teardown(() => server.child.kill('SIGKILL'))
   await server.shows('"url"')
   return { ...server, env, url: (JSON.parse(server.out.stdout) as { url: string }).url }
 }
 
-test('server start, login, hosts join, agent run, exec: the real binary, end to end', async (t) => {
+test('server start, login, hosts join, agent run, exec: the real binary, end to end; SIGUSR1 opens no debugger', async (t) => {
   const home = temporaryDirectory(t)
   const server = await startServer(t, home)
   const { url, env } = server
@@ -33,6 +38,14 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   t.is(ran.stdout, 'test1: out\n')
   t.is(ran.exit, 3)
   t.regex(ran.stderr, /test1: FAILED, exit 3\nrsm: 1 host: FAILED/)
+  const goOn = join(home, 'go-on')
+  const script = `echo up; until test -e ${goOn}; do sleep 0.05; done`
+  const followed = startRsm(['exec', '-w', 'test1', '--', script], user)
+  t.teardown(() => followed.child.kill('SIGKILL'))
+  await followed.shows('test1: up')
+  for (const { child } of [server, agent, followed]) child.kill('SIGUSR1')
+  writeFileSync(goOn, '')
+  t.is((await followed.done).exit, 0)
   const unknown = await runRsm(['exec', '-w', 'tset1', 'x'], user)
   t.is(unknown.exit, 5)
   t.regex(unknown.stderr, /did you mean test1/)
@@ -40,6 +53,7 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   t.is((await agent.done).exit, 0)
   server.child.kill('SIGTERM')
   t.is((await server.done).exit, 0)
+  for (const { out } of [server, agent, followed]) t.notRegex(out.stderr, /debugger|inspector/i)
 })
 
 test('the generated password of the first administrator is printed once, on stderr', async (t) => {
@@ -70,6 +84,14 @@ test('an agent without an enrolment token says how to get one; its token leaves 
   const ran = await runRsm(argv, cleanEnv(home))
   t.is(ran.exit, 2)
   t.regex(ran.stderr, /rsm hosts join/)
+  for (const [token, said] of [
+    ['', /the enrolment token is empty/],
+    ['rsm_enr_a b', /the enrolment token holds a space/],
+  ] as const) {
+    const refused = await runRsm([...argv, '--enroll-token', token], cleanEnv(home))
+    t.is(refused.exit, 2)
+    t.regex(refused.stderr, said)
+  }
   const waiting = startRsm([...argv, '--enroll-token', 'rsm_enr_visible'], cleanEnv(home))
   await waiting.shows('"level"')
   t.false(readFileSync(`/proc/${waiting.child.pid}/cmdline`, 'utf8').includes('rsm_enr_visible'))

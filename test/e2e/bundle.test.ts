@@ -93,7 +93,7 @@ test('what has been compiled since the bundle was made runs instead of it, and w
   for (const directory of ['bin', 'dist/src', 'dist/cli'])
     mkdirSync(join(root, directory), { recursive: true })
   writeFileSync(join(root, 'package.json'), '{"type": "module"}')
-  for (const name of ['run.js', 'package.json']) copyFileSync(join('bin', name), join(root, 'bin', name))
+  for (const name of readdirSync('bin')) copyFileSync(join('bin', name), join(root, 'bin', name))
   const compiled = join(root, 'dist/src/cli.js')
   const bundle = join(root, 'dist/cli/cli.js')
   const runs = (...argv: string[]) =>

@@ -75,6 +75,35 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   const mistrusted = await runRsm(['terminal', 'web1', '--tls-fingerprint', wrong, '--', 'true'], env)
   t.is(mistrusted.exit, 4)
 
+  const elsewhere = [
+    'agent',
+    'run',
+    '--url',
+    url,
+    '--hostname',
+    'web2',
+    '--data-dir',
+    join(home, 'untrusting'),
+  ]
+  const untrusting = startRsm(elsewhere, {
+    ...env,
+    RSM_AGENT_ENROLL_TOKEN: token,
+    RSM_AGENT_LOG_LEVEL: 'WARN',
+  })
+  await untrusting.shows('retryInMs')
+  t.regex(
+    untrusting.out.stderr,
+    /"not registered yet".*self-signed certificate.*--ca-file FILE \(RSM_CA_FILE\), or --tls-fingerprint SHA256 \(RSM_AGENT_TLS_FINGERPRINT\)/,
+  )
+  untrusting.child.kill()
+  await untrusting.done
+  const unknownToken = await runRsm([...elsewhere, '--tls-fingerprint', fingerprint], {
+    ...env,
+    RSM_AGENT_ENROLL_TOKEN: 'rsm_enr_mistyped',
+  })
+  t.is(unknownToken.exit, 3)
+  t.regex(unknownToken.stderr, /does not take the enrolment token: .*revoked\n.*rsm hosts join/)
+
   const bad = await runRsm(
     ['agent', 'run', '--url', url, '--tls-fingerprint', 'abc', '--data-dir', join(home, 'bad')],
     env,

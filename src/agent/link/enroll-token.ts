@@ -4,13 +4,18 @@ import { readIdentity } from './identity.ts'
 
 type TokenOptions = Pick<AgentOptions, 'dataDir' | 'enrollToken'>
 
-/** The enrolment token, read now where it is in a file. @throws RsmError `usage` where there is none. */
+/** The enrolment token, read now where it is in a file. @throws RsmError `usage` where there is none, or nothing that a header can hold. */
 export function readEnrollToken({ enrollToken }: TokenOptions): string {
   if (enrollToken === undefined)
     throw new RsmError('usage', 'this host is not registered, and there is no enrolment token', {
       hint: 'make one with `rsm hosts join`, and give it as --enroll-token',
     })
-  return typeof enrollToken === 'function' ? enrollToken() : enrollToken
+  const token = typeof enrollToken === 'function' ? enrollToken() : enrollToken
+  if (/^[!-~]+$/.test(token)) return token
+  const fault = token === '' ? 'is empty' : 'holds a space, a line end, or a letter beyond ASCII'
+  throw new RsmError('usage', `the enrolment token ${fault}`, {
+    hint: 'a token is one word, as `rsm hosts join` prints it',
+  })
 }
 
 /** The token of a host that is not registered yet. Null where it is, or where only its directory could tell, once that is ours. */

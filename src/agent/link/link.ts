@@ -90,8 +90,8 @@ export class Link {
     this.#connect()
   }
 
-  /** Settles when the closing handshake is done, or its time is up. */
-  async close(): Promise<void> {
+  /** Settles when the closing handshake is done, or its time is up; the server is told the `reason`. */
+  async close(reason?: string): Promise<void> {
     this.#isWanted = false
     this.#cancelRetry?.()
     this.#cancelRetry = null
@@ -104,7 +104,7 @@ export class Link {
         resolve()
       })
       if (socket.readyState === WebSocket.CONNECTING) socket.terminate()
-      else socket.close(closeCodes.shuttingDown)
+      else socket.close(closeCodes.shuttingDown, reason)
     })
   }
 

@@ -71,8 +71,19 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
     const enrollToken = given ?? readEnrollToken(options)
     // Of a later registration the file may hold another.
     given = null
-    const { hostname } = options
-    const fresh = await register({ api, agentId, hostname, enrollToken, clock, random, log, waits, signal })
+    const { hostname, url } = options
+    const fresh = await register({
+      api,
+      url,
+      agentId,
+      hostname,
+      enrollToken,
+      clock,
+      random,
+      log,
+      waits,
+      signal,
+    })
     identity = enrolled(identity, fresh, enrollToken)
     registration = fresh
     trust(registration)

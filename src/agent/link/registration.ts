@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
+import { linkAdvice } from '../../core/findings/link-trouble.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { hostFacts } from '../reports/facts.ts'
@@ -12,6 +13,8 @@ const passing: ReadonlySet<string> = new Set(['unreachable', 'unavailable', 'too
 
 interface RegisterOptions {
   readonly api: ServerApi
+  /** Of the server, for the advice. */
+  readonly url: string
   readonly agentId: string
   readonly hostname: string | undefined
   readonly enrollToken: string
@@ -36,13 +39,27 @@ export async function register(options: RegisterOptions): Promise<Registration> 
       const { serverTime: _, ...registration } = await options.api.register(body, options.enrollToken)
       return registration
     } catch (error) {
-      if (!(error instanceof RsmError) || !passing.has(error.code)) throw error
+      if (!(error instanceof RsmError)) throw error
+      if (!passing.has(error.code)) throw explained(error)
       const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
       options.waits(error.message)
-      options.log('WARN', 'not registered yet', { error: error.message, retryInMs: delay })
+      const hint =
+        error.code === 'unreachable'
+          ? { hint: linkAdvice(error.message, options.url).replaceAll('HOST', 'this host') }
+          : {}
+      options.log('WARN', 'not registered yet', { error: error.message, ...hint, retryInMs: delay })
       await pause(options.clock, delay, options.signal)
     }
   }
+}
+
+/** What can't pass by itself, with what to do: of a token the server says only that it does not take it. */
+function explained(error: RsmError): RsmError {
+  if (error.code !== 'unauthenticated' && error.code !== 'forbidden') return error
+  return new RsmError(error.code, `the server does not take the enrolment token: ${error.message}`, {
+    hint: '`rsm hosts join` makes one, `rsm hosts join --replace HOST` for a host that was there before; start the agent with it',
+    cause: error,
+  })
 }
 
 /**

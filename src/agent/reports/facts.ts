@@ -4,6 +4,7 @@ import os from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
+import { withoutDebugger } from '../processes/own-node.ts'
 
 const run = promisify(execFile)
 /** Milliseconds; a mount that hangs must not keep an agent from registering. */
@@ -24,7 +25,7 @@ export function agentVersion(): string {
 async function diskSize(): Promise<number> {
   const program = fileURLToPath(new URL('facts-process.js', import.meta.url))
   try {
-    const { stdout } = await run(process.execPath, [program], { timeout: patience })
+    const { stdout } = await run(process.execPath, [...withoutDebugger, program], { timeout: patience })
     return Math.round(Number(stdout) / 1024 ** 3)
   } catch {
     return 0

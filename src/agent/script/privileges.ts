@@ -18,7 +18,8 @@ export function barredUser(
   user: string,
   { runAs, allowRunAs, own }: { runAs: string; allowRunAs: readonly string[]; own: Account },
 ): string | null {
-  if (user !== runAs && !allowRunAs.includes(user))
+  // A set holds whole names, whatever it is made of; a text would hold each of its parts.
+  if (user !== runAs && !new Set(allowRunAs).has(user))
     return `this agent runs nothing as ${user}: its --allow-run-as does not name that user`
   if (user !== own.name && own.uid !== 0)
     return `this agent runs nothing as ${user}: it runs as ${own.name}, and only root can become another user`

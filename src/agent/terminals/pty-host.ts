@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { withoutDebugger } from '../processes/own-node.ts'
 import { searchPath } from '../script/search-path.ts'
 import { PtyChannel } from './pty-channel.ts'
 import { agentDescriptor, type FromPtys, type PtyRequest, type ToPtys } from './pty-messages.ts'
@@ -67,7 +68,7 @@ export class PtyHost {
 
   /** A session of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its sessions ended. */
   #start(): PtyChannel<ToPtys, FromPtys> {
-    const child = spawn(process.execPath, [smallYoung, program], {
+    const child = spawn(process.execPath, [...withoutDebugger, smallYoung, program], {
       env: { PATH: searchPath },
       cwd: '/',
       detached: true,

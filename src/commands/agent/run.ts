@@ -5,7 +5,7 @@ import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
 import { normalUrl } from '../../client/server-url.ts'
 import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -108,7 +108,8 @@ export default class AgentRun extends BaseCommand {
     const tokenFile = flags['enroll-token-file']
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']
     // Read once more by the agent, which would not know how it was named.
-    if (caFile !== undefined && caFile !== '') readNamedFile(caFile, '--ca-file')
+    if (caFile !== undefined && caFile !== '')
+      readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
     const tlsFingerprint = flags['tls-fingerprint']
     // A pin that can match nothing would look like a server that is away.
     if (tlsFingerprint !== undefined) plainFingerprint(tlsFingerprint)
@@ -116,7 +117,7 @@ export default class AgentRun extends BaseCommand {
     try {
       const agent = await startAgent({
         url: normalUrl(flags.url),
-        dataDir: flags['data-dir'] ?? defaultDataDirectory('agent'),
+        dataDir: dataDirectory('agent', flags['data-dir']),
         enrollToken:
           tokenFile === undefined
             ? flags['enroll-token']

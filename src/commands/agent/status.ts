@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { examineAgent, isReachable } from '../../core/findings/examine-agent.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectory, dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
 import { findingData } from '../../ui/hosts/findings-view.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
@@ -27,7 +27,7 @@ export default class AgentStatus extends BaseCommand {
     const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
     const { showAgent } = await import('../../ui/hosts/agent-view.ts')
     const usual = defaultDataDirectory('agent')
-    const directory = resolve(flags['data-dir'] ?? usual)
+    const directory = resolve(dataDirectory('agent', flags['data-dir']))
     const option = directory === resolve(usual) ? '' : `--data-dir ${shellWord(directory)}`
     const { state, facts } = await readAgentFacts(directory, option)
     const { findings } = examineAgent(facts)

@@ -1,7 +1,7 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../server/log.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { dataDirectoryHelp, defaultDataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 
 export default class ServerStart extends BaseCommand {
@@ -111,7 +111,7 @@ export default class ServerStart extends BaseCommand {
     const server = await startServer({
       host: flags.host,
       port: flags.port,
-      dataDir: flags['data-dir'] ?? defaultDataDirectory('server'),
+      dataDir: dataDirectory('server', flags['data-dir']),
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
       wsIdleTimeout: flags['ws-idle-timeout'],

@@ -1,4 +1,5 @@
 import { duplicateReason, revokedReason } from '../host-status.ts'
+import { stoppedReason } from '../protocol/close-codes.ts'
 import { finding, type Look } from './finding.ts'
 import { type HostFacts, isHeard, isLate, secondsSilent } from './host-facts.ts'
 import { linkAdvice } from './link-trouble.ts'
@@ -8,6 +9,15 @@ import { span } from './words.ts'
 const startTime = 15
 
 const askThere = 'is HOST up? then on HOST: `rsm agent status`'
+
+/** The finding of an agent that said goodbye: silence and a missing link follow from it. */
+function stopped({ host }: HostFacts): Look {
+  const fault = host.agent?.linkFault
+  if (fault?.startsWith(stoppedReason) !== true) return null
+  return [
+    finding('stopped', 'error', `${fault}: no script gets there`, 'start it again on HOST', stoppedReason),
+  ]
+}
 
 /** Whether an agent has joined, is still allowed, and heartbeats. */
 export function lookAtHeartbeats(facts: HostFacts): Look {
@@ -30,6 +40,8 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
         'stop the former agent on HOST; then: `rsm hosts join --replace HOST`',
       ),
     ]
+  const goodbye = stopped(facts)
+  if (goodbye !== null) return goodbye
   const silent = secondsSilent(facts)
   if (host.status === 'OFFLINE') {
     const since = silent === null ? 'since the server started' : `for ${span(silent)}`
@@ -54,7 +66,7 @@ export function lookAtHeartbeats(facts: HostFacts): Look {
 /** Whether there is a link over which a script can be sent. */
 export function lookAtLink(facts: HostFacts): Look {
   const { agent } = facts.host
-  if (agent === null || !isHeard(facts)) return null
+  if (agent === null || !isHeard(facts) || stopped(facts) !== null) return null
   // Who is not heard has told nothing of its link since: one cause is told once.
   if (!agent.connected && isLate(facts)) return null
   if (agent.connected) return 'linked'
@@ -120,7 +132,7 @@ export function lookAtIdentity(facts: HostFacts): Look {
 /** What the agent says of itself: its data directory's disk. */
 export function lookAtHealth(facts: HostFacts): Look {
   const { agent } = facts.host
-  if (agent === null || !isHeard(facts) || agent.status === null) return null
+  if (agent === null || !isHeard(facts) || agent.status === null || stopped(facts) !== null) return null
   if (agent.status === 'HEALTHY') return isLate(facts) ? null : 'the agent is healthy'
   const why = agent.statusReason === null ? '' : `: ${agent.statusReason}`
   return [

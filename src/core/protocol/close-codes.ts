@@ -8,3 +8,6 @@ export const closeCodes = {
   idle: 4408,
   replaced: 4409,
 } as const
+
+/** What an agent says with 1001 when it is stopped in order, and not when it only ends a link that has nothing to do. */
+export const stoppedReason = 'the agent was stopped'

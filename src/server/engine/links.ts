@@ -12,10 +12,10 @@ const silence = 10 * 60_000
 /** … or for so long when it has no timeout. */
 const silenceWithoutTimeout = 24 * 3600_000
 
-const awayText = {
-  sent: 'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes',
-  waiting: 'its agent is not connected; waiting for it, then UNREACHABLE',
-} as const
+const sentAway =
+  'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
+const waitsFor = (fault: string | null | undefined) =>
+  `its agent is not connected${fault == null ? '' : ` (${fault})`}; waiting for it, then UNREACHABLE`
 
 /** Reconciles what was sent with what agents say they have. */
 export interface Links {
@@ -94,12 +94,18 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
   }
 
   /** Whoever follows a task hears why a host is silent, before its result says so minutes later. */
-  function tellWhoIsAway(): void {
+  async function tellWhoIsAway(): Promise<void> {
+    const isAway = ({ dueAt, hostId, status }: ExecutionRecord) =>
+      !isFinal(status) && dueAt !== null && state.lane(hostId).link === null
+    const executions = [...state.runs.values()].flatMap((run) => run.executions)
+    const away = [...new Set(executions.filter(isAway).map(({ hostId }) => hostId))]
+    const views = await state.presence.views(away)
+    const faults = new Map(away.map((hostId, at) => [hostId, views[at]?.linkFault]))
     for (const run of state.runs.values())
       for (const [position, execution] of run.executions.entries()) {
         if (isFinal(execution.status)) continue
-        const isDue = execution.dueAt !== null && state.lane(execution.hostId).link === null
-        const text = isDue ? awayText[execution.status === 'RUNNING' ? 'sent' : 'waiting'] : null
+        const waits = waitsFor(faults.get(execution.hostId))
+        const text = isAway(execution) ? (execution.status === 'RUNNING' ? sentAway : waits) : null
         const isNews = run.note(position, text)
         const result = isNews ? run.result(position) : undefined
         if (result)
@@ -126,7 +132,7 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     },
 
     async sweep() {
-      tellWhoIsAway()
+      await tellWhoIsAway()
       const now = state.clock.monotonic()
       for (const run of state.runs.values()) {
         const { timeout } = run.task

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { WebSocket } from 'ws'
-import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
 import { encode, isFault, readFromAgent } from '../../core/protocol/codec.ts'
 import type { AgentHello, FromAgent, MessageType, Payloads } from '../../core/protocol/messages.ts'
 import type { Clock } from '../clock.ts'
@@ -35,6 +35,8 @@ export class AgentSocket implements AgentLink {
   readonly agentId: string
   readonly ofOurs: boolean
   hello: AgentHello | null = null
+  /** The agent has closed it because it was stopped. */
+  isStopped = false
   /** Monotonic milliseconds of the last data frame in either direction or ping of the agent. */
   lastActivity: number
   #lastHeard: number
@@ -83,10 +85,11 @@ export class AgentSocket implements AgentLink {
       this.#lastHeard = clock.monotonic()
     })
     socket.on('error', (error) => log.debug({ agentId: this.agentId, err: error }, 'agent link error'))
-    socket.on('close', (code) => {
+    socket.on('close', (code, reason) => {
       log.info({ agentId: this.agentId, hostId: this.hostId, code }, 'agent link closed')
       if (!this.#open) return
       this.#open = false
+      this.isStopped = code === closeCodes.shuttingDown && reason.toString() === stoppedReason
       events.closed(this)
     })
   }

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { RsmError } from '../../core/errors.ts'
 import { LineBudget } from '../../core/line-budget.ts'
-import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
 import {
   maxFrameBytes,
   type Payloads,
@@ -15,7 +15,7 @@ import { limitNames } from '../../core/task/limits.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Bus } from '../bus.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { bearer } from '../http/auth.ts'
 import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
@@ -138,7 +138,8 @@ export function createHub(deps: HubDependencies): Hub {
       letGo(link)
       if (links.get(link.agentId) !== link) return
       links.delete(link.agentId)
-      presence.connected(link.hostId, false)
+      const why = link.isStopped ? `${stoppedReason} at ${isoTime(clock.now())}` : undefined
+      presence.connected(link.hostId, false, why)
     },
   }
 

@@ -132,11 +132,11 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       heard(known, 'HEALTHY', clock)
       judge(hostId, known)
     },
-    connected(hostId, connected) {
+    connected(hostId, connected, linkFault) {
       // A link that closes because its host was deleted must not bring the host back.
       const known = connected ? entry(hostId) : entries.get(hostId)
       if (known) known.connected = connected
-      if (connected && known?.said) known.said = { ...known.said, linkFault: undefined }
+      if (known && (connected || linkFault !== undefined)) known.said = { ...known.said, linkFault }
       bus.publish('host', hostId, { hostId, change: 'updated' })
     },
     greeted(hostId, running) {

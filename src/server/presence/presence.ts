@@ -39,8 +39,8 @@ export interface Presence {
   metrics(hostId: number, metrics: Metrics): void
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
   registered(hostId: number): void
-  /** Whether its agent has a link over which it can be sent something. */
-  connected(hostId: number, connected: boolean): void
+  /** Whether its agent has a link over which it can be sent something; `linkFault`: why not, where that is known. */
+  connected(hostId: number, connected: boolean, linkFault?: string): void
   /** What the agent that has just linked says of how scripts run there; null: nothing. */
   greeted(hostId: number, running: RunningScripts | null): void
   /** Two agents with one identity fight for the link (contract §6). */

@@ -5,7 +5,9 @@ import { type Client, openClient } from '../../client/client.ts'
 import { type ChosenServer, Contexts } from '../../client/contexts.ts'
 import { RsmError } from '../../core/errors.ts'
 import { anyCase } from '../flags/any-case.ts'
+import { fromEnvironment, type Variables } from '../flags/environment.ts'
 import { isWatched } from '../text/screen.ts'
+import { blameVariables } from './failure.ts'
 
 const helpGroup = 'GLOBAL'
 
@@ -51,6 +53,8 @@ export abstract class BaseCommand extends Command {
   }
 
   protected globals: GlobalFlags = { json: false, quiet: false, utc: false }
+  /** Where values come from that nobody typed. */
+  protected readonly variables: Variables = new Map()
 
   protected override parse<F extends Values, B extends Values, A extends Values>(
     options: Input<F, B, A>,
@@ -59,7 +63,8 @@ export abstract class BaseCommand extends Command {
     if (options.flags === undefined) return super.parse(options, argv)
     // A command inherits its base flags: a copy alone would leave them behind.
     const inherited = options.baseFlags === undefined ? {} : { baseFlags: options.baseFlags }
-    return super.parse({ ...options, ...inherited, flags: anyCase(options.flags) }, argv)
+    const flags = fromEnvironment(anyCase(options.flags), this.variables)
+    return super.parse({ ...options, ...inherited, flags }, argv)
   }
 
   /** What is printed for people; with `--json` nothing but the data is. */
@@ -131,7 +136,7 @@ export abstract class BaseCommand extends Command {
   override async init(): Promise<void> {}
 
   override async catch(error: Error): Promise<never> {
-    throw error
+    throw blameVariables(error, this.variables)
   }
 
   protected override async _run<T>(): Promise<T> {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { baseDirectory } from '../../client/base-directory.ts'
+import { RsmError } from '../../core/errors.ts'
 
 /** Where rsm keeps what lasts of a user. */
 export function stateDirectory(name: string): string {
@@ -14,4 +15,12 @@ export function dataDirectoryHelp(name: 'server' | 'agent'): string {
 /** `/var/lib/rsm/NAME` for root, as services have it, else the user's own state directory. */
 export function defaultDataDirectory(name: 'server' | 'agent'): string {
   return process.getuid?.() === 0 ? join('/var/lib/rsm', name) : stateDirectory(name)
+}
+
+/** The directory that `--data-dir` names, or the default. @throws RsmError `usage` for an empty one, which would be wherever one stands. */
+export function dataDirectory(name: 'server' | 'agent', given: string | undefined): string {
+  if (given?.trim() !== '') return given ?? defaultDataDirectory(name)
+  throw new RsmError('usage', '--data-dir is empty', {
+    hint: `leave it out for ${defaultDataDirectory(name)}`,
+  })
 }

@@ -52,7 +52,7 @@ function plainMessage(error: Error): string {
     )
     .replace(/^Parsing --\S+ /, '')
     .replace(
-      /^(--[^\s=]+)\S* cannot also be provided when using (--[^\s=]+)\S*$/,
+      /^(--[^\s=]+).* cannot also be provided when using (--[^\s=]+)\S*$/,
       '$1 and $2 exclude each other',
     )
     .replace(/^Missing required flag (\S+)$/, '--$1 is missing')
@@ -66,6 +66,22 @@ function withNearestValue(message: string): string {
   const [, typed, values] = /^(?:--[\w-]+=)?(.*) is not one of: (.*)$/s.exec(message) ?? []
   const near = typed === undefined ? undefined : nearest(typed, values?.split(', ') ?? [])
   return near === undefined ? message : `${message} (did you mean ${near}?)`
+}
+
+const blamed = new WeakMap<object, ReadonlyMap<string, string>>()
+
+/** Makes `failureOf` name the variable instead of the flag that took its value from it, as nobody typed that one. */
+export function blameVariables<E extends Error>(error: E, variables: ReadonlyMap<string, string>): E {
+  blamed.set(error, variables)
+  return error
+}
+
+function withVariables(message: string, variables: ReadonlyMap<string, string> | undefined): string {
+  if (variables === undefined || variables.size === 0) return message
+  return message.replace(
+    /(?<![\w-])--([a-z][a-z-]*)/g,
+    (option, name: string) => variables.get(name) ?? option,
+  )
 }
 
 /** What lists the values that an argument may have. */
@@ -113,11 +129,12 @@ function plainFaults(message: string): string {
 /** Any thrown value as what is shown; a defect shows its message and never a stack. */
 export function failureOf(error: unknown, id = '', flags: readonly string[] = []): Failure {
   const cause = isParseError(error) ? usageOf(error, id, flags) : error
+  const variables = error instanceof Error ? blamed.get(error) : undefined
   if (cause instanceof RsmError)
     return {
       exit: cause instanceof Halted ? cause.exit : exitCode(cause),
       code: cause.code,
-      message: plainFaults(cause.message),
+      message: withVariables(plainFaults(cause.message), variables),
       errors: cause.fields,
       hint: cause.hint ?? null,
     }

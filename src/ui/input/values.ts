@@ -97,7 +97,7 @@ const limitExamples = '--limit memory=512M, --limit processes=100, --limit cpu=5
 
 /** One of `memory=512M` (or G, T), `processes=100`, `cpu=50%` of one core. */
 function parseLimit(name: string, size: string): Limits {
-  const [, memory, unit = ''] = /^(\d{1,7})([MGT])(?:i?B)?$/i.exec(size) ?? []
+  const [, memory, unit = ''] = /^([1-9]\d{0,6})([MGT])(?:i?B)?$/i.exec(size) ?? []
   if (name === 'memory' && memory !== undefined)
     return { memoryMB: Number(memory) * (memoryUnits[unit.toUpperCase()] ?? 1) }
   if (name === 'processes' && /^[1-9]\d{0,6}$/.test(size)) return { processes: Number(size) }

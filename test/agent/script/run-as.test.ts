@@ -7,13 +7,25 @@ import test from 'ava'
 import type { LogLevel } from '../../../src/agent/log.ts'
 import { type AgentOptions, startAgent } from '../../../src/agent/main.ts'
 import { ownAccount } from '../../../src/agent/script/account.ts'
-import { namedAccount } from '../../../src/agent/script/privileges.ts'
+import { barredUser, namedAccount } from '../../../src/agent/script/privileges.ts'
 import { openSandbox } from '../../../src/agent/script/sandbox.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
+
+test('nothing runs as a user whose name is only a part of one that is allowed', (t) => {
+  const own = { ...ownAccount(), name: 'root', uid: 0 }
+  const barred = (user: string, allowRunAs: readonly string[]) =>
+    barredUser(user, { runAs: 'nobody', allowRunAs, own })
+  t.is(barred('webroot', ['webroot', 'deploy']), null)
+  t.is(barred('nobody', []), null)
+  t.regex(barred('root', ['webroot', 'deploy']) ?? '', /--allow-run-as does not name that user/)
+  t.regex(barred('', ['webroot']) ?? '', /does not name/)
+  // A text where a list belongs, as a parser once handed it on.
+  t.regex(barred('root', 'webroot' as unknown as string[]) ?? '', /does not name/)
+})
 
 asRoot(
   'runAs: identity, groups, capabilities, umask and home are the user’s, and nothing is root’s',

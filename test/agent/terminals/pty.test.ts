@@ -64,6 +64,16 @@ test('no tail is lost when a program writes 20 KB and ends at once', async (t) =
   return t.pass()
 })
 
+test('SIGUSR1 opens no debugger in the process that holds the terminals', async (t) => {
+  const sockets = 'ls -l /proc/$PPID/fd | grep -c socket:'
+  // A debugger listens within milliseconds; nothing tells that none does.
+  const argv = ['/bin/sh', '-c', `${sockets}; kill -USR1 $PPID; sleep 0.5; ${sockets}`]
+  const { text } = await run(hostOf(t), 'usr1', argv)
+  const [before, after] = text.split('\r\n')
+  t.is(after, before)
+  t.regex(text, /^\d/)
+})
+
 test('what a program wrote before its end comes though nobody took output then', async (t) => {
   const host = hostOf(t)
   const length = 256 * kib + 4000 // More than may be under way, and little enough to fit into the terminal beside that.

@@ -125,6 +125,19 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
       /^error link-down: .*no link.*: the server answered 502 → a proxy in between .*https:\/\/rsm.example.org\/ws\/$/,
     ],
   ],
+  [
+    'an agent that was stopped in order is told at once, by that one cause',
+    {
+      agent: {
+        connected: false,
+        onDemand: false,
+        linkFault: 'the agent was stopped at 2026-11-21T19:34:02.000Z',
+      },
+    },
+    [
+      /^error stopped: the agent was stopped at 2026-11-21T19:34:02.000Z: no script gets there → start it again on web1$/,
+    ],
+  ],
   ['an agent that links on demand needs no link', { agent: { connected: false, onDemand: true } }, []],
   [
     'an agent on demand whose link fails has work that does not get there',

@@ -16,7 +16,7 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ['connect EHOSTUNREACH 10.0.0.1:8443', /firewalls and routes/],
   ['certificate has expired', /clock of HOST first/],
   ['certificate is not yet valid', /clock of HOST first/],
-  ['self-signed certificate in certificate chain', /--ca-file FILE, or --tls-fingerprint/],
+  ['self-signed certificate in certificate chain', /--ca-file FILE \(RSM_CA_FILE\), or --tls-fingerprint/],
   ['unable to get local issuer certificate', /--ca-file FILE/],
   [
     "Hostname/IP does not match certificate's altnames: Host: x. is not in the cert's altnames: DNS:y",

@@ -1,0 +1,60 @@
+import { CLIError } from '@oclif/core/errors'
+import type { FlagInput } from '@oclif/core/interfaces'
+
+type Flag = FlagInput[string]
+/** Names of flags, and the variables that they took their values from. */
+export type Variables = Map<string, string>
+
+const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
+const no = new Set(['0', 'false', 'n', 'no', 'off'])
+
+/** A word that is neither must not pass for no: RSM_AGENT_NO_TERMINAL=ja would open terminals. */
+function truthOf(name: string, text: string): boolean {
+  const word = text.toLowerCase()
+  if (yes.has(word)) return true
+  if (no.has(word)) return false
+  throw new CLIError(`--${name} takes yes or no (1 or 0, true or false, on or off), not ${text}`)
+}
+
+function words(text: string, delimiter: string): string[] {
+  return text
+    .split(delimiter)
+    .map((word) => word.trim())
+    .filter((word) => word !== '')
+}
+
+function settable(name: string, flag: Flag, variables: Variables): Flag {
+  const variable = flag.env
+  if (variable === undefined) return flag
+  const { env: _, ...rest } = flag
+  const text = process.env[variable]?.trim() ?? ''
+  if (text === '') return rest
+  if (flag.type === 'boolean') {
+    // oclif's own reading of it never comes to a `parse`.
+    const fallback = async (): Promise<boolean> => {
+      variables.set(name, variable)
+      return truthOf(name, text)
+    }
+    return { ...rest, default: fallback }
+  }
+  const { parse: parseOne, multiple, delimiter } = flag
+  const parse: typeof parseOne = async (typed, context, options) => {
+    // What was typed has a token of the command line.
+    if (context.token !== undefined) return parseOne(typed, context, options)
+    variables.set(name, variable)
+    if (multiple !== true) return parseOne(text, context, options)
+    return Promise.all(words(text, delimiter ?? ',').map((word) => parseOne(word, context, options)))
+  }
+  return { ...flag, parse }
+}
+
+/**
+ * The same flags, whose values may come from the environment as they may be typed. oclif hands on the text of a variable as it
+ * is, also for a flag that may be repeated, where a list is expected: here it becomes one, at its commas. A blank variable is
+ * none, and space around a value is none of it: files of variables bring line ends. `variables` hears which flags took their
+ * value from which variable.
+ */
+export function fromEnvironment<F extends FlagInput>(flags: F, variables: Variables): F {
+  const entries = Object.entries(flags).map(([name, flag]) => [name, settable(name, flag, variables)])
+  return Object.fromEntries(entries) as F
+}
