@@ -253,8 +253,8 @@ const keys = (count: number) => Array.from({ length: count }, (_, n) => `"k${n}"
 test('S10 a body with more keys, objects or elements than any call needs is a short 400', async (t) => {
   const server = await startTestServer(t)
   for (const [path, text] of [
-    ['/api/auth/login', `{${keys(170_000)}}`],
-    ['/api/auth/login', `{"\\u0061":1,${keys(100_000)}}`],
+    ['/api/users', `{${keys(170_000)}}`],
+    ['/api/users', `{"\\u0061":1,${keys(100_000)}}`],
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 1_000_001)}]}`],
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('{}', 30_000)}]}`],
   ] as const) {
@@ -270,7 +270,7 @@ test('S10 of many faults the answer lists 100, says 10, and tells how many there
   for (const [path, text, total] of [
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 100_000)}]}`, 100_000],
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 101)}]}`, 101],
-    ['/api/auth/login', `{"username":"a","password":"b",${keys(19_000)}}`, 19_000],
+    ['/api/users', `{"username":"a","password":"b",${keys(19_000)}}`, 19_000],
     ['/api/hosts', `{"hostname":"a","ip":"1.1.1.1","${long}":1,${keys(200)}}`, 201],
   ] as const) {
     const { status, body } = await server.api('POST', path, text)
