@@ -15,6 +15,11 @@ import type { Live, TaskRun } from './task-run.ts'
 const capSlack = 256 * 1024
 /** … and it counts what the script wrote, of which a byte that is no UTF-8 comes as the three of U+FFFD. */
 const replacementBytes = 3
+/**
+ * What a frame counts beside its bytes: it takes more on disk, but a script that says a word a hundred times a second is
+ * to keep all of it for most of a day.
+ */
+const frameBytes = 32
 /** An agent's times are believed within so many milliseconds of what the server saw. */
 const clockTolerance = 5000
 
@@ -98,13 +103,43 @@ export function createReceiver(state: EngineState): Receiver {
       acknowledge(link, run.task.id, live)
       live.early?.()
     } catch (error) {
-      // A seed-only agent sends nothing twice: what could not be stored is gone.
-      if (!link.hello) live.incomplete = true
-      if (!refused(live, pending)) return
-      state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
-      // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
-      present(link).close(1013, 'the server can not store output just now')
+      notStored(link, run, live, pending, error)
     }
+  }
+
+  /**
+   * A piece past the bound: only that there was one goes to disk, once. By that a later life of the server knows that the
+   * numbers which it lacks were let go, and does not ask for them again.
+   */
+  async function letGo(link: AgentLink, run: TaskRun, live: Live, pending: PendingOutput): Promise<void> {
+    await live.appended
+    if (!live.pending.has(pending)) return
+    const execution = run.ofHost(link.hostId)
+    try {
+      if (execution && !execution.truncated)
+        await state.change(run, [execution.position], (current) => ({ ...current, truncated: true }))
+    } catch (error) {
+      return notStored(link, run, live, pending, error)
+    }
+    stored(live, pending)
+    acknowledge(link, run.task.id, live)
+    live.early?.()
+  }
+
+  function notStored(
+    link: AgentLink,
+    run: TaskRun,
+    live: Live,
+    pending: PendingOutput,
+    error: unknown,
+  ): void {
+    // A seed-only agent sends nothing twice: what could not be stored is gone.
+    if (!link.hello) live.incomplete = true
+    if (!refused(live, pending)) return
+    live.truncated = run.ofHost(link.hostId)?.truncated === true
+    state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
+    // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
+    present(link).close(1013, 'the server can not store output just now')
   }
 
   function signalOf(complete: ScriptComplete): string | null {
@@ -235,15 +270,14 @@ export function createReceiver(state: EngineState): Receiver {
       }
       const expected = live.lastSequence + 1
       // Seen before, or past a gap: neither is stored; the acknowledgement says where to go on.
-      if (output.sequence < expected || (link.hello && output.sequence > expected))
-        return acknowledge(link, run.task.id, live)
+      const isPastGap = link.hello && output.sequence > expected && !live.truncated
+      if (output.sequence < expected || isPastGap) return acknowledge(link, run.task.id, live)
       const bytes = Buffer.byteLength(output.data)
       const bound = run.task.maxOutputBytes * (link.hello ? replacementBytes : 1) + capSlack
-      if (live.stdoutBytes + live.stderrBytes + bytes > bound) live.truncated = true
       const pending = take(live, output, bytes)
-      // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
+      if (live.stdoutBytes + live.stderrBytes + live.frames * frameBytes > bound) live.truncated = true
       live.appended = live.truncated
-        ? store(link, run, live, { ...output, data: '' }, undefined, pending)
+        ? letGo(link, run, live, pending)
         : store(link, run, live, output, json, pending)
       return live.appended
     },
@@ -265,7 +299,8 @@ export function createReceiver(state: EngineState): Receiver {
       await live.appended
       const { lastSequence = -1 } = complete
       // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
-      if (link.hello && lastSequence > live.storedSequence && !isFinal(execution.status)) {
+      const isAwaited = lastSequence > live.storedSequence && !live.truncated
+      if (link.hello && isAwaited && !isFinal(execution.status)) {
         live.early = () => {
           if (live.storedSequence < lastSequence) return
           live.early = null

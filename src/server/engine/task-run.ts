@@ -13,6 +13,9 @@ export interface Live {
   readonly pending: Set<PendingOutput>
   stdoutBytes: number
   stderrBytes: number
+  /** Frames that its output came in. */
+  frames: number
+  /** There was more than the server takes: what comes now is acknowledged and let go. */
   truncated: boolean
   /** Some of it could not be stored and will not come again. */
   incomplete: boolean
@@ -100,7 +103,8 @@ export class TaskRun {
         pending: new Set(),
         stdoutBytes: 0,
         stderrBytes: 0,
-        truncated: false,
+        frames: 0,
+        truncated: this.executions[position]?.truncated === true,
         incomplete: false,
         lastWord: monotonic,
         appended: Promise.resolve(),

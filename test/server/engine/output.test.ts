@@ -125,6 +125,25 @@ test('output far past maxOutputBytes is cut, says truncated, and holds nobody up
   t.true(kept > 1024 && kept < 400_000, `${kept} bytes are kept`)
 })
 
+test('S10 empty output counts too: past the bound nothing is stored, all is acknowledged, after a restart as well', async (t) => {
+  const { server, identity, agent, taskId } = await started(t, { task: { maxOutputBytes: 1024 } })
+  for (let n = 0; n < 12_000; n++) agent.output(taskId, n, '')
+  await agent.acknowledged(taskId, 11_999)
+  const kept = (await entries(server, taskId)).length
+  t.true(kept < 9000, `${kept} entries`)
+  t.true((await task(server, taskId)).results[0]?.truncated)
+  await server.restart()
+  const back = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: 11_999 }],
+  })
+  back.output(taskId, 12_000, 'more')
+  await back.acknowledged(taskId, 12_000)
+  back.complete(taskId, 0, { lastSequence: 12_003, stdoutBytes: 4 })
+  const [result] = (await finished(server, taskId)).results
+  t.like(result, { status: 'SUCCESS', truncated: true })
+  t.is((await entries(server, taskId)).length, kept)
+})
+
 test('output that is no UTF-8 is three times as long on the wire and is not cut for that', async (t) => {
   const { server, agent, taskId } = await started(t, { task: { maxOutputBytes: 200_000 } })
   for (let n = 0; n < 4; n++) agent.output(taskId, n, '\uFFFD'.repeat(50_000))
