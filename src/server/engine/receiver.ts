@@ -1,13 +1,12 @@
-import { constants } from 'node:os'
 import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
-import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
 import { type PendingOutput, refused, stored, take } from './pending-output.ts'
+import { settled, signalOf, statusOf } from './reported-end.ts'
 import type { EngineState } from './state.ts'
 import type { Live, TaskRun } from './task-run.ts'
 
@@ -20,12 +19,6 @@ const replacementBytes = 3
  * to keep all of it for most of a day.
  */
 const frameBytes = 32
-/** An agent's times are believed within so many milliseconds of what the server saw. */
-const clockTolerance = 5000
-
-const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
-
 export interface Receiver {
   /**
    * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
@@ -142,71 +135,12 @@ export function createReceiver(state: EngineState): Receiver {
     present(link).close(1013, 'the server can not store output just now')
   }
 
-  function signalOf(complete: ScriptComplete): string | null {
-    if (complete.signal !== undefined) return complete.signal
-    return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
-  }
-
-  function statusOf(complete: ScriptComplete, current: ExecutionRecord): ExecutionRecord['status'] {
-    if (complete.status === 'LOST') return 'LOST'
-    // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
-    if (current.cancelRequested) return complete.status ?? 'CANCELLED'
-    if (complete.exitCode === -1) return 'TIMEOUT'
-    return complete.exitCode === 0 && complete.status !== 'FAILED' ? 'SUCCESS' : 'FAILED'
-  }
-
-  /** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
-  function times(complete: ScriptComplete, current: ExecutionRecord) {
-    const now = state.clock.now()
-    const sent = Date.parse(current.sentAt ?? isoTime(now))
-    const plausible = (text: string) => {
-      const time = Date.parse(text)
-      return time >= sent - clockTolerance && time <= now + clockTolerance ? time : Number.NaN
-    }
-    const duration = Math.max(0, Number.isFinite(complete.duration) ? Math.round(complete.duration) : 0)
-    const start = plausible(complete.startedAt)
-    const end = plausible(complete.completedAt)
-    const startedAt = Number.isNaN(start) ? Math.max(sent, now - duration) : start
-    const completedAt = Number.isNaN(end) || end < startedAt ? Math.max(startedAt, now) : end
-    return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
-  }
-
-  /** Whether less is stored than the script wrote: U+FFFD only ever makes it more, and a cut is marked as one. */
-  function misses(complete: ScriptComplete, live: Live): boolean {
-    if (live.incomplete) return true
-    if (complete.truncated === true || live.truncated) return false
-    const { stdoutBytes = 0, stderrBytes = 0 } = complete
-    return live.stdoutBytes < stdoutBytes || live.stderrBytes < stderrBytes
-  }
-
-  function settle(complete: ScriptComplete, live: Live) {
-    return (current: ExecutionRecord): ExecutionRecord => {
-      const status = statusOf(complete, current)
-      return {
-        ...current,
-        ...times(complete, current),
-        status,
-        exitCode: status === 'LOST' ? null : complete.exitCode,
-        signal: signalOf(complete),
-        stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
-        stderrBytes: complete.stderrBytes ?? live.stderrBytes,
-        truncated: complete.truncated === true || live.truncated,
-        outputComplete: status !== 'LOST' && !misses(complete, live),
-        error: complete.error ?? null,
-        containment: levels.find((level) => level === complete.containment) ?? null,
-        survivors: (complete.survivors ?? []).map(({ pid, command }) => ({ pid, command })),
-      }
-    }
-  }
-
   /** What is learnt after a final state goes to `lateResult` (contract §4). */
   async function late(link: AgentLink, complete: ScriptComplete, run: TaskRun | undefined): Promise<void> {
     // That its end can't be known is nothing that is learnt.
     if (complete.status === 'LOST') return
     const lateResult = {
-      status:
-        complete.status ??
-        (complete.exitCode === 0 ? 'SUCCESS' : complete.exitCode === -1 ? 'TIMEOUT' : 'FAILED'),
+      status: statusOf(complete, complete.status !== undefined).status,
       exitCode: complete.exitCode,
       signal: signalOf(complete),
       completedAt: isoTime(state.clock.now()),
@@ -313,7 +247,9 @@ export function createReceiver(state: EngineState): Receiver {
         return acknowledge(link, taskId, live)
       }
       faultPoint('server.settled.before')
-      const changed = await state.change(run, [execution.position], settle(complete, live))
+      const changed = await state.change(run, [execution.position], (current) =>
+        settled(complete, live, current, state.clock.now()),
+      )
       faultPoint('server.settled.after')
       if (changed.length === 0) await late(link, complete, run)
       release()
