@@ -19,6 +19,12 @@ const replacementBytes = 3
  * to keep all of it for most of a day.
  */
 const frameBytes = 32
+/** An end whose output has not all come, as far as it has. */
+function withoutTheRest({ error, lastSequence = -1 }: ScriptComplete, { storedSequence }: Live) {
+  const missing = `output is missing: its agent told of ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
+  return { lastSequence: storedSequence, error: error ? `${error}; ${missing}` : missing }
+}
+
 export interface Receiver {
   /**
    * Takes in a piece of output; resolves when it is durable or dropped. Called in the order of arrival. `json` is its
@@ -94,7 +100,7 @@ export function createReceiver(state: EngineState): Receiver {
       faultPoint('server.output.after')
       stored(live, pending)
       acknowledge(link, run.task.id, live)
-      live.early?.()
+      live.early?.progressed()
     } catch (error) {
       notStored(link, run, live, pending, error)
     }
@@ -116,7 +122,7 @@ export function createReceiver(state: EngineState): Receiver {
     }
     stored(live, pending)
     acknowledge(link, run.task.id, live)
-    live.early?.()
+    live.early?.progressed()
   }
 
   function notStored(
@@ -235,14 +241,25 @@ export function createReceiver(state: EngineState): Receiver {
       // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
       const isAwaited = lastSequence > live.storedSequence && !live.truncated
       if (link.hello && isAwaited && !isFinal(execution.status)) {
-        live.early = () => {
-          if (live.storedSequence < lastSequence) return
+        const settle = (end: ScriptComplete) => {
           live.early = null
-          this.complete(link, frameId, complete).catch((error: unknown) => {
+          this.complete(link, frameId, end).catch((error: unknown) => {
             state.log.error({ err: error, taskId }, 'an end could not be settled')
             // The agent tells it again over its next link only.
             present(link).close(1013, 'the server can not take this just now')
           })
+        }
+        live.early = {
+          link,
+          at: state.clock.monotonic(),
+          progressed() {
+            this.at = state.clock.monotonic()
+            if (live.storedSequence >= lastSequence) settle(complete)
+          },
+          giveUp() {
+            live.incomplete = true
+            settle({ ...complete, ...withoutTheRest(complete, live) })
+          },
         }
         return acknowledge(link, taskId, live)
       }

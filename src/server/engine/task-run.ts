@@ -2,6 +2,7 @@ import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/t
 import { Plan } from '../../core/task/plan.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+import type { AgentLink } from './agent-link.ts'
 import type { PendingOutput } from './pending-output.ts'
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */
@@ -25,7 +26,17 @@ export interface Live {
   appended: Promise<void>
   acknowledging: boolean
   /** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
-  early: (() => void) | null
+  early: EarlyEnd | null
+}
+
+export interface EarlyEnd {
+  readonly link: AgentLink
+  /** Monotonic milliseconds when it came, or the last output since. */
+  at: number
+  /** More output is stored: settles when that was the last. */
+  progressed(): void
+  /** Settles without what has not come. */
+  giveUp(): void
 }
 
 /** A running task: its record, its executions in the order of the plan, and what follows from them. */
