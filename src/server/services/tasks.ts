@@ -28,6 +28,23 @@ interface ScriptToRun {
   timeout: number | null
 }
 
+/** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
+function batchFaults({ strategy = 'PARALLEL', batchSize, pauseSeconds = 0 }: ExecutionOptions): FieldFault[] {
+  const faults: FieldFault[] = []
+  if (batchSize !== undefined && strategy !== 'ROLLING')
+    faults.push({
+      field: 'batchSize',
+      message: `is for ROLLING, not ${strategy}: give "strategy": "ROLLING" with it`,
+    })
+  if (pauseSeconds > 0 && strategy === 'PARALLEL')
+    faults.push({
+      field: 'pauseSeconds',
+      message:
+        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
+    })
+  return faults
+}
+
 /** Is told of a task that is durable, before its end is waited for; `replayed` when an earlier request started it. */
 export type NoteStarted = (taskId: string, replayed: boolean) => Promise<void>
 
@@ -82,6 +99,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
       ...paramFaults('params', params),
       ...paramFaults('secretParams', secretParams),
       ...jointFaults(params, secretParams),
+      ...batchFaults(options),
     ]
     faults.push(
       ...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)),
