@@ -375,3 +375,19 @@ test('batches and pauses without a strategy that has them are a 400 that says th
   t.is((await execute({ strategy: 'ROLLING', batchSize: '1%', pauseSeconds: 5 })).status, 200)
   t.is((await execute({ pauseSeconds: 0 })).status, 200)
 })
+
+test('an empty target is a 400 that says what is empty', async (t) => {
+  const server = await startTestServer(t)
+  await server.enrol('web1')
+  const { id } = await server.data('POST', '/api/clusters', { name: 'Emp' })
+  for (const [target, why] of [
+    [{ clusterId: id }, ': cluster Emp has no hosts'],
+    [{ selector: '@emp' }, ': cluster Emp has no hosts'],
+    [{ selector: 'web1!web*' }, ': without web* none is left of 1 host'],
+    [{ hostIds: [] }, ''],
+  ] as const) {
+    const { status, body } = await server.api('POST', '/api/tasks', { script: { content: 'true' }, target })
+    t.is(status, 400)
+    t.is(body.errors?.[0]?.message, `names no host${why}`)
+  }
+})
