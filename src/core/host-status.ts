@@ -17,6 +17,8 @@ export interface HostSigns {
    * count starts anew. By the monotonic clock.
    */
   readonly secondsSilent: number
+  /** Since the last heartbeat, over restarts, by the server's own wall clock: only said, never judged by. */
+  readonly secondsSinceHeartbeat?: number | null
   /** Seconds. */
   readonly heartbeatInterval: number
   /** Of the last heartbeat since the server's start; a registration counts as HEALTHY; null when there was neither. */
@@ -99,17 +101,32 @@ export function tellsTheSame(one: HostStanding, other: HostStanding): boolean {
   return one.status !== 'WARNING' || one.reason === other.reason || causes(one) === causes(other)
 }
 
+const silenceWords = 'no heartbeat for'
+
+function silence(seconds: number): HostStanding {
+  return { status: 'OFFLINE', reason: `${silenceWords} ${Math.floor(seconds)} s` }
+}
+
+/** What was OFFLINE before a restart has been silent for longer than the server has run since. */
+function stillOffline(last: HostStanding, { secondsSilent, secondsSinceHeartbeat }: HostSigns): HostStanding {
+  const isSilence = last.reason?.startsWith(silenceWords) === true
+  if (!isSilence || secondsSinceHeartbeat == null) return last
+  return silence(Math.max(secondsSilent, secondsSinceHeartbeat))
+}
+
 /** The status of a host from all that is known of it; a decision without a clock (contract §3). */
 export function hostStatus(signs: HostSigns): HostStanding {
   if (signs.revoked) return { status: 'OFFLINE', reason: revokedReason }
   if (!signs.registered) return { status: 'OFFLINE', reason: 'never heard' }
   if (signs.secondsSilent >= silentIntervals * signs.heartbeatInterval) {
-    // Nothing new since a restart: what was OFFLINE before has been silent for longer than we have run.
-    if (signs.agentStatus === null && signs.last?.status === 'OFFLINE') return signs.last
-    return { status: 'OFFLINE', reason: `no heartbeat for ${Math.floor(signs.secondsSilent)} s` }
+    if (signs.agentStatus === null && signs.last?.status === 'OFFLINE') return stillOffline(signs.last, signs)
+    const before = signs.agentStatus === null ? (signs.secondsSinceHeartbeat ?? 0) : 0
+    return silence(Math.max(signs.secondsSilent, before))
   }
-  if (signs.agentStatus === null && !signs.duplicateIdentity)
+  if (signs.agentStatus === null && !signs.duplicateIdentity) {
+    if (signs.last?.status === 'OFFLINE') return stillOffline(signs.last, signs)
     return signs.last ?? { status: 'OFFLINE', reason: 'not heard since the server started' }
+  }
   const reasons = warnings(signs)
   if (reasons.length > 0) return { status: 'WARNING', reason: reasons.join(', ') }
   return { status: 'ONLINE', reason: null }

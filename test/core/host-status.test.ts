@@ -73,6 +73,30 @@ const cases: readonly (readonly [title: string, signs: Partial<HostSigns>, stand
     'OFFLINE: no heartbeat for 300 s',
   ],
   [
+    'after a restart the silence is told from the last heartbeat',
+    { agentStatus: null, secondsSilent: 20, secondsSinceHeartbeat: 1020.7, last: offline },
+    'OFFLINE: no heartbeat for 1020 s',
+  ],
+  [
+    'what a restart finds silent too',
+    { agentStatus: null, secondsSilent: 90, secondsSinceHeartbeat: 1020, last: warned },
+    'OFFLINE: no heartbeat for 1020 s',
+  ],
+  [
+    'a clock that was set back shortens no silence',
+    { agentStatus: null, secondsSilent: 500, secondsSinceHeartbeat: -7, last: offline },
+    'OFFLINE: no heartbeat for 500 s',
+  ],
+  [
+    'another reason stands as it is',
+    {
+      agentStatus: null,
+      secondsSinceHeartbeat: 1020,
+      last: { status: 'OFFLINE', reason: 'its agent token was revoked' },
+    },
+    'OFFLINE: its agent token was revoked',
+  ],
+  [
     'two agents with one identity warn',
     { duplicateIdentity: true },
     'WARNING: two agents use the identity of this host',

@@ -70,9 +70,15 @@ export function paramNameFault(name: string): string | null {
   return effect === undefined ? null : `${effect}: choose another name`
 }
 
-function faultOf(name: string, value: string): string | null {
+/** Why a script can't be given a parameter of this name, though it is one of a variable; null where it can. */
+export function reservedFault(name: string): string | null {
   const effect = reserved.find(([names]) => names.test(name))?.[1]
-  if (effect !== undefined) return `${name} ${effect}: choose another name, or set it inside the script`
+  return effect === undefined ? null : `${name} ${effect}: choose another name, or set it inside the script`
+}
+
+function faultOf(name: string, value: string): string | null {
+  const fault = reservedFault(name)
+  if (fault !== null) return fault
   if (/\p{Surrogate}/u.test(value)) return "holds half a surrogate pair, which UTF-8 can't hold"
   if (sizeOf(name, value) <= maxVariableBytes) return null
   return `name and value have more than ${maxVariableBytes} bytes together, with which Linux starts no program: put it in a file`

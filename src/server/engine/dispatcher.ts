@@ -214,8 +214,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
         const fault = view?.linkFault == null ? '' : ` (${view.linkFault})`
-        const why =
-          view?.statusReason ?? `its agent has no link${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
+        // Why it is WARNING is not why nothing can be sent to it.
+        const offline = view?.status === 'OFFLINE' ? view.statusReason : null
+        const why = offline ?? `its agent has no link${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })

@@ -12,6 +12,12 @@ const silence = 10 * 60_000
 /** … or for so long when it has no timeout. */
 const silenceWithoutTimeout = 24 * 3600_000
 
+/**
+ * An agent of ours sends all output before the end, so what is missing then comes at once or, like what a liar tells of,
+ * never: so long a linked one may take from piece to piece.
+ */
+const missingOutput = 2 * 60_000
+
 const sentAway =
   'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
 const waitsFor = (fault: string | null | undefined) =>
@@ -22,7 +28,7 @@ export interface Links {
   /** A link is up and, for an agent of ours, has said HELLO. */
   linked(link: AgentLink): Promise<void>
   unlinked(link: AgentLink): void
-  /** Ends as LOST what has been silent for too long. */
+  /** Ends as LOST what has been silent for too long, and as incomplete what waits in vain for output. */
   sweep(): Promise<void>
 }
 
@@ -141,6 +147,9 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
           if (execution.status !== 'RUNNING') continue
           const live = run.live(position, now)
           const lane = state.lane(execution.hostId)
+          const { early } = live
+          if (early && early.link === lane.link && live.pending.size === 0 && now - early.at > missingOutput)
+            early.giveUp()
           // A linked agent of ours that has named it says that it still runs.
           if (lane.link?.hello && lane.named.has(run.task.id)) live.lastWord = now
           else if (now - live.lastWord > limit)

@@ -19,6 +19,7 @@ export function take(live: Live, { sequence, stream }: ScriptOutput, bytes: numb
   live.pending.add(pending)
   live.lastSequence = sequence
   live[counter[stream]] += bytes
+  live.frames++
   return pending
 }
 
@@ -39,6 +40,7 @@ export function refused(live: Live, pending: PendingOutput): boolean {
     if (!isRefused) continue
     live.pending.delete(one)
     live[counter[one.stream]] -= one.bytes
+    live.frames--
   }
   live.lastSequence = pending.before
   return true

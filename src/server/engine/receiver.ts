@@ -1,13 +1,12 @@
-import { constants } from 'node:os'
 import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
-import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
 import { type PendingOutput, refused, stored, take } from './pending-output.ts'
+import { settled, signalOf, statusOf } from './reported-end.ts'
 import type { EngineState } from './state.ts'
 import type { Live, TaskRun } from './task-run.ts'
 
@@ -15,11 +14,16 @@ import type { Live, TaskRun } from './task-run.ts'
 const capSlack = 256 * 1024
 /** … and it counts what the script wrote, of which a byte that is no UTF-8 comes as the three of U+FFFD. */
 const replacementBytes = 3
-/** An agent's times are believed within so many milliseconds of what the server saw. */
-const clockTolerance = 5000
-
-const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
-const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+/**
+ * What a frame counts beside its bytes: it takes more on disk, but a script that says a word a hundred times a second is
+ * to keep all of it for most of a day.
+ */
+const frameBytes = 32
+/** An end whose output has not all come, as far as it has. */
+function withoutTheRest({ error, lastSequence = -1 }: ScriptComplete, { storedSequence }: Live) {
+  const missing = `output is missing: its agent told of ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
+  return { lastSequence: storedSequence, error: error ? `${error}; ${missing}` : missing }
+}
 
 export interface Receiver {
   /**
@@ -96,72 +100,45 @@ export function createReceiver(state: EngineState): Receiver {
       faultPoint('server.output.after')
       stored(live, pending)
       acknowledge(link, run.task.id, live)
-      live.early?.()
+      live.early?.progressed()
     } catch (error) {
-      // A seed-only agent sends nothing twice: what could not be stored is gone.
-      if (!link.hello) live.incomplete = true
-      if (!refused(live, pending)) return
-      state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
-      // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
-      present(link).close(1013, 'the server can not store output just now')
+      notStored(link, run, live, pending, error)
     }
   }
 
-  function signalOf(complete: ScriptComplete): string | null {
-    if (complete.signal !== undefined) return complete.signal
-    return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
-  }
-
-  function statusOf(complete: ScriptComplete, current: ExecutionRecord): ExecutionRecord['status'] {
-    if (complete.status === 'LOST') return 'LOST'
-    // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
-    if (current.cancelRequested) return complete.status ?? 'CANCELLED'
-    if (complete.exitCode === -1) return 'TIMEOUT'
-    return complete.exitCode === 0 && complete.status !== 'FAILED' ? 'SUCCESS' : 'FAILED'
-  }
-
-  /** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
-  function times(complete: ScriptComplete, current: ExecutionRecord) {
-    const now = state.clock.now()
-    const sent = Date.parse(current.sentAt ?? isoTime(now))
-    const plausible = (text: string) => {
-      const time = Date.parse(text)
-      return time >= sent - clockTolerance && time <= now + clockTolerance ? time : Number.NaN
+  /**
+   * A piece past the bound: only that there was one goes to disk, once. By that a later life of the server knows that the
+   * numbers which it lacks were let go, and does not ask for them again.
+   */
+  async function letGo(link: AgentLink, run: TaskRun, live: Live, pending: PendingOutput): Promise<void> {
+    await live.appended
+    if (!live.pending.has(pending)) return
+    const execution = run.ofHost(link.hostId)
+    try {
+      if (execution && !execution.truncated)
+        await state.change(run, [execution.position], (current) => ({ ...current, truncated: true }))
+    } catch (error) {
+      return notStored(link, run, live, pending, error)
     }
-    const duration = Math.max(0, Number.isFinite(complete.duration) ? Math.round(complete.duration) : 0)
-    const start = plausible(complete.startedAt)
-    const end = plausible(complete.completedAt)
-    const startedAt = Number.isNaN(start) ? Math.max(sent, now - duration) : start
-    const completedAt = Number.isNaN(end) || end < startedAt ? Math.max(startedAt, now) : end
-    return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
+    stored(live, pending)
+    acknowledge(link, run.task.id, live)
+    live.early?.progressed()
   }
 
-  /** Whether less is stored than the script wrote: U+FFFD only ever makes it more, and a cut is marked as one. */
-  function misses(complete: ScriptComplete, live: Live): boolean {
-    if (live.incomplete) return true
-    if (complete.truncated === true || live.truncated) return false
-    const { stdoutBytes = 0, stderrBytes = 0 } = complete
-    return live.stdoutBytes < stdoutBytes || live.stderrBytes < stderrBytes
-  }
-
-  function settle(complete: ScriptComplete, live: Live) {
-    return (current: ExecutionRecord): ExecutionRecord => {
-      const status = statusOf(complete, current)
-      return {
-        ...current,
-        ...times(complete, current),
-        status,
-        exitCode: status === 'LOST' ? null : complete.exitCode,
-        signal: signalOf(complete),
-        stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
-        stderrBytes: complete.stderrBytes ?? live.stderrBytes,
-        truncated: complete.truncated === true || live.truncated,
-        outputComplete: status !== 'LOST' && !misses(complete, live),
-        error: complete.error ?? null,
-        containment: levels.find((level) => level === complete.containment) ?? null,
-        survivors: (complete.survivors ?? []).map(({ pid, command }) => ({ pid, command })),
-      }
-    }
+  function notStored(
+    link: AgentLink,
+    run: TaskRun,
+    live: Live,
+    pending: PendingOutput,
+    error: unknown,
+  ): void {
+    // A seed-only agent sends nothing twice: what could not be stored is gone.
+    if (!link.hello) live.incomplete = true
+    if (!refused(live, pending)) return
+    live.truncated = run.ofHost(link.hostId)?.truncated === true
+    state.log.warn({ err: error, taskId: run.task.id }, 'could not store output')
+    // Not acknowledged, so the agent keeps it; it goes back to what is stored only over its next link.
+    present(link).close(1013, 'the server can not store output just now')
   }
 
   /** What is learnt after a final state goes to `lateResult` (contract §4). */
@@ -169,9 +146,7 @@ export function createReceiver(state: EngineState): Receiver {
     // That its end can't be known is nothing that is learnt.
     if (complete.status === 'LOST') return
     const lateResult = {
-      status:
-        complete.status ??
-        (complete.exitCode === 0 ? 'SUCCESS' : complete.exitCode === -1 ? 'TIMEOUT' : 'FAILED'),
+      status: statusOf(complete, complete.status !== undefined).status,
       exitCode: complete.exitCode,
       signal: signalOf(complete),
       completedAt: isoTime(state.clock.now()),
@@ -235,15 +210,14 @@ export function createReceiver(state: EngineState): Receiver {
       }
       const expected = live.lastSequence + 1
       // Seen before, or past a gap: neither is stored; the acknowledgement says where to go on.
-      if (output.sequence < expected || (link.hello && output.sequence > expected))
-        return acknowledge(link, run.task.id, live)
+      const isPastGap = link.hello && output.sequence > expected && !live.truncated
+      if (output.sequence < expected || isPastGap) return acknowledge(link, run.task.id, live)
       const bytes = Buffer.byteLength(output.data)
       const bound = run.task.maxOutputBytes * (link.hello ? replacementBytes : 1) + capSlack
-      if (live.stdoutBytes + live.stderrBytes + bytes > bound) live.truncated = true
       const pending = take(live, output, bytes)
-      // Past the bound only the sequence is kept: after a restart the server must not ask again for what it has let go.
+      if (live.stdoutBytes + live.stderrBytes + live.frames * frameBytes > bound) live.truncated = true
       live.appended = live.truncated
-        ? store(link, run, live, { ...output, data: '' }, undefined, pending)
+        ? letGo(link, run, live, pending)
         : store(link, run, live, output, json, pending)
       return live.appended
     },
@@ -265,20 +239,34 @@ export function createReceiver(state: EngineState): Receiver {
       await live.appended
       const { lastSequence = -1 } = complete
       // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
-      if (link.hello && lastSequence > live.storedSequence && !isFinal(execution.status)) {
-        live.early = () => {
-          if (live.storedSequence < lastSequence) return
+      const isAwaited = lastSequence > live.storedSequence && !live.truncated
+      if (link.hello && isAwaited && !isFinal(execution.status)) {
+        const settle = (end: ScriptComplete) => {
           live.early = null
-          this.complete(link, frameId, complete).catch((error: unknown) => {
+          this.complete(link, frameId, end).catch((error: unknown) => {
             state.log.error({ err: error, taskId }, 'an end could not be settled')
             // The agent tells it again over its next link only.
             present(link).close(1013, 'the server can not take this just now')
           })
         }
+        live.early = {
+          link,
+          at: state.clock.monotonic(),
+          progressed() {
+            this.at = state.clock.monotonic()
+            if (live.storedSequence >= lastSequence) settle(complete)
+          },
+          giveUp() {
+            live.incomplete = true
+            settle({ ...complete, ...withoutTheRest(complete, live) })
+          },
+        }
         return acknowledge(link, taskId, live)
       }
       faultPoint('server.settled.before')
-      const changed = await state.change(run, [execution.position], settle(complete, live))
+      const changed = await state.change(run, [execution.position], (current) =>
+        settled(complete, live, current, state.clock.now()),
+      )
       faultPoint('server.settled.after')
       if (changed.length === 0) await late(link, complete, run)
       release()

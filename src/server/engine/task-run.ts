@@ -2,6 +2,7 @@ import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/t
 import { Plan } from '../../core/task/plan.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+import type { AgentLink } from './agent-link.ts'
 import type { PendingOutput } from './pending-output.ts'
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */
@@ -13,6 +14,9 @@ export interface Live {
   readonly pending: Set<PendingOutput>
   stdoutBytes: number
   stderrBytes: number
+  /** Frames that its output came in. */
+  frames: number
+  /** There was more than the server takes: what comes now is acknowledged and let go. */
   truncated: boolean
   /** Some of it could not be stored and will not come again. */
   incomplete: boolean
@@ -22,7 +26,17 @@ export interface Live {
   appended: Promise<void>
   acknowledging: boolean
   /** An end that came before all output up to its `lastSequence` was stored: it settles when that is. */
-  early: (() => void) | null
+  early: EarlyEnd | null
+}
+
+export interface EarlyEnd {
+  readonly link: AgentLink
+  /** Monotonic milliseconds when it came, or the last output since. */
+  at: number
+  /** More output is stored: settles when that was the last. */
+  progressed(): void
+  /** Settles without what has not come. */
+  giveUp(): void
 }
 
 /** A running task: its record, its executions in the order of the plan, and what follows from them. */
@@ -100,7 +114,8 @@ export class TaskRun {
         pending: new Set(),
         stdoutBytes: 0,
         stderrBytes: 0,
-        truncated: false,
+        frames: 0,
+        truncated: this.executions[position]?.truncated === true,
         incomplete: false,
         lastWord: monotonic,
         appended: Promise.resolve(),

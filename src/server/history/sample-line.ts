@@ -2,6 +2,8 @@ import type { Metrics } from '../../core/protocol/http/hosts.ts'
 import { isoTime } from '../clock.ts'
 
 const disksAt = 12
+/** Characters that the disks of one sample may take: 256 of them with usual names. */
+const mostOfDisks = 16 * 1024
 
 /**
  * One sample as a compact JSON array of about 100 bytes and 30 for each disk:
@@ -22,8 +24,23 @@ export function encodeSample(at: number, { cpu, memory, disk, network }: Metrics
     network.rxBytesPerSec,
     network.txBytesPerSec,
     network.connections,
-    disk.map(({ mountPoint, totalGB, usedGB, usagePercent }) => [mountPoint, totalGB, usedGB, usagePercent]),
+    rowsOf(disk),
   ])
+}
+
+/** The first disks, as far as there is room for them. */
+function rowsOf(disk: Metrics['disk']) {
+  const rows = disk.map(({ mountPoint, totalGB, usedGB, usagePercent }): [string, number, number, number] => [
+    mountPoint,
+    totalGB,
+    usedGB,
+    usagePercent,
+  ])
+  let left = mostOfDisks
+  return rows.filter((row) => {
+    left -= JSON.stringify(row).length
+    return left >= 0
+  })
 }
 
 /** Null for a line that is no sample: torn by a crash, or by a disk that was full. */

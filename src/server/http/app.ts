@@ -9,13 +9,16 @@ import Fastify, {
   type FastifyRequest,
   type onRequestHookHandler,
   type preHandlerHookHandler,
+  type preParsingHookHandler,
 } from 'fastify'
 import { httpStatus, RsmError } from '../../core/errors.ts'
+import type { Caller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Log } from '../log.ts'
 import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../store/store.ts'
 import { type Allow, guard, type NoLongerKept } from './auth.ts'
+import { createBodyRoom, smallBody } from './body-room.ts'
 import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
@@ -41,14 +44,15 @@ class Envelope {
 }
 
 const frameworkCodes: Record<string, [RsmError['code'], string]> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too_large', `The body is larger than ${bodyLimit} bytes`],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['media_type', 'The body has to be application/json'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid', 'The body is not as long as its Content-Length says'],
 }
 
 /** Any thrown value as an RsmError; what is not ours and not the framework's becomes `internal`. */
-function asRsmError(error: FastifyError | RsmError): RsmError {
+function asRsmError(error: FastifyError | RsmError, limit: number): RsmError {
   if (error instanceof RsmError) return error
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return new RsmError('too_large', `The body is larger than ${limit} bytes`)
   const known = frameworkCodes[error.code]
   if (known) return new RsmError(known[0], known[1])
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500)
@@ -86,6 +90,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   const headersOf = securityHeaders(deps.hsts === true)
   const app = newApp(deps.listener ?? createListener(null), headersOf)
   const paths = createKnownPaths()
+  const bodies = createBodyRoom()
   app.setValidatorCompiler(({ schema, httpPart }) =>
     validator(httpPart === 'querystring' ? queryAjv : bodyAjv, schema as AnySchema),
   )
@@ -116,6 +121,8 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     if (config.operation?.created) route.preHandler = answerCreated
     const enter = entrance(route.url, config)
     route.onRequest = [enter, ...[route.onRequest ?? []].flat()]
+    if (config.allow.open) route.bodyLimit = smallBody
+    route.preParsing = [takeBody(route.bodyLimit ?? bodyLimit), ...[route.preParsing ?? []].flat()]
     if (changesWhatLasts(config, route.method))
       route.preValidation = [
         guard(deps.store, deps.credentials, { allow: config.allow }),
@@ -141,6 +148,21 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
         },
       ]
   })
+  /** After the entrance: it has to be known who sends the body (contract §1: 401 first). */
+  const takeBody =
+    (limit: number): preParsingHookHandler =>
+    (request, reply, _payload, done) => {
+      try {
+        done(
+          null,
+          bodies.enter(request.raw, () => nameOf(request.caller), limit),
+        )
+      } catch (error) {
+        // What has not come yet is not read either.
+        reply.header('connection', 'close')
+        done(error as Error)
+      }
+    }
   /** Before all other hooks of a route, so that nothing is told to strangers. Every heartbeat pays for it: keep it cheap. */
   function entrance(url: string, config: FastifyContextConfig): onRequestHookHandler {
     const admit = guard(deps.store, deps.credentials, config, deps.noLongerKept)
@@ -185,7 +207,7 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
     done(null, { code, message: code === 201 ? 'Created' : 'OK', data: payload })
   })
   app.setErrorHandler((thrown: FastifyError | RsmError, request, reply) => {
-    const error = asRsmError(thrown)
+    const error = asRsmError(thrown, request.routeOptions.bodyLimit)
     if (error.code === 'internal')
       deps.log.error({ requestId: request.id, err: error.cause ?? error }, 'request failed')
     return sendError(reply, error)
@@ -204,6 +226,12 @@ const clientFaults: Record<string, [number, string]> = {
 }
 
 const ofJson = { 'content-type': 'application/json; charset=utf-8' } as const
+
+/** Whose body it is. */
+function nameOf(caller: Caller | undefined): string {
+  if (caller === undefined) return 'anyone'
+  return caller.type === 'agent' ? `agent ${caller.agentId}` : `${caller.type} ${caller.id}`
+}
 
 /** What agents ask: every few seconds, from every host. */
 const isOfAgents = (route: string) => route.startsWith('/api/agent/')

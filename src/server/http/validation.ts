@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { Ajv, type AnySchema, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { FastifySchemaValidationError } from 'fastify'
 import { type FieldFault, invalid, maxListed, type RsmError } from '../../core/errors.ts'
+import { reservedFault } from '../../core/script/params.ts'
 
 const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
@@ -21,6 +22,7 @@ function newAjv(coerceTypes: false | 'array'): Ajv {
   ajv.addFormat('not-blank', (text) => text.trim() !== '')
   ajv.addFormat('ip', (text) => isIP(text) !== 0)
   ajv.addFormat('date-time', (text) => dateTime.test(text) && !Number.isNaN(Date.parse(text)))
+  ajv.addFormat('unreserved', (name) => reservedFault(name) === null)
   return ajv
 }
 
@@ -56,6 +58,7 @@ interface SchemaLike {
   properties?: Record<string, SchemaLike>
   patternProperties?: Record<string, unknown>
   format?: string
+  description?: string
 }
 
 function missing(error: ErrorObject): string {
@@ -77,7 +80,11 @@ function message(error: ErrorObject): string {
     case 'enum':
       return `must be one of ${(parent?.enum ?? []).join(', ')}`
     case 'anyOf':
-      return 'has none of the allowed forms'
+      return parent?.description === undefined
+        ? 'has none of the allowed forms'
+        : `must be ${parent.description}`
+    case 'propertyNames':
+      return reservedFault(String(params['propertyName'])) ?? 'is not a valid name'
     case 'minLength':
       return params['limit'] === 1
         ? 'must not be blank'
@@ -124,9 +131,15 @@ export function validationError(errors: readonly ErrorObject[]): RsmError {
   const faults = new Map<string, FieldFault>()
   const unlisted = new Set<string>()
   for (const error of errors) {
-    const params = error.params as { missingProperty?: string; additionalProperty?: string }
+    const params = error.params as {
+      missingProperty?: string
+      additionalProperty?: string
+      propertyName?: string
+    }
+    // What is wrong with a name is told by the `propertyNames` above it.
+    if (error.schemaPath.includes('/propertyNames/')) continue
     if (error.schemaPath.includes('/anyOf/') && isWithin(error.instancePath, alternatives)) continue
-    const last = params.missingProperty ?? params.additionalProperty
+    const last = params.missingProperty ?? params.additionalProperty ?? params.propertyName
     const place = last === undefined ? error.instancePath : `${error.instancePath}/${last}`
     const known = faults.get(place)
     if (!known && faults.size >= maxListed) {

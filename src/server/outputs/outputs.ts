@@ -44,6 +44,8 @@ export interface Progress {
   lastSequence: number
   stdoutBytes: number
   stderrBytes: number
+  /** Entries that it came in. */
+  frames: number
 }
 
 /**

@@ -237,7 +237,13 @@ export class TaskLog {
       if (records.length === 0) break
       at += records.length
       for (const record of records) {
-        const progress = found.get(record.hostId) ?? { lastSequence: -1, stdoutBytes: 0, stderrBytes: 0 }
+        const progress = found.get(record.hostId) ?? {
+          lastSequence: -1,
+          stdoutBytes: 0,
+          stderrBytes: 0,
+          frames: 0,
+        }
+        progress.frames++
         progress.lastSequence = Math.max(progress.lastSequence, record.sequence)
         progress[record.stream === 'stdout' ? 'stdoutBytes' : 'stderrBytes'] += record.bytes
         found.set(record.hostId, progress)

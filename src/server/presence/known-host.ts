@@ -72,16 +72,18 @@ export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void
   known.agentStatus = status
 }
 
-/** Its status by what was heard, at `now` (monotonic milliseconds); `heartbeatInterval` in seconds. */
+/** Its status by what was heard; `heartbeatInterval` in seconds. */
 export function statusOf(
   known: KnownHost,
-  now: number,
+  clock: Clock,
   heartbeatInterval: number,
 ): ReturnType<typeof hostStatus> {
   return hostStatus({
     registered: known.heardAt !== null,
     revoked: known.revoked,
-    secondsSilent: known.heardAt === null ? 0 : (now - known.heardAt) / 1000,
+    secondsSilent: known.heardAt === null ? 0 : (clock.monotonic() - known.heardAt) / 1000,
+    secondsSinceHeartbeat:
+      known.lastHeartbeatAt === null ? null : (clock.now() - known.lastHeartbeatAt) / 1000,
     heartbeatInterval,
     agentStatus: known.heardSinceStart ? known.agentStatus : null,
     agentReason: known.said?.reason ?? null,

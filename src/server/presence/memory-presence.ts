@@ -39,7 +39,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   }
 
   function judge(hostId: number, known: KnownHost): void {
-    const next = statusOf(known, clock.monotonic(), heartbeatInterval)
+    const next = statusOf(known, clock, heartbeatInterval)
     const former = { status: known.status, reason: known.reason }
     known.status = next.status
     known.reason = next.reason

@@ -43,7 +43,7 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       allow: { agent: true, enrollment: true, users: 'administer' },
       body: RegisterRequest,
       answer: RegisterResult,
-      errors: ['conflict'],
+      errors: ['conflict', 'too_many'],
       audit: { action: 'agent.register', object: 'agent' },
     }),
     (request) => agents.register(callerOf(request), request.body, request.ip),

@@ -1,4 +1,6 @@
+import { Allowance } from '../../core/allowance.ts'
 import { RsmError } from '../../core/errors.ts'
+import { LineBudget } from '../../core/line-budget.ts'
 import type {
   AgentAck,
   AgentConfig,
@@ -19,6 +21,16 @@ export interface AgentSettings {
   metricsInterval: number
 }
 
+/**
+ * Registrations of one agent: each is a write, and an entry of the audit log. Ours register once, and after a lost reply
+ * again, 5 s later at the earliest; milliseconds.
+ */
+const registrations = { atOnce: 10, period: 30_000 }
+/** Samples of a buffer that is being sent: of an hour (contract §6), at whatever interval they were taken. */
+const bufferedSamples = 780
+/** Reports come a little faster than the interval by clocks that run apart, never by much. */
+const fasterThanAsked = 1.25
+
 /** The agent's HTTP endpoints (seed "Agent HTTP endpoints", contract §6). */
 export interface AgentService {
   register(caller: Caller, input: RegisterRequest, address: string): Promise<RegisterResult>
@@ -28,11 +40,39 @@ export interface AgentService {
 }
 
 export function createAgents(context: Context, settings: AgentSettings): AgentService {
-  const { presence, history, engine, clock, keys, bus } = context
+  const { presence, history, engine, clock, keys, bus, log } = context
   const { heartbeatInterval, metricsInterval } = settings
   const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
   /** Differs whenever an agent should ask for its configuration anew. */
   const configVersion = Number.parseInt(sha256(JSON.stringify(config)).slice(0, 8), 16)
+
+  const registering = new Allowance(registrations.atOnce, registrations.period)
+  const sampling = new Allowance(
+    Math.max(bufferedSamples, Math.ceil(3600 / metricsInterval)),
+    (metricsInterval * 1000) / fasterThanAsked,
+  )
+  const excess = new LineBudget()
+
+  /** Whose registrations are counted; an administrator may repair a fleet as fast as it goes. */
+  const registrant = (caller: Caller, agentId: string) =>
+    caller.type === 'user' ? null : caller.type === 'agent' ? caller.agentId : `${caller.id} ${agentId}`
+
+  function mayRegister(wait: number): void {
+    if (wait === 0) return
+    const retryAfter = Math.ceil(wait / 1000)
+    throw new RsmError('too_many', `This agent registers too often; try again in ${retryAfter} s`, {
+      retryAfter,
+    })
+  }
+
+  /** Faster than it was asked to report, a host would fill the disk of all: what is too much is not kept. */
+  function isKept(hostId: number): boolean {
+    if (sampling.take(hostId, clock.monotonic()) === 0) return true
+    const leftOut = excess.take(String(hostId), clock.monotonic())
+    if (leftOut !== null)
+      log.warn({ hostId, leftOut }, 'a host reports metrics faster than it was asked to; not kept')
+    return false
+  }
 
   /** An agent speaks for itself only: another's agentId is 403 (contract §2). */
   function hostOf(caller: Caller, agentId: string): number {
@@ -59,8 +99,13 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
 
   return {
     async register(caller, input, address) {
+      const name = registrant(caller, input.agentId)
+      // Of an enrolment token only what succeeds counts: a conflict is to be told each time.
+      if (name !== null)
+        mayRegister(registering[caller.type === 'agent' ? 'take' : 'wait'](name, clock.monotonic()))
       const { token, tokenHash } = newToken('agent')
       const registered = await register(context, caller, input, address, tokenHash)
+      if (name !== null && caller.type === 'enrollment') registering.take(name, clock.monotonic())
       const { hostId, created, clusterId, replacedAgentId } = registered
       if (replacedAgentId !== null) bus.publish('agentRevoked', replacedAgentId, { agentId: replacedAgentId })
       bus.publish('host', hostId, { hostId, change: created ? 'created' : 'updated' })
@@ -84,7 +129,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     metrics(caller, { agentId, ...metrics }) {
       const hostId = hostOf(caller, agentId)
       presence.metrics(hostId, metrics)
-      history.append(hostId, metrics)
+      if (isKept(hostId)) history.append(hostId, metrics)
       return ack(hostId)
     },
     config(caller, agentId) {

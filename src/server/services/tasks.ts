@@ -2,6 +2,8 @@ import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../core/script/params.ts'
+import { parseSelector } from '../../core/selector/parse.ts'
+import { whyEmpty } from '../../core/selector/why-empty.ts'
 import type { TaskService } from '../../core/services.ts'
 import { hasId } from '../../core/task/id-set.ts'
 import { defaultTimeout } from '../../core/task/plan.ts'
@@ -26,6 +28,23 @@ interface ScriptToRun {
   type: ScriptType
   content: string
   timeout: number | null
+}
+
+/** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
+function batchFaults({ strategy = 'PARALLEL', batchSize, pauseSeconds = 0 }: ExecutionOptions): FieldFault[] {
+  const faults: FieldFault[] = []
+  if (batchSize !== undefined && strategy !== 'ROLLING')
+    faults.push({
+      field: 'batchSize',
+      message: `is for ROLLING, not ${strategy}: give "strategy": "ROLLING" with it`,
+    })
+  if (pauseSeconds > 0 && strategy === 'PARALLEL')
+    faults.push({
+      field: 'pauseSeconds',
+      message:
+        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
+    })
+  return faults
 }
 
 /** Is told of a task that is durable, before its end is waited for; `replayed` when an earlier request started it. */
@@ -68,6 +87,13 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     return { hostIds: await fleet.targets(cluster, `${dot}clusterId`), clusterId: id }
   }
 
+  /** Why a target that is good names no host, where that can be said. */
+  async function whyNone({ clusterId, selector }: Target): Promise<string | null> {
+    if (selector !== undefined) return whyEmpty(parseSelector(selector), await fleet.directory())
+    const cluster = clusterId === undefined ? undefined : await store.get('clusters', clusterId)
+    return cluster ? `cluster ${cluster.name} has no hosts` : null
+  }
+
   async function run(
     script: ScriptToRun | FieldFault,
     target: Target,
@@ -82,6 +108,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
       ...paramFaults('params', params),
       ...paramFaults('secretParams', secretParams),
       ...jointFaults(params, secretParams),
+      ...batchFaults(options),
     ]
     faults.push(
       ...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)),
@@ -92,7 +119,8 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
       const field = target.hostIds
         ? [targetField, 'hostIds'].filter(Boolean).join('.')
         : targetField || 'clusterId'
-      throw invalid([{ field, message: 'names no host' }])
+      const why = await whyNone(target)
+      throw invalid([{ field, message: why === null ? 'names no host' : `names no host: ${why}` }])
     }
     const timeout = options.timeout ?? script.timeout ?? defaultTimeout
     const { field: _, ...toRun } = script

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Payloads, TerminalClosed, TerminalOutput } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
+import { printable } from '../../core/text/printable.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import { lostLink } from './opener.ts'
 import type { TerminalSession } from './session.ts'
@@ -83,7 +84,8 @@ export function createHostSide({ store, bus, clock, sessions, openings, links }:
       else await isOwn(link, frameId, sessionId)
     },
 
-    async closed(link, frameId, { sessionId, exitCode, signal, reason }) {
+    async closed(link, frameId, { sessionId, exitCode, signal, reason: said }) {
+      const reason = said && printable(said)
       if (reason && isDistrust(reason)) {
         const { agentId, hostId } = link
         bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message: reason })

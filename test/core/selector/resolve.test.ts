@@ -3,6 +3,7 @@ import { RsmError } from '../../../src/core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
 import { resolveSelector, type Strictness } from '../../../src/core/selector/resolve.ts'
+import { whyEmpty } from '../../../src/core/selector/why-empty.ts'
 import { isUnknownName } from '../../../src/core/text/nearest.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
@@ -180,4 +181,23 @@ test('a hostile wildcard is matched in bounded time', (t) => {
   const begun = performance.now()
   t.is(resolveSelector(parseSelector(`${'*a'.repeat(100)}*b`), fleet).length, 0)
   t.true(performance.now() - begun < 1000)
+})
+
+for (const [text, why] of [
+  ['@None', 'cluster none has no hosts'],
+  ['zz*', 'nothing is like zz*'],
+  ['zz*,yy*,@none', 'nothing is like zz*; nothing is like yy*; cluster none has no hosts'],
+  ['web1!web1', 'without web1 none is left of 1 host'],
+  ['@front,db1!@front!db*!web1', 'without db* none is left of 1 host'],
+  ['web*&@status:WARNING', 'of 3 hosts before it none is in @status:WARNING'],
+  ['@status:warning&web1', 'no host is in @status:warning'],
+  ['web1^web1', null],
+] as const)
+  test(`why ${text} names no host: ${why ?? 'not known'}`, (t) => {
+    t.is(names(text), '')
+    t.is(whyEmpty(parseSelector(text), directory)?.toLowerCase() ?? null, why?.toLowerCase() ?? null)
+  })
+
+test('why a fleet without hosts is an empty target', (t) => {
+  t.is(whyEmpty(parseSelector('@*!db*'), createDirectory([], [])), 'there are no hosts yet')
 })

@@ -128,3 +128,16 @@ test('cancel and end at the same moment: the first on disk wins, and nothing han
     t.is(ended.results[0]?.status, ended.status as 'SUCCESS' | 'CANCELLED')
   }
 })
+
+test('after a cancel an exit code other than 0 is no success, whatever the agent calls it', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  const taskId = await startTask(server, [identity.hostId])
+  await agent.execution(taskId)
+  await server.data('POST', `/api/tasks/${taskId}/cancel`, {})
+  agent.complete(taskId, 9, { status: 'SUCCESS', lastSequence: -1 })
+  const { status, results } = await finished(server, taskId)
+  t.is(status, 'CANCELLED')
+  t.like(results[0], { status: 'FAILED', exitCode: 9, error: 'its agent says SUCCESS with exit code 9' })
+})

@@ -125,6 +125,25 @@ test('output far past maxOutputBytes is cut, says truncated, and holds nobody up
   t.true(kept > 1024 && kept < 400_000, `${kept} bytes are kept`)
 })
 
+test('S10 empty output counts too: past the bound nothing is stored, all is acknowledged, after a restart as well', async (t) => {
+  const { server, identity, agent, taskId } = await started(t, { task: { maxOutputBytes: 1024 } })
+  for (let n = 0; n < 12_000; n++) agent.output(taskId, n, '')
+  await agent.acknowledged(taskId, 11_999)
+  const kept = (await entries(server, taskId)).length
+  t.true(kept < 9000, `${kept} entries`)
+  t.true((await task(server, taskId)).results[0]?.truncated)
+  await server.restart()
+  const back = await ScriptedAgent.link(server, identity, {
+    tasks: [{ taskId, state: 'RUNNING', lastSequence: 11_999 }],
+  })
+  back.output(taskId, 12_000, 'more')
+  await back.acknowledged(taskId, 12_000)
+  back.complete(taskId, 0, { lastSequence: 12_003, stdoutBytes: 4 })
+  const [result] = (await finished(server, taskId)).results
+  t.like(result, { status: 'SUCCESS', truncated: true })
+  t.is((await entries(server, taskId)).length, kept)
+})
+
 test('output that is no UTF-8 is three times as long on the wire and is not cut for that', async (t) => {
   const { server, agent, taskId } = await started(t, { task: { maxOutputBytes: 200_000 } })
   for (let n = 0; n < 4; n++) agent.output(taskId, n, '\uFFFD'.repeat(50_000))
@@ -132,6 +151,32 @@ test('output that is no UTF-8 is three times as long on the wire and is not cut 
   const ended = await finished(server, taskId)
   t.false(ended.results[0]?.truncated)
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), '\uFFFD'.repeat(200_000))
+})
+
+for (const [exitCode, status, end, error] of [
+  [9, 'SUCCESS', 'FAILED', 'its agent says SUCCESS with exit code 9'],
+  [0, 'TIMEOUT', 'FAILED', 'its agent says TIMEOUT with exit code 0'],
+  [0, 'CANCELLED', 'FAILED', 'its agent says CANCELLED with exit code 0, and nobody asked for that'],
+  [0, 'FAILED', 'FAILED', 'its agent says FAILED with exit code 0'],
+  [-1, 'SUCCESS', 'TIMEOUT', 'its agent says SUCCESS with exit code -1'],
+  [0, 'SUCCESS', 'SUCCESS', null],
+] as const)
+  test(`P24 exit code ${exitCode} told as ${status} is ${end}`, async (t) => {
+    const { server, agent, taskId } = await started(t)
+    agent.complete(taskId, exitCode, { status, lastSequence: -1 })
+    t.like((await finished(server, taskId)).results[0], { status: end, exitCode, error })
+  })
+
+test('what an agent says of an end is kept as one line without control characters', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  agent.complete(taskId, 1, {
+    lastSequence: -1,
+    error: 'over\r\nthere \u001b[2J\u202egnp',
+    survivors: [{ pid: 7, command: 'a\u0007\u2066b' }],
+  })
+  const [result] = (await finished(server, taskId)).results
+  t.is(result?.error, 'over there \ufffd[2J\ufffdgnp')
+  t.deepEqual(result?.survivors, [{ pid: 7, command: 'a\ufffd\ufffdb' }])
 })
 
 test('a lying start and end are replaced by what the server saw, and no duration is negative', async (t) => {

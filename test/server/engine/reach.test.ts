@@ -32,6 +32,19 @@ test('a host that heartbeats without a link is UNREACHABLE after queueSeconds, n
   t.true((ended.duration ?? 0) >= 1000 && (ended.duration ?? 0) < 2500)
 })
 
+test('a WARNING is not why a host without a link is UNREACHABLE', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId, agentId, token } = await server.enrol('web1')
+  const degraded = { agentId, status: 'DEGRADED', linkFault: 'a proxy lets no WebSocket through' }
+  await server.api('POST', '/api/agent/heartbeat', degraded, { authorization: `Bearer ${token}` })
+  const ended = await finished(server, await startTask(server, [hostId], { queueSeconds: 0 }))
+  t.like(ended.results[0], { status: 'UNREACHABLE' })
+  t.regex(
+    ended.results[0]?.error ?? '',
+    /^web1 is WARNING: its agent has no link \(a proxy lets no WebSocket through\), and was last heard \d+ s ago$/,
+  )
+})
+
 test('a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')

@@ -69,6 +69,31 @@ test('a seed-only agent that was sent an execution and says no word of it: LOST 
   t.is((await finished(server, taskId)).results[0]?.status, 'LOST')
 })
 
+test('P25 output that a linked agent tells of and never sends is waited for two minutes: the end says what is missing', async (t) => {
+  const { clock, server, identity, agent } = await oneAgent(t)
+  const taskId = await startTask(server, [identity.hostId], { timeout: 0 })
+  await agent.execution(taskId)
+  agent.output(taskId, 0, 'begun')
+  agent.complete(taskId, 3, { lastSequence: 1e9 })
+  await agent.acknowledged(taskId, 0)
+  await agent.settled()
+  clock.forward(110)
+  agent.output(taskId, 1, ' and on')
+  await agent.acknowledged(taskId, 1)
+  clock.forward(110)
+  t.is((await task(server, taskId)).status, 'RUNNING')
+  clock.forward(20)
+  const [result] = (await finished(server, taskId)).results
+  t.like(result, {
+    status: 'FAILED',
+    exitCode: 3,
+    outputComplete: false,
+    stdoutBytes: 12,
+    error: 'output is missing: its agent told of 1000000001 pieces and sent 2',
+  })
+  await agent.released(taskId)
+})
+
 test('a strategy goes on past a host that is LOST by silence, as maxFailures allows', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
   const second = await server.enrol('web2')

@@ -172,3 +172,45 @@ test('while the server stops a late request is 503 in the envelope, login too; h
   }
   await stopped
 })
+
+test('S10 what comes without a token may be 16 KiB; larger bodies of one caller wait for room: 503 with Retry-After', async (t) => {
+  const server = await startTestServer(t)
+  const port = Number(new URL(server.url).port)
+  const head = (path: string, more: string) =>
+    `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${more}\r\n\r\n`
+  const ask = (text: string) => {
+    const socket = opened(t, port)
+    socket.write(text)
+    return socket
+  }
+  t.regex(
+    await readAll(ask(head('/api/auth/login', 'content-length: 16385'))),
+    /^HTTP\/1\.1 413 [\s\S]*16384 bytes/,
+  )
+  const chunked = `${head('/api/auth/login', 'transfer-encoding: chunked')}4001\r\n${' '.repeat(0x4001)}\r\n`
+  t.regex(await readAll(ask(chunked)), /^HTTP\/1\.1 413 /)
+
+  const own = `authorization: Bearer ${server.token}\r\n`
+  const large = head('/api/scripts', `${own}expect: 100-continue\r\ncontent-length: 2097152`)
+  const sockets = Array.from({ length: 16 }, () => ask(large))
+  await Promise.all(sockets.map((socket) => once(socket, 'data')))
+  t.is((await server.api('GET', '/api/health')).status, 200)
+  const refused = await readAll(ask(large))
+  t.regex(refused, /^HTTP\/1\.1 503 /m)
+  t.regex(refused, /retry-after: \d+\r\n/i)
+  const unmeasured = `${head('/api/scripts', `${own}transfer-encoding: chunked`)}4001\r\n${' '.repeat(0x4001)}\r\n`
+  t.regex(await readAll(ask(unmeasured)), /^HTTP\/1\.1 503 [\s\S]*retry-after: /i)
+  t.is((await server.api('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })).status, 201)
+  const { token } = await server.enrol('web2')
+  const foreign = head('/api/agent/metrics', `authorization: Bearer ${token}\r\ncontent-length: 20000`)
+  t.regex(await readAll(ask(foreign + ' '.repeat(20_000))), /^HTTP\/1\.1 400 /)
+
+  for (const socket of sockets) socket.destroy()
+  const script = { name: 's', type: 'BASH', content: `: ${'x'.repeat(1024 * 1000)}` }
+  const body = JSON.stringify(script)
+  const roomy = async (): Promise<number> => {
+    const { status } = await server.api('POST', '/api/scripts', body)
+    return status === 503 ? roomy() : status
+  }
+  t.is(await roomy(), 201)
+})

@@ -253,8 +253,8 @@ const keys = (count: number) => Array.from({ length: count }, (_, n) => `"k${n}"
 test('S10 a body with more keys, objects or elements than any call needs is a short 400', async (t) => {
   const server = await startTestServer(t)
   for (const [path, text] of [
-    ['/api/auth/login', `{${keys(170_000)}}`],
-    ['/api/auth/login', `{"\\u0061":1,${keys(100_000)}}`],
+    ['/api/users', `{${keys(170_000)}}`],
+    ['/api/users', `{"\\u0061":1,${keys(100_000)}}`],
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 1_000_001)}]}`],
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('{}', 30_000)}]}`],
   ] as const) {
@@ -270,7 +270,7 @@ test('S10 of many faults the answer lists 100, says 10, and tells how many there
   for (const [path, text, total] of [
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 100_000)}]}`, 100_000],
     ['/api/clusters', `{"name":"x","hostIds":[${repeated('0', 101)}]}`, 101],
-    ['/api/auth/login', `{"username":"a","password":"b",${keys(19_000)}}`, 19_000],
+    ['/api/users', `{"username":"a","password":"b",${keys(19_000)}}`, 19_002],
     ['/api/hosts', `{"hostname":"a","ip":"1.1.1.1","${long}":1,${keys(200)}}`, 201],
   ] as const) {
     const { status, body } = await server.api('POST', path, text)
@@ -294,7 +294,14 @@ test('S10 many alternatives that all fail are told in one sentence, and soon', a
     `{"script":{"content":"true"},"target":{"hostIds":[1]},"batchSize":[${repeated('"x"', 100_000)}]}`,
   )
   t.is(status, 400)
-  t.deepEqual(body.errors, [{ field: 'batchSize', message: 'has none of the allowed forms' }])
+  const forms =
+    'a whole number from 1 to 100000, a percentage from "1%" to "100%", or a list of 1 to 100 of these, like [1, "10%", "50%"]'
+  t.deepEqual(body.errors, [{ field: 'batchSize', message: `must be ${forms}` }])
+  for (const batchSize of ['25', '101%', '0%', '00%', 0, [], [1, '0%']]) {
+    const given = { script: { content: 'true' }, target: { hostIds: [1] }, strategy: 'ROLLING', batchSize }
+    const refused = await server.api('POST', '/api/tasks', given)
+    t.deepEqual(refused.body.errors, [{ field: 'batchSize', message: `must be ${forms}` }], String(batchSize))
+  }
 })
 
 test('a number beyond what a number holds is a 400, and no metric of the host', async (t) => {
@@ -316,4 +323,71 @@ test('a number beyond what a number holds is a 400, and no metric of the host', 
   const beat = `{"agentId":"${agentId}","status":"HEALTHY","uptime":1e999}`
   t.is((await server.api('POST', '/api/agent/heartbeat', beat, auth)).status, 400)
   t.is((await server.data('GET', `/api/hosts/${hostId}`)).metrics ?? null, null)
+})
+
+test('names of params that change how programs run are told with all other faults of the body', async (t) => {
+  const server = await startTestServer(t)
+  const { status, body } = await server.api('POST', '/api/tasks', {
+    script: { content: 'true' },
+    target: { hostIds: [1] },
+    params: { PATH: '/x', OK: '1', 'a b': '', LD_PRELOAD: 7 },
+    secretParams: { IFS: 'x' },
+    maxFailures: 'many',
+    colour: 'red',
+  })
+  t.is(status, 400)
+  const faults = Object.fromEntries(body.errors?.map(({ field, message }) => [field, message]) ?? [])
+  t.deepEqual(Object.keys(faults).sort(), [
+    'colour',
+    'maxFailures',
+    'params.LD_PRELOAD',
+    'params.PATH',
+    'params.a b',
+    'secretParams.IFS',
+  ])
+  t.is(
+    faults['params.PATH'],
+    'PATH decides which programs and folders are found: choose another name, or set it inside the script',
+  )
+  t.is(faults['maxFailures'], 'must be a whole number from 0 to 100000, or a percentage from "0%" to "100%"')
+})
+
+test('batches and pauses without a strategy that has them are a 400 that says the way out', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  const { id } = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'true' })
+  const task = { script: { content: 'true' }, target: { hostIds: [hostId] } }
+  const refused = await server.api('POST', '/api/tasks', { ...task, batchSize: 1, pauseSeconds: 5 })
+  t.is(refused.status, 400)
+  t.deepEqual(refused.body.errors, [
+    { field: 'batchSize', message: 'is for ROLLING, not PARALLEL: give "strategy": "ROLLING" with it' },
+    {
+      field: 'pauseSeconds',
+      message:
+        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
+    },
+  ])
+  const sequential = { strategy: 'SEQUENTIAL', pauseSeconds: 5 }
+  const execute = (options: object) =>
+    server.api('POST', `/api/scripts/${id}/execute`, { hostIds: [hostId], ...options })
+  t.deepEqual(named(await execute({ ...sequential, batchSize: 1 })), ['batchSize'])
+  t.is((await execute(sequential)).status, 200)
+  t.is((await execute({ strategy: 'ROLLING', batchSize: '1%', pauseSeconds: 5 })).status, 200)
+  t.is((await execute({ pauseSeconds: 0 })).status, 200)
+})
+
+test('an empty target is a 400 that says what is empty', async (t) => {
+  const server = await startTestServer(t)
+  await server.enrol('web1')
+  const { id } = await server.data('POST', '/api/clusters', { name: 'Emp' })
+  for (const [target, why] of [
+    [{ clusterId: id }, ': cluster Emp has no hosts'],
+    [{ selector: '@emp' }, ': cluster Emp has no hosts'],
+    [{ selector: 'web1!web*' }, ': without web* none is left of 1 host'],
+    [{ hostIds: [] }, ''],
+  ] as const) {
+    const { status, body } = await server.api('POST', '/api/tasks', { script: { content: 'true' }, target })
+    t.is(status, 400)
+    t.is(body.errors?.[0]?.message, `names no host${why}`)
+  }
 })

@@ -140,3 +140,14 @@ test('a host that is deleted takes its history with it', async (t) => {
   await server.stop()
   t.false(existsSync(directory))
 })
+
+test('S10 an hour of buffered reports is kept; of more than that, faster than asked, the rest is not', async (t) => {
+  const server = await startTestServer(t)
+  const agent = await server.enrol('web1')
+  const now = Date.now()
+  for (let n = 0; n < 20; n++)
+    await Promise.all(Array.from({ length: 41 }, (_, m) => report(server, agent, now - (n * 41 + m) * 1000)))
+  const range = `?from=${iso(now - 900_000)}&to=${iso(now + 1)}&points=2000`
+  const kept = (await history(server, agent.hostId, range)).samples.length
+  t.true(kept >= 780 && kept < 800, `${kept} of 820 are kept`)
+})

@@ -227,3 +227,22 @@ test('S03 a revoked agent does not come back by the enrolment token that it has 
   await server.data('DELETE', `/api/hosts/${hostId}/agent`)
   t.true([401, 409].includes((await register()).status))
 })
+
+test('S10 an agent that registers again and again is 429 with Retry-After, and no write; an administrator may go on', async (t) => {
+  const server = await startTestServer(t)
+  let { token, agentId } = await server.enrol('web1')
+  const entries = async () => (await server.data('GET', '/api/audit?action=agent.register')).totalElements
+  for (let n = 0; n < 10; n++) {
+    const { status, body } = await register(server, token, agentId, 'web1')
+    t.is(status, 200)
+    token = body.data.token
+  }
+  const before = (await server.data('GET', '/api/hosts/1')).agent.registeredAt
+  const refused = await register(server, token, agentId, 'web1')
+  t.is(refused.status, 429)
+  t.true(Number(refused.headers.get('retry-after')) > 0)
+  t.is((await server.data('GET', '/api/hosts/1')).agent.registeredAt, before)
+  t.is((await beat(server, agentId, token)).status, 200)
+  t.true((await entries()) >= 11)
+  t.is((await register(server, server.token, agentId, 'web1')).status, 200)
+})

@@ -28,22 +28,31 @@ export const ResultStatus = Type.Enum([...resultStatuses])
 export type ResultStatus = Static<typeof ResultStatus>
 
 const Percent = Type.String({ pattern: '^(100|[0-9]{1,2})%$' })
+const SomePercent = Type.String({ pattern: '^(100|0?[1-9]|[1-9][0-9])%$' })
 const Count = Type.Integer({ minimum: 1, maximum: 100_000 })
-const BatchStep = Type.Union([Count, Percent])
+const BatchStep = Type.Union([Count, SomePercent])
 /** A number, a percentage of the hosts, or a list for canaries whose last entry repeats (contract §4). */
-export const BatchSize = Type.Union([Count, Percent, Type.Array(BatchStep, { minItems: 1, maxItems: 100 })])
+export const BatchSize = Type.Union(
+  [Count, SomePercent, Type.Array(BatchStep, { minItems: 1, maxItems: 100 })],
+  {
+    description:
+      'a whole number from 1 to 100000, a percentage from "1%" to "100%", or a list of 1 to 100 of these, like [1, "10%", "50%"]',
+  },
+)
 export type BatchSize = Static<typeof BatchSize>
-export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent])
+export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent], {
+  description: 'a whole number from 0 to 100000, or a percentage from "0%" to "100%"',
+})
 export type MaxFailures = Static<typeof MaxFailures>
 
 /**
  * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), and
- * bounds bytes, as the system that starts the script does.
+ * bounds bytes, as the system that starts the script does. The format `unreserved` stands for the former.
  */
 export const Params = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
   Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }),
-  { additionalProperties: false },
+  { additionalProperties: false, propertyNames: { format: 'unreserved' } },
 )
 
 /**

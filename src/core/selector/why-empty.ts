@@ -1,0 +1,60 @@
+import type { Directory } from './directory.ts'
+import type { Group } from './group.ts'
+import type { Selector, Term } from './parse.ts'
+import { resolveSelector } from './resolve.ts'
+
+/** Each step is a resolution of its own: of a longer selector it is not worth its cost. */
+const mostTerms = 16
+const mostWords = 3
+
+function groupText(group: Group): string {
+  switch (group.by) {
+    case 'everything':
+      return '@*'
+    case 'cluster':
+      return `@${group.name}`
+    case 'tag':
+      return `@${group.key}:${group.value}`
+    case 'id':
+      return `@id:${group.id}`
+    case 'status':
+    case 'os':
+    case 'arch':
+      return `@${group.by}:${group.value}`
+  }
+}
+
+function words(all: readonly string[]): string {
+  const more = all.length - mostWords
+  return all.slice(0, mostWords).join(',') + (more > 0 ? ` and ${more} more` : '')
+}
+
+function textOf(term: Term): string {
+  if (term.kind === 'names') return words(term.names)
+  return words(term.kind === 'wildcards' ? term.masks : term.groups.map(groupText))
+}
+
+function emptiness(term: Term, directory: Directory): string {
+  if (term.kind !== 'groups') return `nothing is like ${textOf(term)}`
+  const [group] = term.groups
+  if (group?.by === 'everything') return 'there are no hosts yet'
+  if (term.groups.length > 1 || group?.by !== 'cluster') return `no host is in ${textOf(term)}`
+  return `cluster ${directory.cluster(group.name)?.name ?? group.name} has no hosts`
+}
+
+/** Why a selector of which everything exists names no host, as words that go after that; null where it is not known. */
+export function whyEmpty({ text, terms }: Selector, directory: Directory): string | null {
+  if (terms.length > mostTerms) return null
+  const counts = terms.map(
+    (_, at) =>
+      resolveSelector({ text, terms: terms.slice(0, at + 1) }, directory, { strictness: 'none' }).length,
+  )
+  const last = counts.findLastIndex((count) => count > 0)
+  const added = terms.filter(({ operator }) => operator === ',')
+  if (last < 0) return added.map((term) => emptiness(term, directory)).join('; ')
+  const emptied = terms[last + 1]
+  const hosts = `${counts[last]} ${counts[last] === 1 ? 'host' : 'hosts'}`
+  if (emptied?.operator === '!') return `without ${textOf(emptied)} none is left of ${hosts}`
+  if (emptied?.operator === '&') return `of ${hosts} before it none is in ${textOf(emptied)}`
+  return null
+}

@@ -1,0 +1,88 @@
+import { constants } from 'node:os'
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { FinalStatus } from '../../core/task/task-state.ts'
+import { printable } from '../../core/text/printable.ts'
+import { isoTime } from '../clock.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import type { Live } from './task-run.ts'
+
+/** An agent's times are believed within so many milliseconds of what the server saw. */
+const clockTolerance = 5000
+
+const levels = ['cgroup', 'pid-namespace', 'process-group'] as const
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name]))
+
+export function signalOf(complete: ScriptComplete): string | null {
+  if (complete.signal !== undefined) return complete.signal
+  return complete.exitCode > 128 ? (signalNames.get(complete.exitCode - 128) ?? null) : null
+}
+
+/**
+ * What an end means: SUCCESS is exit 0, TIMEOUT −1, FAILED any other code (contract §4), and an agent's own word has to fit
+ * that. Where it does not, `doubt` says so, and the end is never a SUCCESS.
+ */
+export function statusOf(
+  { exitCode, status: said }: ScriptComplete,
+  isCancelRequested: boolean,
+): { status: FinalStatus; doubt: string | null } {
+  if (said === 'LOST') return { status: said, doubt: null }
+  // The first of COMPLETE and cancel on disk wins (contract §4): an agent of ours knows which was first on its own.
+  if (isCancelRequested && (said === undefined || said === 'CANCELLED'))
+    return { status: 'CANCELLED', doubt: null }
+  const meant = exitCode === 0 ? 'SUCCESS' : exitCode === -1 ? 'TIMEOUT' : 'FAILED'
+  if (said === undefined || said === meant) return { status: meant, doubt: null }
+  const doubt = `its agent says ${said} with exit code ${exitCode}${said === 'CANCELLED' ? ', and nobody asked for that' : ''}`
+  return { status: meant === 'SUCCESS' ? 'FAILED' : meant, doubt }
+}
+
+/** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
+function times(complete: ScriptComplete, current: ExecutionRecord, now: number) {
+  const sent = Date.parse(current.sentAt ?? isoTime(now))
+  const plausible = (text: string) => {
+    const time = Date.parse(text)
+    return time >= sent - clockTolerance && time <= now + clockTolerance ? time : Number.NaN
+  }
+  const duration = Math.max(0, Number.isFinite(complete.duration) ? Math.round(complete.duration) : 0)
+  const start = plausible(complete.startedAt)
+  const end = plausible(complete.completedAt)
+  const startedAt = Number.isNaN(start) ? Math.max(sent, now - duration) : start
+  const completedAt = Number.isNaN(end) || end < startedAt ? Math.max(startedAt, now) : end
+  return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
+}
+
+/** Whether less is stored than the script wrote: U+FFFD only ever makes it more, and a cut is marked as one. */
+function misses(complete: ScriptComplete, live: Live): boolean {
+  if (live.incomplete) return true
+  if (complete.truncated === true || live.truncated) return false
+  const { stdoutBytes = 0, stderrBytes = 0 } = complete
+  return live.stdoutBytes < stdoutBytes || live.stderrBytes < stderrBytes
+}
+
+function sentence(parts: readonly (string | null | undefined)[]): string | null {
+  const said = parts.filter((part) => part)
+  return said.length === 0 ? null : printable(said.join('; '))
+}
+
+/** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
+export function settled(
+  complete: ScriptComplete,
+  live: Live,
+  current: ExecutionRecord,
+  now: number,
+): ExecutionRecord {
+  const { status, doubt } = statusOf(complete, current.cancelRequested)
+  return {
+    ...current,
+    ...times(complete, current, now),
+    status,
+    exitCode: status === 'LOST' ? null : complete.exitCode,
+    signal: signalOf(complete),
+    stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
+    stderrBytes: complete.stderrBytes ?? live.stderrBytes,
+    truncated: complete.truncated === true || live.truncated,
+    outputComplete: status !== 'LOST' && !misses(complete, live),
+    error: sentence([complete.error, doubt]),
+    containment: levels.find((level) => level === complete.containment) ?? null,
+    survivors: (complete.survivors ?? []).map(({ pid, command }) => ({ pid, command: printable(command) })),
+  }
+}
