@@ -50,6 +50,11 @@ const options: Case[] = [
   ["exec -w web1 --idempotency-key '' ls", 2, /--idempotency-key takes/],
   ['exec -w web1 --idempotency-key ü ls', 2, /--idempotency-key takes/],
   ['exec -w web1 --script a b', 2, /either --script or a command/],
+  [
+    'logs x --tail 5 --after 3',
+    2,
+    /--tail and --after exclude each other|--after and --tail exclude each other/,
+  ],
   ['logs x --tail -1', 2, /--tail takes a whole number from 0, not -1/],
   ['logs x --after abc', 2, /--after takes a whole number, not abc/],
   ['server start --port 65536', 2, /--port takes a whole number up to 65535, not 65536/],
