@@ -15,12 +15,15 @@ interface Failure {
   readonly hint: string | null
 }
 
-/** `interrupted`, with the exit code of what did it: 130 after a Ctrl-C, 143 after SIGTERM, 124 at the deadline (contract §9). */
+/** Exit code where the time is over, of a host and of a wait (contract §9). */
+export const timedOutExit = 124
+
+/** What was not waited for any longer: `interrupted`, 130 by a Ctrl-C and 143 by SIGTERM, or `timeout`, 124 (contract §9). */
 export class Halted extends RsmError {
   readonly exit: number
 
   constructor(exit: number, message: string, details?: ConstructorParameters<typeof RsmError>[2]) {
-    super('interrupted', message, details)
+    super(exit === timedOutExit ? 'timeout' : 'interrupted', message, details)
     this.exit = exit
   }
 }
