@@ -39,10 +39,25 @@ function isParseError(error: unknown): error is ParseError {
   return error instanceof Error && 'oclif' in error
 }
 
+/** Each fault that the parser found in the flags together, however many it ran into one message. */
+const faultOfFlags = /\n\s*(?=(?:--\S[^\n]* cannot also be provided when using --|Missing required flag ))/
+
 function plainMessage(error: Error): string {
-  return stripVTControlCharacters(error.message)
-    .replace(/\n*See more help with --help/g, '')
-    .replace(/^The following errors? occurred:\s*/, '')
+  const text = stripVTControlCharacters(error.message).replace(/\n*See more help with --help/g, '')
+  const [, faults] = /^The following errors? occurred:\s*(.*)$/s.exec(text) ?? []
+  if (faults === undefined) return plainSentence(text)
+  // That two exclude each other is found of both: it is said once.
+  const pairs = new Map(
+    faults.split(faultOfFlags).map((fault) => {
+      const sentence = plainSentence(fault)
+      return [sentence.split(' ').sort().join(' '), sentence]
+    }),
+  )
+  return [...pairs.values()].join('; ')
+}
+
+function plainSentence(text: string): string {
+  return text
     .replace(/^Expected (\S+) to be/, '$1 is not')
     .replace(/\s*\n\s*/g, ' ')
     .replace(
@@ -55,7 +70,7 @@ function plainMessage(error: Error): string {
     )
     .replace(/^Parsing --\S+ /, '')
     .replace(
-      /^(--[^\s=]+)\S* cannot also be provided when using (--[^\s=]+)\S*$/,
+      /^(--[^\s=]+).* cannot also be provided when using (--[^\s=]+)\S*$/,
       '$1 and $2 exclude each other',
     )
     .replace(/^Missing required flag (\S+)$/, '--$1 is missing')
