@@ -40,7 +40,7 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
   }
 })
 
-test('several hosts are edited, shown and removed at once; one that cannot be is named and the others go on', async (t) => {
+test('several hosts are listed by name before the list is cut, edited, shown and removed at once; one that cannot be is named and the others go on', async (t) => {
   const hosts = [1, 2, 10].map((id) => hostNamed(id, `n${id}`))
   const server = await startFakeServer(t, {
     'GET /api/hosts': ({ query }) =>
@@ -56,6 +56,7 @@ test('several hosts are edited, shown and removed at once; one that cannot be is
   const rsm = (...argv: string[]) => runRsm(['hosts', ...argv], env)
   const changed = 'changed n1 (id 1, x=y)\nchanged n2 (id 2, x=y)\nchanged n10 (id 10, x=y)\n'
   t.is((await rsm('edit', 'n[1-2,10]', '-t', 'x=y')).stdout, changed)
+  t.is((await rsm('list', '--limit', '2', '-o', 'names')).stdout, 'n1\nn2\n')
   const renamed = await rsm('edit', 'n[1-2,10]', '--hostname', 'n3')
   t.is(renamed.exit, 2)
   t.regex(renamed.stderr, /^rsm: --hostname is for one host, not for 3\n/)
