@@ -187,6 +187,6 @@ test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
   })
   const shell = onTerminal(t, server, `${rsm} hosts wait web1 -u 1; echo exit $?`, { LC_ALL: 'C' })
   await shell.shows(/exit 124/)
-  t.regex(shell.shown, /[-|/\\] waiting for web1/)
+  t.true(shell.shown.includes(' waiting for web1'))
   t.notRegex(shell.shown, /[^\0-\u007f]/)
 })
