@@ -28,6 +28,15 @@ export class Halted extends RsmError {
   }
 }
 
+/** No session could be had on a host: 255, as ssh has it. */
+export class NoSession extends RsmError {
+  readonly exit = 255
+
+  constructor({ code, message, fields, hint }: RsmError) {
+    super(code, message, { fields, ...(hint === undefined ? {} : { hint }) })
+  }
+}
+
 /** A mistake in the words typed, as oclif's parser reports it; told by their shape, so that oclif is not loaded here. */
 interface ParseError extends Error {
   readonly oclif: unknown
@@ -133,7 +142,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   const cause = isParseError(error) ? usageOf(error, id, flags) : error
   if (cause instanceof RsmError)
     return {
-      exit: cause instanceof Halted ? cause.exit : exitCode(cause),
+      exit: cause instanceof Halted || cause instanceof NoSession ? cause.exit : exitCode(cause),
       code: cause.code,
       message: plainFaults(cause.message),
       errors: cause.fields,
