@@ -65,6 +65,7 @@ const options: Case[] = [
   ['hosts list -o foo', 2, /--output=foo is not one of/],
   ['hosts list --limt 2', 2, /unknown option --limt \(did you mean --limit\?\)/],
   ['hosts list -- x', 2, /unexpected x/],
+  ['hosts list -t role', 2, /-t takes KEY=VALUE, not role\n +for example: -t role=web\n/],
   ['hosts show', 2, /missing HOST/],
   ['hosts shw web1', 2, /did you mean rsm hosts show/],
   ['api GET hosts', 2, /a path begins with a slash/],

@@ -13,7 +13,7 @@ import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 /** Tags as a merge patch: set ones with their value, taken ones as null. */
 function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable<HostPatch['tags']> {
-  const tags: Record<string, string | null> = parsePairs('-t', set)
+  const tags: Record<string, string | null> = parsePairs('-t', set, '-t role=web')
   for (const key of taken) {
     if (Object.hasOwn(tags, key)) throw new RsmError('usage', `tag ${key} is both set and taken away`)
     tags[key] = null

@@ -43,7 +43,9 @@ export default class HostsList extends BaseCommand {
     if (flags.status !== undefined) query.status = flags.status as NonNullable<HostQuery['status']>
     if (flags.search !== undefined) query.search = flags.search
     if (flags.tag !== undefined)
-      query.tag = Object.entries(parsePairs('-t', flags.tag)).map(([key, value]) => `${key}:${value}`)
+      query.tag = Object.entries(parsePairs('-t', flags.tag, '-t role=web')).map(
+        ([key, value]) => `${key}:${value}`,
+      )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
     const listed = await allPages((paging) => client.hosts.list(paging), query)
     // The server's order is that in which hosts came; people look for names, and for the first of them.
