@@ -5,6 +5,7 @@ import type { Enrollment, Host } from '../core/protocol/http/hosts.ts'
 import type { Script } from '../core/protocol/http/scripts.ts'
 import type { Token } from '../core/protocol/http/tokens.ts'
 import type { User } from '../core/protocol/http/users.ts'
+import { compareNatural } from '../core/selector/natural-order.ts'
 import type { Services } from '../core/services.ts'
 import { unknownName } from '../core/text/nearest.ts'
 import type { Client } from './client.ts'
@@ -92,6 +93,26 @@ export async function findHost(services: Pick<Services, 'hosts'>, name: string):
       hint: `rsm hosts list -w '${name}'`,
     })
   return host
+}
+
+/** Whether this names one host only, whatever hosts there are: a name, or `@id:17`. */
+export function namesOneHost(words: readonly string[]): boolean {
+  return words.length === 1 && /^(?:[\w.-]+|@id:\d+)$/.test(words[0] ?? '')
+}
+
+/** The hosts that any of these selectors names, in natural order; one that names none is `not_found`. */
+export async function findHosts(
+  services: Pick<Services, 'hosts'>,
+  selectors: readonly string[],
+): Promise<Host[]> {
+  const found = new Map<number, Host>()
+  for (const selector of selectors) {
+    const { content } = await allPages((query) => services.hosts.list(query), { selector })
+    if (content.length === 0)
+      throw new RsmError('not_found', `${selector} names no host`, { hint: 'rsm hosts list' })
+    for (const host of content) found.set(host.id, host)
+  }
+  return [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
 }
 
 /** Some of an id: of the characters that ids are made of, enough to tell tasks apart, and fewer than all 26. */

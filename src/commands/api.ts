@@ -22,15 +22,33 @@ function sentPath(path: string): string {
   }
 }
 
+/** A path alone is read. Errors: `usage`. */
+function callOf(first: string, second: string | undefined): { method: string; path: string } {
+  if (second === undefined && first.startsWith('/')) return { method: 'GET', path: first }
+  if (second === undefined)
+    throw new RsmError('usage', 'missing PATH', { hint: 'for example: rsm api GET /api/hosts' })
+  if (!second.startsWith('/'))
+    throw new RsmError('usage', `a path begins with a slash: ${second}`, {
+      hint: `rsm api ${first} /api/${second}`,
+    })
+  const method = first.toUpperCase()
+  if (!/^[A-Z]+$/.test(method)) throw new RsmError('usage', `not a method: ${first}`)
+  return { method, path: second }
+}
+
 export default class ApiCommand extends BaseCommand {
   static override summary = 'Make any call with the URL and token in use'
   static override examples = [
-    '$ rsm api GET /api/hosts?status=ONLINE',
+    '$ rsm api /api/hosts?status=ONLINE',
     `$ rsm api PATCH /api/hosts/1 -d '{"tags":{"role":"web"}}'`,
   ]
   static override args = {
-    method: word({ required: true, ignoreStdin: true, description: 'GET, POST, PATCH, DELETE' }),
-    path: word({ required: true, ignoreStdin: true, description: 'path, like /api/hosts' }),
+    method: word({
+      required: true,
+      ignoreStdin: true,
+      description: 'GET (may be left out), POST, PATCH, DELETE',
+    }),
+    path: word({ ignoreStdin: true, description: 'path, like /api/hosts' }),
   }
   static override flags = {
     data: string({ char: 'd', helpValue: 'JSON', description: 'body; @FILE reads a file, - stdin' }),
@@ -39,14 +57,11 @@ export default class ApiCommand extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(ApiCommand)
     this.globals = flags
-    if (!args.path.startsWith('/'))
-      throw new RsmError('usage', `a path begins with a slash: ${args.path}`, {
-        hint: `rsm api ${args.method} /api/${args.path}`,
-      })
-    const method = args.method.toUpperCase()
-    if (!/^[A-Z]+$/.test(method)) throw new RsmError('usage', `not a method: ${args.method}`)
+    const { method, path } = callOf(args.method, args.path)
+    if (args.path === undefined && flags.data !== undefined)
+      throw new RsmError('usage', 'a body goes with a method', { hint: `rsm api POST ${path} -d ...` })
     const client = await this.client()
-    const answer = await client.api.raw(method, sentPath(args.path), await readBody(flags.data))
+    const answer = await client.api.raw(method, sentPath(path), await readBody(flags.data))
     if ('text' in answer) process.stdout.write(answer.text)
     else process.stdout.write(`${JSON.stringify(answer.data, undefined, 2)}\n`)
   }

@@ -1,6 +1,7 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { Client } from '../client/client.ts'
+import { mostTailLines, readTail } from '../client/log-tail.ts'
 import { findTaskId } from '../client/names.ts'
 import { exitCode, RsmError } from '../core/errors.ts'
 import type { LogEntry, LogQuery } from '../core/protocol/http/logs.ts'
@@ -26,8 +27,7 @@ async function* pagesOf(client: Client, taskId: string, query: LogQuery): AsyncG
     const page = await client.tasks.logs(taskId, next)
     if (page.entries.length === 0) return
     yield page.entries
-    const { tail: _, ...rest } = next
-    next = { ...rest, after: page.next }
+    next = { ...next, after: page.next }
   }
 }
 
@@ -51,7 +51,13 @@ export default class Logs extends BaseCommand {
     after: integer({ min: 0, helpValue: 'ID', description: 'only entries after this one' }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only of this host' }),
     stream: string({ options: ['stdout', 'stderr'], description: 'only this stream' }),
-    tail: integer({ min: 0, helpValue: 'N', description: 'only the last N' }),
+    tail: integer({
+      min: 0,
+      max: mostTailLines,
+      helpValue: 'N',
+      description: 'only the last N lines, of all that is chosen together; with -f and what follows',
+      exclusive: ['after'],
+    }),
     timestamps: boolean({ description: 'when each line came' }),
     ...outputFlags,
   }
@@ -70,7 +76,6 @@ export default class Logs extends BaseCommand {
     if (flags.after !== undefined) query.after = flags.after
     if (flags.host !== undefined) query.hostId = hostIdOf(task, flags.host)
     if (flags.stream !== undefined) query.stream = flags.stream as NonNullable<LogQuery['stream']>
-    if (flags.tail !== undefined) query.tail = flags.tail
     const select = (task: Task) =>
       query.hostId === undefined
         ? task
@@ -84,6 +89,19 @@ export default class Logs extends BaseCommand {
     try {
       const alone = query.hostId !== undefined || task.hostCount === 1
       await outputs.begin({ hostCount: task.hostCount, alone })
+      const entries: LogEntry[] = []
+      let next = flags.after ?? 0
+      const showAll = async (some: readonly LogEntry[]) => {
+        if (flags.json) entries.push(...some)
+        for (const entry of some) await outputs.event({ type: 'output', entry })
+      }
+      if (flags.tail !== undefined) {
+        const read = (query: LogQuery) => client.tasks.logs(task.taskId, query)
+        const tail = await readTail(read, query, flags.tail)
+        next = tail.next
+        query.after = next
+        await showAll(tail.entries)
+      }
       if (flags.follow) {
         const {
           interrupted,
@@ -95,15 +113,15 @@ export default class Logs extends BaseCommand {
         process.exitCode = interrupted ?? (outputs.failure === undefined ? 0 : exitCode(outputs.failure))
         return undefined
       }
-      const entries: LogEntry[] = []
-      for await (const page of pagesOf(client, task.taskId, query)) {
-        if (flags.json) entries.push(...page)
-        for (const entry of page) await outputs.event({ type: 'output', entry })
-      }
+      if (flags.tail === undefined)
+        for await (const page of pagesOf(client, task.taskId, query)) {
+          await showAll(page)
+          next = page.at(-1)?.id ?? next
+        }
       await outputs.end(select(task))
       if (outputs.failure !== undefined) process.exitCode = exitCode(outputs.failure)
       if (!flags.json) return undefined
-      return { taskId: task.taskId, entries, next: entries.at(-1)?.id ?? flags.after ?? 0 }
+      return { taskId: task.taskId, entries, next }
     } finally {
       outputs.close()
     }

@@ -6,6 +6,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { NoSession } from '../ui/command/failure.ts'
 import { escapeCharacter } from '../ui/terminal/escapes.ts'
 import { commandFromStdin } from '../ui/terminal/piped-command.ts'
 import { localSize } from '../ui/terminal/size.ts'
@@ -31,7 +32,7 @@ export default class Terminal extends BaseCommand {
   static override description =
     `A login shell, or COMMAND in one. It survives a lost network for 60 s, and is recorded by the server.
 At the beginning of a line ~. leaves, ~? helps, ~^Z suspends and ~~ is one ~.
-Exit code: the shell's own; 128 + the number of the signal that ended it; 255 when the session is lost or was left.
+Exit code: the shell's own; 128 + the number of the signal that ended it; 255 when the session is lost or was left, or the host is away.
 Without a terminal on stdin: what stdin holds is run by the shell, or, with COMMAND, stdin is not read.`
   static override usage = 'terminal HOST [OPTIONS] [-- COMMAND...]'
   static override examples = [
@@ -97,9 +98,11 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
   ): Promise<string> {
     const host = await findNamedHost(client, name)
     if (host.status === 'OFFLINE')
-      throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
-        hint: `rsm hosts doctor ${host.hostname}`,
-      })
+      throw new NoSession(
+        new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
+          hint: `rsm hosts doctor ${host.hostname}`,
+        }),
+      )
     const command = await this.#command(words)
     const input: TerminalCreate = { hostId: host.id, ...localSize() }
     const term = termOf(process.env)
@@ -111,6 +114,11 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
       // It would wait for keys that nobody presses.
       if (!process.stdin.isTTY) input.noStdin = true
     }
-    return (await client.terminals.create(input)).sessionId
+    const opened = await client.terminals.create(input).catch(async (error: unknown) => {
+      if (!(error instanceof RsmError && error.code === 'conflict')) throw error
+      const now = await client.hosts.get(host.id).catch(() => undefined)
+      throw now?.agent?.connected === false ? new NoSession(error) : error
+    })
+    return opened.sessionId
   }
 }

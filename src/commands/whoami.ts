@@ -11,6 +11,6 @@ export default class Whoami extends BaseCommand {
     const client = await this.client()
     const user = await client.auth.me()
     this.print(`${showCaller(user)} at ${client.api.url}`)
-    return user
+    return { ...user, url: client.api.url }
   }
 }

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'unreachable'
   | 'usage'
   | 'interrupted'
+  | 'timeout'
 
 /** HTTP status of each code that a server can answer with (seed "Errors", contract §1). */
 const statuses = {
@@ -47,6 +48,7 @@ const exits: Record<ErrorCode, number> = {
   unreachable: 4,
   not_found: 5,
   interrupted: 130,
+  timeout: 124,
   method_not_allowed: 6,
   conflict: 6,
   gone: 6,

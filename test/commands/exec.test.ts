@@ -334,11 +334,17 @@ test('SIGHUP cancels nothing, and leaves no part of a file', async (t) => {
   t.is(cancels(server), 0)
 })
 
-test('--deadline cancels the whole task and exits 124', async (t) => {
+test('--deadline cancels the whole task, exits 124 and says why', async (t) => {
   const server = await endless(t)
-  const ran = await runRsm(['exec', '--deadline', '1s', '-w', 'web1', 'x'], envFor(t, server))
+  const argv = ['exec', '--deadline', '1s', '-w', 'web1']
+  const ran = await runRsm([...argv, 'x'], envFor(t, server))
   t.is(ran.exit, 124)
   t.is(cancels(server), 1)
+  t.regex(ran.stderr, /^rsm: the deadline of 1 s has passed: task task-1 was cancelled$/m)
+  const json = await runRsm([...argv, '--json', 'x'], envFor(t, server))
+  t.is(json.exit, 124)
+  t.is((JSON.parse(json.stdout) as Task).status, 'CANCELLED')
+  t.like(JSON.parse(json.stderr), { error: { exit: 124, code: 'timeout' } })
 })
 
 test('a closed stdout cancels nothing and is exit 141, silently', async (t) => {

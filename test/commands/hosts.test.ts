@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import type { Host } from '../../src/core/protocol/http/hosts.ts'
-import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
@@ -37,6 +38,38 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
     t.is(refused.exit, exit, refused.stderr)
     t.regex(refused.stderr, said)
   }
+})
+
+test('several hosts are listed by name before the list is cut, edited, shown and removed at once; one that cannot be is named and the others go on', async (t) => {
+  const hosts = [1, 2, 10].map((id) => hostNamed(id, `n${id}`))
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': ({ query }) =>
+      pageOf(query.get('selector') === 'n1' ? hosts.slice(0, 1) : [...hosts].reverse()),
+    ...Object.fromEntries(
+      hosts.map((host) => [`PATCH /api/hosts/${host.id}`, () => ({ ...host, tags: { x: 'y' } })]),
+    ),
+    'DELETE /api/hosts/1': () => ({ id: 1 }),
+    'DELETE /api/hosts/2': (_, response) => envelope(response, 409, {}),
+    'DELETE /api/hosts/10': () => ({ id: 10 }),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  const rsm = (...argv: string[]) => runRsm(['hosts', ...argv], env)
+  const changed = 'changed n1 (id 1, x=y)\nchanged n2 (id 2, x=y)\nchanged n10 (id 10, x=y)\n'
+  t.is((await rsm('edit', 'n[1-2,10]', '-t', 'x=y')).stdout, changed)
+  t.is((await rsm('list', '--limit', '2', '-o', 'names')).stdout, 'n1\nn2\n')
+  const renamed = await rsm('edit', 'n[1-2,10]', '--hostname', 'n3')
+  t.is(renamed.exit, 2)
+  t.regex(renamed.stderr, /^rsm: --hostname is for one host, not for 3\n/)
+  const shown = JSON.parse((await rsm('show', 'n1', 'n[2,10]', '--json')).stdout) as Host[]
+  t.deepEqual(
+    shown.map(({ hostname }) => hostname),
+    ['n1', 'n2', 'n10'],
+  )
+  t.is((JSON.parse((await rsm('show', 'n1', '--json')).stdout) as Host).hostname, 'n1')
+  const removed = await rsm('remove', 'n[1-2,10]', '--yes')
+  t.is(removed.stdout, 'removed n1\nremoved n10\n')
+  t.is(removed.stderr, 'rsm: n2: refused\n')
+  t.is(removed.exit, 6)
 })
 
 test('hosts revoke closes the link; the host joins again with --replace', async (t) => {

@@ -179,3 +179,14 @@ test('Ctrl-C in the pager is the pager\u2019s: the command waits for it and the 
   await shell.shows(/exit 0\s+echo/)
   t.is(await shell.ended, 0)
 })
+
+test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': () => pageOf([hostNamed(1, 'web1', { status: 'OFFLINE' })]),
+    'GET /api/events': (_, response) => void eventStream(response),
+  })
+  const shell = onTerminal(t, server, `${rsm} hosts wait web1 -u 1; echo exit $?`, { LC_ALL: 'C' })
+  await shell.shows(/exit 124/)
+  t.true(shell.shown.includes(' waiting for web1'))
+  t.notRegex(shell.shown, /[^\0-\u007f]/)
+})

@@ -73,7 +73,8 @@ test('scripts versions lists them and prints the text of one, byte for byte', as
   t.is(unknown.stderr, 'rsm: deploy has no version 9\n     rsm scripts versions deploy\n')
   t.is((await rsm(['scripts', 'versions', 'depoly'])).exit, 5)
   t.is((await rsm(['scripts', 'remove', 'deploy'])).exit, 2)
-  t.is((await rsm(['scripts', 'remove', 'deploy', '--yes'])).stdout, 'removed deploy\n')
+  t.is((await rsm(['scripts', 'remove', 'deploy', 'nothing', '--yes'])).exit, 5)
+  t.is((await rsm(['scripts', 'remove', 'deploy', 'deploy', '--yes'])).stdout, 'removed deploy\n')
 })
 
 /** A stored script, and `rsm scripts edit` on a terminal whose editor is this piece of shell; `$1` is the file. */

@@ -46,6 +46,12 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   for (const { child } of [server, agent, followed]) child.kill('SIGUSR1')
   writeFileSync(goOn, '')
   t.is((await followed.done).exit, 0)
+  // One piece of output, of which lines are wanted.
+  await runRsm(['exec', '-a', '--', 'seq 1 1000'], user)
+  for (const follow of [[], ['-f']]) {
+    const end = await runRsm(['logs', 'latest', '--tail', '2', ...follow], user)
+    t.is(end.stdout, 'test1: 999\ntest1: 1000\n', end.stderr)
+  }
   const unknown = await runRsm(['exec', '-w', 'tset1', 'x'], user)
   t.is(unknown.exit, 5)
   t.regex(unknown.stderr, /did you mean test1/)

@@ -92,6 +92,14 @@ test('of a long text tasks show prints the first 20 lines, and how many follow',
   t.regex(ran.stdout, / {2}echo 20\n {2}… 3 more lines\n\nHOST /)
 })
 
+test('where the locale is not UTF-8, the mark of a text that the server cut is ASCII', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /api/tasks': () => pageOf([{ ...task, firstLine: 'df -h …' }]),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x', LC_ALL: 'C' })
+  t.regex((await runRsm(['tasks', 'list'], env)).stdout, /\n.* df -h \.\.\. +admin /)
+})
+
 test('tasks show --json is the task alone', async (t) => {
   const ran = await run(t, ['tasks', 'show', 'task-1', '--json'], ranAs('x'))
   t.deepEqual(JSON.parse(ran.stdout), task)

@@ -204,7 +204,7 @@ test('hosts that are not there, are OFFLINE, or have no terminal are refused wit
   await server.data('POST', '/api/hosts', { hostname: 'db1', ip: '10.0.0.1' })
   const cases: [argv: string[], exit: number, stderr: RegExp][] = [
     [['web11', '--', 'true'], 5, /web11.*did you mean web1/],
-    [['db1', '--', 'true'], 6, /^rsm: db1 is OFFLINE: never heard\n +rsm hosts doctor db1\n$/],
+    [['db1', '--', 'true'], 255, /^rsm: db1 is OFFLINE: never heard\n +rsm hosts doctor db1\n$/],
     [['web1', '--shell', '/no/shell', '--', 'true'], 6, /no\/shell/],
     [['web1', 'true'], 2, /rsm terminal web1 -- true/],
     [['web1', '--watch', 'x'], 2, /or a session to --watch/],

@@ -2,10 +2,15 @@ import type { Page } from '../../core/protocol/http/common.ts'
 
 const largestPage = 500
 
-/**
- * All pages of a list as one, or its first `limit` elements; `totalElements` stays the server's count, so a caller can
- * say what was cut (contract §9).
- */
+/** The first `limit` elements of a list as a page: `totalElements` and `totalPages` tell what was cut (contract §9). */
+export function firstOf<T>(page: Page<T>, limit = Number.POSITIVE_INFINITY): Page<T> {
+  const content = page.content.slice(0, limit)
+  const size = content.length
+  const totalPages = size === 0 ? 1 : Math.ceil(page.totalElements / size)
+  return { content, page: 0, size, totalElements: page.totalElements, totalPages }
+}
+
+/** All pages of a list as one, or its first `limit` elements, in the order of the server. */
 export async function allPages<T, Q extends object>(
   list: (query: Q & { page: number; size: number }) => Promise<Page<T>>,
   query: Q,
@@ -16,9 +21,7 @@ export async function allPages<T, Q extends object>(
   for (let page = 0; ; page++) {
     const got = await list({ ...query, page, size })
     content.push(...got.content)
-    if (page + 1 >= got.totalPages || got.content.length === 0 || content.length >= limit) {
-      const kept = content.slice(0, limit)
-      return { content: kept, page: 0, size: kept.length, totalElements: got.totalElements, totalPages: 1 }
-    }
+    if (page + 1 >= got.totalPages || got.content.length === 0 || content.length >= limit)
+      return firstOf({ ...got, content }, limit)
   }
 }

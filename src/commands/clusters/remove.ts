@@ -1,25 +1,30 @@
-import { string } from '@oclif/core/args'
-import { boolean } from '@oclif/core/flags'
 import { findCluster } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { confirmRemoval } from '../../ui/input/prompt.ts'
+import type { Cluster } from '../../core/protocol/http/clusters.ts'
+import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
-export default class ClustersRemove extends BaseCommand {
+export default class ClustersRemove extends RemovalCommand {
   static override summary = 'Remove a cluster; its hosts stay'
   static override examples = ['$ rsm clusters remove web --yes']
   static override args = {
-    cluster: string({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
+    cluster: namesToRemove('names of clusters'),
   }
-  static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
+  static override flags = { ...removalFlags }
 
   async run() {
     const { args, flags } = await this.parse(ClustersRemove)
     this.globals = flags
     const client = await this.client()
-    const cluster = await findCluster(client, args.cluster)
-    await confirmRemoval(`cluster ${cluster.name}`, flags.yes)
-    const removed = await client.clusters.remove(cluster.id)
-    this.print(`removed ${cluster.name}`)
-    return removed
+    const names = args.cluster
+    const found = await this.lookUp(names, (name) => findCluster(client, name))
+    const removed = await this.removeAll(
+      found,
+      {
+        noun: 'cluster',
+        nameOf: (cluster: Cluster) => cluster.name,
+        remove: ({ id }) => client.clusters.remove(id),
+      },
+      flags.yes,
+    )
+    return names.length === 1 ? removed[0] : removed
   }
 }

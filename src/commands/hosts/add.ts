@@ -33,7 +33,7 @@ export default class HostsAdd extends BaseCommand {
     const input: HostCreate = { hostname: args.hostname, ip: flags.ip, ...(await readCredentials(flags)) }
     if (flags['ssh-port'] !== undefined) input.sshPort = flags['ssh-port']
     if (flags['ssh-user'] !== undefined) input.username = flags['ssh-user']
-    if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
+    if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     const client = await this.client()
     const host = await refusingTaken(
       `host ${args.hostname}`,

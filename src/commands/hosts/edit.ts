@@ -1,17 +1,19 @@
 import { string as word } from '@oclif/core/args'
 import { integer, string } from '@oclif/core/flags'
-import { findHost } from '../../client/names.ts'
+import { findHosts, namesOneHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { HostPatch } from '../../core/protocol/http/hosts.ts'
+import type { Host, HostPatch } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { doToEach } from '../../ui/command/each.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
+import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { showTags } from '../../ui/hosts/view.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 /** Tags as a merge patch: set ones with their value, taken ones as null. */
 function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable<HostPatch['tags']> {
-  const tags: Record<string, string | null> = parsePairs('-t', set)
+  const tags: Record<string, string | null> = parsePairs('-t', set, '-t role=web')
   for (const key of taken) {
     if (Object.hasOwn(tags, key)) throw new RsmError('usage', `tag ${key} is both set and taken away`)
     tags[key] = null
@@ -20,17 +22,18 @@ function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable
 }
 
 export default class HostsEdit extends BaseCommand {
-  static override summary = "Change a host's name, address, SSH access or tags"
+  static override summary = 'Change tags, SSH access, name or address of hosts'
   static override examples = [
     '$ rsm hosts edit web1 -t role=web --untag old',
+    "$ rsm hosts edit 'web[1-3]' -t rack=r1",
     '$ rsm hosts edit @id:17 --hostname web2',
   ]
   static override args = {
-    host: word({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
+    host: word({ required: true, multiple: true, ignoreStdin: true, description: hostsDescription }),
   }
   static override flags = {
-    hostname: string({ description: 'new name' }),
-    ip: string({ description: 'new IP address' }),
+    hostname: string({ description: 'new name, of one host' }),
+    ip: string({ description: 'new IP address, of one host' }),
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port' }),
     'ssh-user': string({ aliases: ['user'], description: "SSH user; '' takes it away" }),
     ...credentialFlags,
@@ -61,10 +64,17 @@ export default class HostsEdit extends BaseCommand {
       patch.tags = tagPatch(flags.tag ?? [], flags.untag ?? [])
     refuseEmpty(patch, 'hosts edit')
     const client = await this.client()
-    const { id } = await findHost(client, args.host)
-    const host = await client.hosts.update(id, patch)
-    const tags = showTags(host.tags)
-    this.print(`changed ${host.hostname} (id ${host.id}${tags === '' ? '' : `, ${tags}`})`)
-    return host
+    const hosts = await findHosts(client, args.host)
+    const own = flags.hostname === undefined ? flags.ip && '--ip' : '--hostname'
+    if (own !== undefined && hosts.length > 1)
+      throw new RsmError('usage', `${own} is for one host, not for ${hosts.length}`, { hint: 'name one' })
+    const options = { nameOf: (host: Host) => host.hostname, json: flags.json }
+    const changed = await doToEach(hosts, options, async ({ id }) => {
+      const host = await client.hosts.update(id, patch)
+      const tags = showTags(host.tags)
+      this.print(`changed ${host.hostname} (id ${host.id}${tags === '' ? '' : `, ${tags}`})`)
+      return host
+    })
+    return namesOneHost(args.host) ? changed[0] : changed
   }
 }

@@ -38,7 +38,7 @@ export default class HostsJoin extends BaseCommand {
     const input: EnrollmentCreate = {}
     if (flags['max-uses'] !== undefined) input.maxUses = flags['max-uses']
     if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
-    if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag)
+    if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id
     if (flags.replace !== undefined) {
       const host = await findHost(client, flags.replace)

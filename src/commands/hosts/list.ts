@@ -1,5 +1,5 @@
 import { integer, string } from '@oclif/core/flags'
-import { allPages } from '../../client/http/pages.ts'
+import { allPages, firstOf } from '../../client/http/pages.ts'
 import { findCluster } from '../../client/names.ts'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
@@ -43,12 +43,14 @@ export default class HostsList extends BaseCommand {
     if (flags.status !== undefined) query.status = flags.status as NonNullable<HostQuery['status']>
     if (flags.search !== undefined) query.search = flags.search
     if (flags.tag !== undefined)
-      query.tag = Object.entries(parsePairs('-t', flags.tag)).map(([key, value]) => `${key}:${value}`)
+      query.tag = Object.entries(parsePairs('-t', flags.tag, '-t role=web')).map(
+        ([key, value]) => `${key}:${value}`,
+      )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
-    const listed = await allPages((paging) => client.hosts.list(paging), query, flags.limit)
-    // The server's order is that in which hosts came; people look for names.
+    const listed = await allPages((paging) => client.hosts.list(paging), query)
+    // The server's order is that in which hosts came; people look for names, and for the first of them.
     const content = [...listed.content].sort((a, b) => compareNatural(a.hostname, b.hostname))
-    const page = { ...listed, content }
+    const page = firstOf({ ...listed, content }, flags.limit)
     const names = page.content.map((host) => host.hostname)
     if (flags.output === 'names') {
       if (names.length > 0) await this.printLong(names.join('\n'))

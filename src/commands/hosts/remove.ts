@@ -1,28 +1,31 @@
-import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
-import { findHost } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { confirmRemoval } from '../../ui/input/prompt.ts'
+import { findHosts, namesOneHost } from '../../client/names.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
+import { hostsDescription } from '../../ui/flags/hosts.ts'
 
-export default class HostsRemove extends BaseCommand {
-  static override summary = 'Remove a host and revoke its agent'
-  static override examples = ['$ rsm hosts remove web1 --yes']
-  static override args = {
-    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
-  }
+export default class HostsRemove extends RemovalCommand {
+  static override summary = 'Remove hosts and revoke their agents'
+  static override examples = ['$ rsm hosts remove web1 --yes', "$ rsm hosts remove 'web[4-5]' --yes"]
+  static override args = { host: namesToRemove(hostsDescription) }
   static override flags = {
     force: boolean({ description: 'although something runs on it: that becomes LOST' }),
-    yes: boolean({ char: 'y', description: 'do not ask' }),
+    ...removalFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(HostsRemove)
     this.globals = flags
     const client = await this.client()
-    const host = await findHost(client, args.host)
-    await confirmRemoval(`host ${host.hostname}`, flags.yes)
-    const removed = await client.hosts.remove(host.id, { force: flags.force })
-    this.print(`removed ${host.hostname}`)
-    return removed
+    const removed = await this.removeAll(
+      await findHosts(client, args.host),
+      {
+        noun: 'host',
+        nameOf: (host: Host) => host.hostname,
+        remove: ({ id }) => client.hosts.remove(id, { force: flags.force }),
+      },
+      flags.yes,
+    )
+    return namesOneHost(args.host) ? removed[0] : removed
   }
 }

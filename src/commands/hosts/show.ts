@@ -1,24 +1,28 @@
 import { string } from '@oclif/core/args'
-import { findHost } from '../../client/names.ts'
+import { findHosts, namesOneHost } from '../../client/names.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { hostFields, runsUnbounded } from '../../ui/hosts/view.ts'
 
 export default class HostsShow extends BaseCommand {
-  static override summary = 'Show a host: its state, system, agent and last metrics'
-  static override examples = ['$ rsm hosts show web1']
+  static override summary = 'Show hosts: their state, system, agent and last metrics'
+  static override examples = ['$ rsm hosts show web1', '$ rsm hosts show web1 web2']
   static override args = {
-    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
+    host: string({ required: true, multiple: true, ignoreStdin: true, description: hostsDescription }),
   }
 
   async run() {
     const { args, flags } = await this.parse(HostsShow)
     this.globals = flags
-    const host = await findHost(await this.client(), args.host)
+    const hosts = await findHosts(await this.client(), args.host)
     const { renderFields } = await import('../../ui/text/table.ts')
-    const warned = runsUnbounded(host.agent) ? ['scripts run as'] : []
-    this.print(renderFields(hostFields(host, flags.utc), warned))
-    if (runsUnbounded(host.agent))
+    const shown = hosts.map((host) => {
+      const warned = runsUnbounded(host.agent) ? ['scripts run as'] : []
+      return renderFields(hostFields(host, flags.utc), warned)
+    })
+    await this.printLong(shown.join('\n\n'))
+    if (hosts.some((host) => runsUnbounded(host.agent)))
       this.hint('     scripts can do anything there: rsm agent run --run-as USER, or --sandbox strict')
-    return host
+    return namesOneHost(args.host) ? hosts[0] : hosts
   }
 }

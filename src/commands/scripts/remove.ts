@@ -1,25 +1,30 @@
-import { string } from '@oclif/core/args'
-import { boolean } from '@oclif/core/flags'
 import { findScript } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { confirmRemoval } from '../../ui/input/prompt.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
-export default class ScriptsRemove extends BaseCommand {
+export default class ScriptsRemove extends RemovalCommand {
   static override summary = 'Remove a stored script; tasks keep the text that they ran'
   static override examples = ['$ rsm scripts remove deploy --yes']
   static override args = {
-    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
+    script: namesToRemove('names of scripts'),
   }
-  static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
+  static override flags = { ...removalFlags }
 
   async run() {
     const { args, flags } = await this.parse(ScriptsRemove)
     this.globals = flags
     const client = await this.client()
-    const script = await findScript(client, args.script)
-    await confirmRemoval(`script ${script.name}`, flags.yes)
-    const removed = await client.scripts.remove(script.id)
-    this.print(`removed ${script.name}`)
-    return removed
+    const names = args.script
+    const found = await this.lookUp(names, (name) => findScript(client, name))
+    const removed = await this.removeAll(
+      found,
+      {
+        noun: 'script',
+        nameOf: (script: Script) => script.name,
+        remove: ({ id }) => client.scripts.remove(id),
+      },
+      flags.yes,
+    )
+    return names.length === 1 ? removed[0] : removed
   }
 }

@@ -2,14 +2,16 @@ import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { findTaskId } from '../../client/names.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { taskDescription } from '../../ui/flags/task.ts'
+import { doToEach } from '../../ui/command/each.ts'
+import { tasksDescription } from '../../ui/flags/task.ts'
 
 export default class TasksCancel extends BaseCommand {
-  static override summary = 'Cancel a task: queued hosts never start, running ones end'
+  static override summary = 'Cancel tasks: queued hosts never start, running ones end'
   static override examples = ['$ rsm tasks cancel TASK', '$ rsm tasks cancel latest --yes']
   static override args = {
-    task: string({ required: true, ignoreStdin: true, description: taskDescription }),
+    task: string({ required: true, multiple: true, ignoreStdin: true, description: tasksDescription }),
   }
   static override flags = {
     yes: boolean({ char: 'y', description: 'do not ask whether latest is the one' }),
@@ -19,8 +21,16 @@ export default class TasksCancel extends BaseCommand {
     const { args, flags } = await this.parse(TasksCancel)
     this.globals = flags
     const client = await this.client()
-    const isLatest = args.task === 'latest'
-    const taskId = isLatest ? await this.#latest(client, flags) : await findTaskId(client, args.task)
+    const named = [...new Set(args.task)]
+    const taskIds: string[] = []
+    for (const name of named)
+      taskIds.push(name === 'latest' ? await this.#latest(client, flags) : await findTaskId(client, name))
+    const options = { nameOf: (taskId: string) => taskId, json: flags.json }
+    const cancelled = await doToEach([...new Set(taskIds)], options, (taskId) => this.#cancel(client, taskId))
+    return named.length === 1 ? cancelled[0] : cancelled
+  }
+
+  async #cancel(client: Client, taskId: string): Promise<Task> {
     const task = await client.tasks.cancel(taskId)
     if (task.status === 'RUNNING') {
       this.print(`${task.taskId} is being cancelled`)

@@ -3,6 +3,7 @@ import { allPages } from '../../client/http/pages.ts'
 import { findCluster, findHost, findScript, refuseUnknownUser } from '../../client/names.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { withOwnMark } from '../../ui/text/screen.ts'
 import { showDuration, showShortTime, showTime } from '../../ui/text/time.ts'
 
 function countsOf(task: TaskSummary): string {
@@ -56,7 +57,10 @@ export default class TasksList extends BaseCommand {
           { heading: 'TASK', value: (task) => task.taskId, keep: true },
           { heading: 'STATUS', value: (task) => task.status, keep: true },
           { heading: 'HOSTS', value: countsOf, short: doneOf },
-          { heading: 'SCRIPT', value: (task) => task.scriptName ?? task.firstLine ?? '(ad hoc)' },
+          {
+            heading: 'SCRIPT',
+            value: (task) => task.scriptName ?? withOwnMark(task.firstLine ?? '(ad hoc)'),
+          },
           { heading: 'BY', value: (task) => task.createdBy, spare: true },
           {
             heading: 'CREATED',

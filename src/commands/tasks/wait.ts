@@ -4,6 +4,7 @@ import { findTaskId } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
+import { tasksDescription } from '../../ui/flags/task.ts'
 import { exitOfTask } from '../../ui/task/outcome.ts'
 import { TaskCommand } from '../../ui/task/task-command.ts'
 import { watchToEnd } from '../../ui/task/watch-to-end.ts'
@@ -31,7 +32,7 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
       required: true,
       multiple: true,
       ignoreStdin: true,
-      description: 'ids of the tasks, 6 or more of their first or last characters, or latest: your newest',
+      description: tasksDescription,
     }),
   }
   static override flags = { ...outputFlags }

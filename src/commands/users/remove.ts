@@ -1,25 +1,30 @@
-import { string } from '@oclif/core/args'
-import { boolean } from '@oclif/core/flags'
 import { findUser } from '../../client/names.ts'
-import { BaseCommand } from '../../ui/command/base-command.ts'
-import { confirmRemoval } from '../../ui/input/prompt.ts'
+import type { User } from '../../core/protocol/http/users.ts'
+import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
-export default class UsersRemove extends BaseCommand {
+export default class UsersRemove extends RemovalCommand {
   static override summary = 'Remove a user; their sessions and tokens end (for administrators)'
   static override examples = ['$ rsm users remove alice --yes']
   static override args = {
-    user: string({ required: true, ignoreStdin: true, description: 'name of the user' }),
+    user: namesToRemove('names of users'),
   }
-  static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
+  static override flags = { ...removalFlags }
 
   async run() {
     const { args, flags } = await this.parse(UsersRemove)
     this.globals = flags
     const client = await this.client()
-    const user = await findUser(client, args.user)
-    await confirmRemoval(`user ${user.username}`, flags.yes)
-    const removed = await client.users.remove(user.id)
-    this.print(`removed ${user.username}`)
-    return removed
+    const names = args.user
+    const found = await this.lookUp(names, (name) => findUser(client, name))
+    const removed = await this.removeAll(
+      found,
+      {
+        noun: 'user',
+        nameOf: (user: User) => user.username,
+        remove: ({ id }) => client.users.remove(id),
+      },
+      flags.yes,
+    )
+    return names.length === 1 ? removed[0] : removed
   }
 }

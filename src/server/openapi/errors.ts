@@ -4,7 +4,7 @@ import type { Schema } from './schema.ts'
 
 export type ResponseErrorCode = Exclude<
   ErrorCode,
-  'unreachable' | 'usage' | 'interrupted' | 'internal' | 'method_not_allowed'
+  'unreachable' | 'usage' | 'interrupted' | 'timeout' | 'internal' | 'method_not_allowed'
 >
 
 interface ErrorResponse {

@@ -15,13 +15,25 @@ interface Failure {
   readonly hint: string | null
 }
 
-/** `interrupted`, with the exit code of what did it: 130 after a Ctrl-C, 143 after SIGTERM, 124 at the deadline (contract §9). */
+/** Exit code where the time is over, of a host and of a wait (contract §9). */
+export const timedOutExit = 124
+
+/** What was not waited for any longer: `interrupted`, 130 by a Ctrl-C and 143 by SIGTERM, or `timeout`, 124 (contract §9). */
 export class Halted extends RsmError {
   readonly exit: number
 
   constructor(exit: number, message: string, details?: ConstructorParameters<typeof RsmError>[2]) {
-    super('interrupted', message, details)
+    super(exit === timedOutExit ? 'timeout' : 'interrupted', message, details)
     this.exit = exit
+  }
+}
+
+/** No session could be had on a host: 255, as ssh has it. */
+export class NoSession extends RsmError {
+  readonly exit = 255
+
+  constructor({ code, message, fields, hint }: RsmError) {
+    super(code, message, { fields, ...(hint === undefined ? {} : { hint }) })
   }
 }
 
@@ -36,10 +48,25 @@ function isParseError(error: unknown): error is ParseError {
   return error instanceof Error && 'oclif' in error
 }
 
+/** Each fault that the parser found in the flags together, however many it ran into one message. */
+const faultOfFlags = /\n\s*(?=(?:--\S[^\n]* cannot also be provided when using --|Missing required flag ))/
+
 function plainMessage(error: Error): string {
-  return stripVTControlCharacters(error.message)
-    .replace(/\n*See more help with --help/g, '')
-    .replace(/^The following errors? occurred:\s*/, '')
+  const text = stripVTControlCharacters(error.message).replace(/\n*See more help with --help/g, '')
+  const [, faults] = /^The following errors? occurred:\s*(.*)$/s.exec(text) ?? []
+  if (faults === undefined) return plainSentence(text)
+  // That two exclude each other is found of both: it is said once.
+  const pairs = new Map(
+    faults.split(faultOfFlags).map((fault) => {
+      const sentence = plainSentence(fault)
+      return [sentence.split(' ').sort().join(' '), sentence]
+    }),
+  )
+  return [...pairs.values()].join('; ')
+}
+
+function plainSentence(text: string): string {
+  return text
     .replace(/^Expected (\S+) to be/, '$1 is not')
     .replace(/\s*\n\s*/g, ' ')
     .replace(
@@ -132,7 +159,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   const variables = error instanceof Error ? blamed.get(error) : undefined
   if (cause instanceof RsmError)
     return {
-      exit: cause instanceof Halted ? cause.exit : exitCode(cause),
+      exit: cause instanceof Halted || cause instanceof NoSession ? cause.exit : exitCode(cause),
       code: cause.code,
       message: withVariables(plainFaults(cause.message), variables),
       errors: cause.fields,

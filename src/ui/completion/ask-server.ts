@@ -5,6 +5,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { counted } from '../text/counted.ts'
+import { withOwnMark } from '../text/screen.ts'
 import { showTime } from '../text/time.ts'
 import type { Listed, Named } from './listed.ts'
 
@@ -101,7 +102,7 @@ async function listsOf(listed: Listed, client: Client): Promise<Found> {
       const { content } = await client.tasks.list({ size: newest })
       const tasks = content.map(({ taskId, status, scriptName, firstLine, hostCount, createdAt }) => ({
         name: taskId,
-        about: `${status}, ${scriptName ?? firstLine ?? 'command'}, ${counted(hostCount, 'host')}, ${showTime(createdAt, false)}`,
+        about: `${status}, ${scriptName ?? withOwnMark(firstLine ?? 'command')}, ${counted(hostCount, 'host')}, ${showTime(createdAt, false)}`,
       }))
       return { tasks }
     }

@@ -1,7 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { Halted } from '../command/failure.ts'
-import { timedOutExit } from './outcome.ts'
+import { Halted, timedOutExit } from '../command/failure.ts'
 
 /** How long the server may take to say how a task stands that is not followed any more, in milliseconds. */
 export const lastLook = 1_000
@@ -13,6 +12,12 @@ export function finalTask(client: Client, taskId: string, halt: AbortSignal): Pr
 
 function reasonOf(exit: number): string {
   return exit === timedOutExit ? 'the deadline has passed' : 'interrupted'
+}
+
+/** What a task that was cancelled at its deadline of so many seconds does not tell by itself. */
+export function deadlinePassed(seconds: number, { taskId, status }: Task): Halted {
+  const fate = status === 'RUNNING' ? 'is being cancelled' : 'was cancelled'
+  return new Halted(timedOutExit, `the deadline of ${seconds} s has passed: task ${taskId} ${fate}`)
 }
 
 /** Nobody waits for the server to say what it has started. */

@@ -3,10 +3,10 @@ import { type TaskEvent, watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { Halted } from '../command/failure.ts'
-import { finalTask, haltedUnanswered, haltedUnknown, lastLook } from './final-task.ts'
+import { Halted, timedOutExit } from '../command/failure.ts'
+import { deadlinePassed, finalTask, haltedUnanswered, haltedUnknown, lastLook } from './final-task.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
-import { exitOfTask, timedOutExit } from './outcome.ts'
+import { exitOfTask } from './outcome.ts'
 import type { Outputs } from './outputs.ts'
 
 interface FollowOptions {
@@ -35,6 +35,8 @@ const cancelWait = 5_000 - lastLook
 interface Followed {
   readonly task: Task
   readonly exit: number
+  /** Why it did not go on to its end, where the task itself does not say so. */
+  readonly reason?: RsmError
 }
 
 /** Cancels; a task that has ended meanwhile is as good. */
@@ -125,11 +127,15 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     const why = halted.by
     await outputs.end(task)
     if (why === undefined) return { task, exit: exitOfTask(task) }
-    if (!why.cancel) notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
-    else if (task.status === 'RUNNING') notice(`task ${taskId} is being cancelled: rsm tasks wait ${taskId}`)
     // A task that ended by itself before the cancel reached it has its own result.
     const own = why.cancel && task.status !== 'RUNNING' && task.status !== 'CANCELLED'
-    return { task, exit: own && why.exit === timedOutExit ? exitOfTask(task) : why.exit }
+    if (why.exit === timedOutExit && options.deadline !== undefined)
+      return own
+        ? { task, exit: exitOfTask(task) }
+        : { task, exit: why.exit, reason: deadlinePassed(options.deadline, task) }
+    if (!why.cancel) notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
+    else if (task.status === 'RUNNING') notice(`task ${taskId} is being cancelled: rsm tasks wait ${taskId}`)
+    return { task, exit: why.exit }
   } catch (error) {
     throw taskId === undefined ? error : naming(taskId, error)
   } finally {

@@ -5,6 +5,7 @@ import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { confirm, isSomeoneThere } from '../input/prompt.ts'
 import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
+import { withOwnMark } from '../text/screen.ts'
 import { showTime } from '../text/time.ts'
 
 interface Choice {
@@ -17,7 +18,7 @@ interface Choice {
 /** `script deploy`, `'df -h'`. */
 function whatRan({ scriptName, firstLine }: TaskSummary): string {
   if (scriptName !== null) return `script ${sanitizeLine(scriptName)}`
-  return firstLine === null ? 'a command' : `'${sanitizeLine(firstLine)}'`
+  return firstLine === null ? 'a command' : `'${withOwnMark(sanitizeLine(firstLine))}'`
 }
 
 /**

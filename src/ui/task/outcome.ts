@@ -1,10 +1,10 @@
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { timedOutExit } from '../command/failure.ts'
 import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 
-export const timedOutExit = 124
 const unreachableExit = 255
 const cancelledExit = 130
 

@@ -73,14 +73,14 @@ export abstract class RunCommand extends TaskCommand {
     const options = await this.#complete(runnable, said, flags.plan)
     if (flags.plan) return this.#plan(client, { targets, options, deadline, show }, runnable)
     const target = await this.#target(client, targets, runnable, flags.yes).catch((error: unknown) =>
-      this.#explain(client, error),
+      this.#explain(client, error, targets),
     )
     const what = 'scriptId' in runnable ? { scriptId: runnable.scriptId } : { script: runnable.script }
     const key = flags['idempotency-key'] ?? newIdempotencyKey()
     const start = async (signal?: AbortSignal) => {
       const body = { ...what, target, ...options, async: true }
       const started = await client.tasks.create(body, key, signal).catch((error: unknown) => {
-        return this.#explain(client, error)
+        return this.#explain(client, error, targets)
       })
       this.sayReplayed(started, flags['idempotency-key'])
       return started
@@ -115,23 +115,28 @@ export abstract class RunCommand extends TaskCommand {
     })
   }
 
-  /** An empty fleet is the likeliest reason for an empty target: then the next step is to join a host. */
-  async #explain(client: Client, error: unknown): Promise<never> {
+  /** An empty target: by an empty fleet, where the next step is to join a host, or by a part of what was typed. */
+  async #explain(client: Client, error: unknown, targets: TargetOptions): Promise<never> {
     if (error instanceof RsmError && (error.code === 'invalid' || error.code === 'not_found')) {
+      const isEmpty = error.code === 'invalid' && error.fields.every(({ field }) => /^target\b/.test(field))
       // A second fault, of this question, would hide the first.
       const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
       if (page?.totalElements === 0)
-        throw new RsmError(error.code, error.message, {
+        throw new RsmError(isEmpty ? 'not_found' : error.code, error.message, {
           fields: error.fields,
           hint: 'there are no hosts yet: rsm hosts join',
         })
+      if (isEmpty) {
+        const { emptyTarget } = await import('../../client/empty-target.ts')
+        throw (await emptyTarget(client, targets).catch(() => undefined)) ?? error
+      }
     }
     throw error
   }
 
   async #plan(client: Client, { targets, options, deadline }: Order, runnable: Runnable): Promise<PlanView> {
     const found = await resolveHosts(client, targets)
-    if (found.length === 0) throw new RsmError('invalid', 'the target has no hosts')
+    if (found.length === 0) await this.#explain(client, new RsmError('invalid', 'no hosts'), targets)
     const { batchLines, orderLines, planView } = await import('./plan-view.ts')
     const plan = planView(found, options, planned(runnable), deadline)
     for (const line of batchLines(plan.batches)) this.print(line)

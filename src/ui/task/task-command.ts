@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { exitCode, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../command/base-command.ts'
+import { failureOf, reportFailure } from '../command/failure.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
@@ -38,7 +39,7 @@ export abstract class TaskCommand extends BaseCommand {
     deadline?: number,
   ): Promise<Task> {
     const outputs = this.outputs(show)
-    const { task, exit } = await runAndFollow({
+    const { task, exit, reason } = await runAndFollow({
       client,
       start,
       outputs,
@@ -46,8 +47,14 @@ export abstract class TaskCommand extends BaseCommand {
       terminal: process.stderr.isTTY && isSomeoneThere(),
       halted: endInTime,
     })
+    if (reason !== undefined) this.#tellReason(reason, outputs)
     await this.conclude(client, task, exit, outputs)
     return task
+  }
+
+  #tellReason(reason: RsmError, outputs: Outputs): void {
+    if (this.globals.json) reportFailure(failureOf(reason), true)
+    else outputs.warn(reason.message)
   }
 
   /** A key that was used before starts nothing: without a word, an old result would be taken for a new one. */

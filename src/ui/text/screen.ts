@@ -6,6 +6,11 @@ export function isUtf8(env: NodeJS.ProcessEnv = process.env): boolean {
   return /utf-?8/i.test(locale)
 }
 
+/** A text that was cut elsewhere, with a mark that may be used here. */
+export function withOwnMark(text: string): string {
+  return isUtf8() ? text : text.replace(/\u2026$/, '...')
+}
+
 type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 /** Colours a text for a stream that is a terminal and wants colour. */

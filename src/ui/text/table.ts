@@ -60,7 +60,18 @@ function laidOutOf<Row>(
 const totalOf = (laid: readonly { readonly width: number }[]) =>
   laid.reduce((sum, each) => sum + each.width + gap, -gap)
 
-/** As much of each column as there is room for: all, else what is short, else what is not spare. */
+/** Without the last of those by which no row is known again, until the others fit cut as far as they may be. */
+function withoutLast<Row>(laid: readonly Laid<Row>[], width: number): readonly Laid<Row>[] {
+  const least = laid.map(({ column, width }) => ({ width: column.keep ? width : Math.min(width, narrowest) }))
+  const last = laid.findLastIndex(({ column }) => column.keep !== true)
+  if (last < 1 || totalOf(least) <= width) return laid
+  return withoutLast(
+    laid.filter((_, at) => at !== last),
+    width,
+  )
+}
+
+/** As much of each column as there is room for: all, else what is short, else what is not spare, else the first. */
 function roomFor<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
@@ -69,7 +80,11 @@ function roomFor<Row>(
   const whole = columns.map((column) => laidOutOf(rows, column))
   if (width === undefined || totalOf(whole) <= width) return whole
   const short = columns.map((column) => laidOutOf(rows, column, column.short))
-  return totalOf(short) <= width ? short : short.filter(({ column }) => column.spare !== true)
+  if (totalOf(short) <= width) return short
+  return withoutLast(
+    short.filter(({ column }) => column.spare !== true),
+    width,
+  )
 }
 
 /** How many of the columns, from the left, fit on the terminal without being cut; `least` in any case. */

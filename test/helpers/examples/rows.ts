@@ -98,6 +98,8 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm events --type host,cluster': { meanwhile: change, until: /host/, exit: [130, 'Ctrl-C ends it'] },
   'rsm events --json | jq .': { meanwhile: change, until: /"host"/, exit: [130, 'Ctrl-C ends it'] },
   'rsm hosts add web1 --ip 192.0.2.10 -t role=web': { alone: true, given: without('/api/hosts/1') },
+  "rsm hosts edit 'web[1-3]' -t rack=r1": { alone: true },
+  "rsm hosts remove 'web[4-5]' --yes": { alone: true },
   'rsm hosts edit web1 -t role=web --untag old': { alone: true },
   'rsm hosts edit @id:17 --hostname web2': {
     alone: true,

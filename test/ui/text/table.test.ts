@@ -44,6 +44,28 @@ test('where there is no room, columns are short, then spare ones are left out, a
   )
 })
 
+test('on a terminal too narrow for every column the last go, so that no row wraps', (t) => {
+  const host = {
+    id: 1,
+    name: 'web1',
+    status: 'ONLINE',
+    ip: '192.0.2.1',
+    tags: 'role=web',
+    why: 'disk is full',
+  }
+  const all: Column<typeof host>[] = [
+    { heading: 'ID', value: ({ id }) => id, keep: true },
+    { heading: 'HOSTNAME', value: ({ name }) => name, keep: true },
+    { heading: 'STATUS', value: ({ status }) => status, keep: true },
+    { heading: 'IP', value: ({ ip }) => ip },
+    { heading: 'TAGS', value: ({ tags }) => tags },
+    { heading: 'REASON', value: ({ why }) => why },
+  ]
+  for (const width of [20, 30, 40, 50])
+    for (const line of renderTable([host], all, width).split('\n')) t.true(widthOf(line) <= width, line)
+  t.is(renderTable([host], all, 40).split('\n')[0], 'ID  HOSTNAME  STATUS  IP        TAGS')
+})
+
 test('a short time is that of the day, or how many days ago, in at most 10 characters', (t) => {
   const now = new Date('2026-11-21T03:00:00Z')
   const cases: [string | null, string][] = [

@@ -2,6 +2,7 @@ import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { showTags } from '../../hosts/view.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
+import { withOwnMark } from '../../text/screen.ts'
 import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
@@ -54,7 +55,7 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
       { text: fitRight(doneOf(task), done) },
       { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
       { text: isNarrow ? `${age}  ` : `${age} ago  `, style: { dim: true } },
-      { text: sanitizeLine(task.scriptName ?? task.firstLine ?? 'command') },
+      { text: sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command')) },
       { text: `  ${task.taskId}  ${sanitizeLine(task.createdBy)}`, style: { dim: true } },
     ]
   })

@@ -1,4 +1,5 @@
 import { sanitizeLine } from '../../text/sanitize.ts'
+import { withOwnMark } from '../../text/screen.ts'
 import { widthOf } from '../../text/width.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import type { TaskState } from '../task-state.ts'
@@ -29,7 +30,7 @@ export function taskTitle(state: TaskState, cols: number, now: number): Row {
   const room = cols - widthOf([...back.map(({ text }) => text), ' ', taskId].join(''))
   const told = `  ${strategy}${batches}, by ${sanitizeLine(createdBy)}  `
   const how = room - widthOf(told) < leastName ? '  ' : told
-  const name = sanitizeLine(scriptName ?? firstLine ?? 'command')
+  const name = sanitizeLine(scriptName ?? withOwnMark(firstLine ?? 'command'))
   const shown = fit(name, Math.max(1, Math.min(widthOf(name), room - widthOf(how))))
   const front: Span[] = [
     { text: ` ${shown}`, style: { bold: true } },

@@ -1,0 +1,53 @@
+import { string } from '@oclif/core/args'
+import { boolean } from '@oclif/core/flags'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { confirmRemoval } from '../input/prompt.ts'
+import { BaseCommand } from './base-command.ts'
+import { doToEach } from './each.ts'
+
+export const removalFlags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
+
+/** One or more of what a command removes. */
+export const namesToRemove = (description: string) =>
+  string({ required: true, multiple: true, ignoreStdin: true, description })
+
+/** What is removed, and how that is called. */
+interface Removal<T, R> {
+  /** As messages have it: `host`. */
+  readonly noun: string
+  readonly nameOf: (item: T) => string
+  readonly remove: (item: T) => Promise<R>
+}
+
+/** A command that removes one or more: it asks once for all (contract §9). */
+export abstract class RemovalCommand extends BaseCommand {
+  /** Removes them; answers what each came to. */
+  protected async removeAll<T, R>(
+    items: readonly T[],
+    { noun, nameOf, remove }: Removal<T, R>,
+    yes: boolean,
+  ): Promise<R[]> {
+    const names = items.map(nameOf)
+    const [only = ''] = names
+    const folded = noun === 'host' ? foldNodeset(names) : names.join(', ')
+    await confirmRemoval(names.length === 1 ? `${noun} ${only}` : `${names.length} ${noun}s: ${folded}`, yes)
+    return doToEach(items, { nameOf, json: this.globals.json }, async (item) => {
+      const removed = await remove(item)
+      this.print(`removed ${nameOf(item)}`)
+      return removed
+    })
+  }
+
+  /** Each by what it was called, once; all are looked up first, so that a mistyped name removes nothing. */
+  protected async lookUp<T extends { id: number }>(
+    names: readonly string[],
+    find: (name: string) => Promise<T>,
+  ): Promise<T[]> {
+    const found = new Map<number, T>()
+    for (const name of names) {
+      const item = await find(name)
+      found.set(item.id, item)
+    }
+    return [...found.values()]
+  }
+}
