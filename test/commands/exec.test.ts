@@ -375,7 +375,7 @@ test('a closed stderr ends nothing', async (t) => {
 
 test('names of -w - come from stdin', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
-  await runRsm(['exec', '-w', '-', 'x'], envFor(t, server), 'web1\nweb2 db1\n')
+  await runRsm(['exec', '-w', '-', 'x'], envFor(t, server), 'web1 # the first\n\n# none\nweb2 db1\n')
   t.like(posted(server)?.body, { target: { selector: 'web1,web2,db1' } })
 })
 

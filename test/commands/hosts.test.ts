@@ -57,6 +57,7 @@ test('several hosts are listed by name before the list is cut, edited, shown and
   const changed = 'changed n1 (id 1, x=y)\nchanged n2 (id 2, x=y)\nchanged n10 (id 10, x=y)\n'
   t.is((await rsm('edit', 'n[1-2,10]', '-t', 'x=y')).stdout, changed)
   t.is((await rsm('list', '--limit', '2', '-o', 'names')).stdout, 'n1\nn2\n')
+  t.is((await rsm('list', 'n1', '-w', 'n1', '-w', 'n[2,10]', '-o', 'nodeset')).stdout, 'n[1-2,10]\n')
   const renamed = await rsm('edit', 'n[1-2,10]', '--hostname', 'n3')
   t.is(renamed.exit, 2)
   t.regex(renamed.stderr, /^rsm: --hostname is for one host, not for 3\n/)

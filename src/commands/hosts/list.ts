@@ -1,7 +1,8 @@
+import { string as word } from '@oclif/core/args'
 import { integer, string } from '@oclif/core/flags'
 import { allPages, firstOf } from '../../client/http/pages.ts'
 import { findCluster } from '../../client/names.ts'
-import type { HostQuery } from '../../core/protocol/http/hosts.ts'
+import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -9,9 +10,22 @@ import { parsePairs } from '../../ui/input/values.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
-  static override examples = ['$ rsm hosts list', "$ rsm hosts list -w 'web*' --status OFFLINE -o names"]
+  static override examples = ['$ rsm hosts list', "$ rsm hosts list 'web*' --status OFFLINE -o names"]
+  static override args = {
+    selector: word({
+      multiple: true,
+      ignoreStdin: true,
+      description: "only these hosts, like 'web[1-3]'",
+    }),
+  }
   static override flags = {
-    hosts: string({ char: 'w', helpValue: 'SELECTOR', description: 'only these hosts' }),
+    hosts: string({
+      char: 'w',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'SELECTOR',
+      description: 'the same as SELECTOR',
+    }),
     status: string({
       options: ['ONLINE', 'OFFLINE', 'WARNING'],
       description: 'only in this state',
@@ -35,11 +49,11 @@ export default class HostsList extends BaseCommand {
   }
 
   async run() {
-    const { flags } = await this.parse(HostsList)
+    const { args, flags } = await this.parse(HostsList)
     this.globals = { ...flags, json: flags.json || flags.output === 'json' }
     const client = await this.client()
     const query: HostQuery = {}
-    if (flags.hosts !== undefined) query.selector = flags.hosts
+    const selectors = [...(args.selector ?? []), ...(flags.hosts ?? [])]
     if (flags.status !== undefined) query.status = flags.status as NonNullable<HostQuery['status']>
     if (flags.search !== undefined) query.search = flags.search
     if (flags.tag !== undefined)
@@ -47,10 +61,17 @@ export default class HostsList extends BaseCommand {
         ([key, value]) => `${key}:${value}`,
       )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
-    const listed = await allPages((paging) => client.hosts.list(paging), query)
+    const found = new Map<number, Host>()
+    // Each selector by itself: joined, operators in the one would apply to the other.
+    for (const selector of selectors.length === 0 ? [undefined] : selectors) {
+      const part = selector === undefined ? query : { ...query, selector }
+      const { content } = await allPages((paging) => client.hosts.list(paging), part)
+      for (const host of content) found.set(host.id, host)
+    }
     // The server's order is that in which hosts came; people look for names, and for the first of them.
-    const content = [...listed.content].sort((a, b) => compareNatural(a.hostname, b.hostname))
-    const page = firstOf({ ...listed, content }, flags.limit)
+    const all = [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
+    const whole = { content: all, page: 0, size: all.length, totalElements: all.length, totalPages: 1 }
+    const page = firstOf(whole, flags.limit)
     const names = page.content.map((host) => host.hostname)
     if (flags.output === 'names') {
       if (names.length > 0) await this.printLong(names.join('\n'))
@@ -67,7 +88,7 @@ export default class HostsList extends BaseCommand {
         this.notice(`no room for ${leftOut.join(', ')}: see rsm hosts show HOST, --json, or a pipe`)
     }
     if (page.totalElements === 0) {
-      const filtered = Object.keys(query).length > 0
+      const filtered = Object.keys(query).length + selectors.length > 0
       this.notice(filtered ? 'no host is like that' : 'no hosts yet: rsm hosts join')
     }
     this.saidCut(page, 'hosts')

@@ -39,13 +39,19 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
   ]
   static override args = {
     selector: word({
-      required: true,
       multiple: true,
       ignoreStdin: true,
       description: "hosts, like 'web[1-3]'; those that it names now",
     }),
   }
   static override flags = {
+    hosts: string({
+      char: 'w',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: 'SELECTOR',
+      description: 'the same as SELECTOR',
+    }),
     status: string({
       options: ['ONLINE', 'WARNING', 'OFFLINE'],
       description: 'until they have this status; if not said, ONLINE or WARNING',
@@ -62,7 +68,11 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
   async run() {
     const { args, flags } = await this.parse(HostsWait)
     this.globals = flags
-    const selector = args.selector.join(',')
+    const selector = [...(args.selector ?? []), ...(flags.hosts ?? [])].join(',')
+    if (selector === '')
+      throw new RsmError('usage', 'missing SELECTOR', {
+        hint: 'rsm hosts list names them; rsm hosts wait --help',
+      })
     const seconds = parseTimer('--timeout', flags.timeout)
     const wanted = flags.status === undefined ? ['ONLINE', 'WARNING'] : [flags.status]
     const isThere = (host: Host) => wanted.includes(host.status)

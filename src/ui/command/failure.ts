@@ -5,6 +5,8 @@ import { sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
 import { widthOf } from '../text/width.ts'
 import { wrapSentence } from '../text/wrap.ts'
+import { isLike } from './likeness.ts'
+import { optionMeant } from './other-tools.ts'
 
 /** What people and programs are told of a failure (contract §9). */
 interface Failure {
@@ -124,16 +126,23 @@ const listedBy: Readonly<Record<string, string>> = {
   RECORDING: 'rsm recordings list',
 }
 
+/** By its name alone: two dashes that agree make no two words alike. None is better than a wrong one. */
+function nearOption(typed: string, flags: readonly string[]): string | undefined {
+  const word = typed.replace(/^-+/, '')
+  const near = typed.startsWith('--') ? nearest(word, flags) : undefined
+  return near !== undefined && isLike(word, near) ? `--${near}` : undefined
+}
+
 /** The parser's message in our words, with what to type instead. */
 function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmError {
   const name = error.constructor.name
   const help = `rsm ${id.replaceAll(':', ' ')} --help`
   if (name === 'NonExistentFlagsError' && error.flags !== undefined) {
     const unknown = error.flags[0] ?? ''
-    const near = nearest(
-      unknown.replace(/=.*$/, ''),
-      flags.map((flag) => `--${flag}`),
-    )
+    const isJson = /^(?:-o|--output)$/.test(unknown) && flags.includes('json')
+    const near = isJson
+      ? '--json'
+      : (optionMeant(unknown, flags) ?? nearOption(unknown.replace(/=.*$/, ''), flags))
     const message = `unknown option ${error.flags.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}`
     return new RsmError('usage', message, { hint: help })
   }

@@ -1,9 +1,12 @@
 import { nearest } from '../../core/text/nearest.ts'
+import { isLike } from './likeness.ts'
 
 /** Commands by words that other tools have for them. */
 const commands: Readonly<Record<string, string>> = {
   attach: 'terminal',
   connect: 'terminal',
+  doctor: 'hosts doctor',
+  join: 'hosts join',
   console: 'terminal',
   dashboard: 'tui',
   ls: 'hosts list',
@@ -54,6 +57,7 @@ const verbs: Readonly<Record<string, string>> = {
   exec: 'run',
   execute: 'run',
   follow: 'wait',
+  watch: 'wait',
   get: 'show',
   info: 'show',
   kill: 'cancel',
@@ -73,11 +77,16 @@ const verbs: Readonly<Record<string, string>> = {
 const own = (table: Readonly<Record<string, string>>, word: string): string | undefined =>
   Object.hasOwn(table, word) ? table[word] : undefined
 
+function near(typed: string, known: readonly string[]): string | undefined {
+  const found = nearest(typed, known)
+  return found !== undefined && isLike(typed, found) ? found : undefined
+}
+
 /** The verb of a topic that was probably meant. */
 function verbMeant(known: readonly string[], typed: string): string | undefined {
   if (known.includes(typed)) return typed
   const other = own(verbs, typed)
-  return other !== undefined && known.includes(other) ? other : nearest(typed, known)
+  return other !== undefined && known.includes(other) ? other : near(typed, known)
 }
 
 /**
@@ -95,7 +104,7 @@ export function commandMeant(
   const other = own(commands, typed)
   const isTopicLike = second !== undefined && own(topics, typed) !== undefined
   if (other !== undefined && !isTopicLike && ids.includes(other.replace(' ', ':'))) return other
-  const topic = firsts.includes(typed) ? typed : (own(topics, typed) ?? nearest(typed, firsts))
+  const topic = firsts.includes(typed) ? typed : (own(topics, typed) ?? near(typed, firsts))
   if (topic === undefined || !firsts.includes(topic)) return undefined
   if (ids.includes(topic)) return topic
   const known = verbsOf(topic)

@@ -48,12 +48,15 @@ export interface ShowOptions {
 function formatNamed(word: string): FormatName {
   const found = formatNames.find((name) => name === word.toLowerCase())
   if (found !== undefined) return found
-  const near = nearest(word, formatNames)
+  const near = word.toLowerCase() === 'json' ? undefined : nearest(word, formatNames)
   throw new RsmError(
     'usage',
     `unknown format: ${word}${near === undefined ? '' : ` (did you mean ${near}?)`}`,
     {
-      hint: `-o takes one of ${formatNames.join(', ')}`,
+      hint:
+        word.toLowerCase() === 'json'
+          ? '--json prints the task as it ended, -o ndjson every event as it comes'
+          : `-o takes one of ${formatNames.join(', ')}`,
     },
   )
 }

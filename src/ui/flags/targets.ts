@@ -47,7 +47,9 @@ export async function readTargets(
       hosts.push(selector)
       continue
     }
-    const names = (await readStdin()).split(/\s+/).filter((name) => name !== '')
+    // A list of hosts that a person keeps: a # begins a comment.
+    const text = (await readStdin()).replace(/(^|\s)#.*$/gm, '$1')
+    const names = text.split(/\s+/).filter((name) => name !== '')
     if (names.length === 0) throw new RsmError('usage', 'no host names came on stdin')
     hosts.push(...names)
   }

@@ -29,6 +29,9 @@ const commands: [string, string | undefined][] = [
   ['log x', 'logs'],
   ['hots -w web1', 'hosts'],
   ['help hots', 'hosts'],
+  ['join', 'hosts join'],
+  ['get hosts', undefined],
+  ['cp a b', undefined],
   ['hosts frobnicate', undefined],
   ['frobnicate', undefined],
   ['toString', undefined],
@@ -45,6 +48,12 @@ const options: [string, RegExp][] = [
   ['hosts list --status onlin', /--status=onlin is not one of: .* \(did you mean ONLINE\?\)/],
   ['hosts list -o nodset', /--output=nodset is not one of: .* \(did you mean nodeset\?\)/],
   ['completion bsh', /^rsm: bsh is not one of: bash, zsh, fish \(did you mean bash\?\)/],
+  ['hosts list --no-headers', /^rsm: unknown option --no-headers\n/],
+  ['exec --fanout 3 -w web1 ls', /unknown option --fanout \(did you mean -f, --concurrency\?\)/],
+  ['exec -w web1 -e A=1 ls', /unknown option -e \(did you mean -p, --param\?\)/],
+  ['logs x -n 3', /unknown option -n \(did you mean --tail\?\)/],
+  ['hosts show web1 -o json', /unknown option -o \(did you mean --json\?\)/],
+  ['exec -w web1 -o json ls', /unknown format: json.*--json prints the task/s],
   ['exec -w web1 --strategy roling ls', /unknown strategy: roling \(did you mean rolling\?\)/],
 ]
 for (const [line, message] of options)

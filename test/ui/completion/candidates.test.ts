@@ -65,7 +65,7 @@ const lines: [string, string[]][] = [
 
   ['hosts show we', ['web1', 'web2', 'web10']],
   ['hosts show WEB1', ['web1', 'web10']],
-  ['hosts show web1 d', []],
+  ['hosts revoke web1 d', []],
   ['hosts show --json web', ['web1', 'web2', 'web10']],
   ['hosts show --url http://x web', ['web1', 'web2', 'web10']],
   ['hosts show -- d', ['db1']],
