@@ -119,7 +119,8 @@ for (const status of [401, 403, 409])
     t.teardown(() => server.close())
     server.intercept = () => ({ status, message: `no, because ${status}` })
     const error = await t.throwsAsync(startAgent(agentOptions(server, dataDir)), { instanceOf: RsmError })
-    t.is(error?.message, `no, because ${status}`)
+    const what = status === 409 ? '' : 'the server does not take the enrolment token: '
+    t.is(error?.message, `${what}no, because ${status}`)
   })
 
 test('without an identity and without a token the agent says what it needs', async (t) => {

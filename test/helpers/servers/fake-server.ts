@@ -14,6 +14,7 @@ import type {
   TerminalOpen,
 } from '../../../src/core/protocol/messages.ts'
 import { signedBytes } from '../../../src/core/signing.ts'
+import { steadyPort } from './steady-port.ts'
 
 interface Heard {
   chunks: Map<number, ScriptOutput>
@@ -83,9 +84,9 @@ export class FakeServer {
     })
   }
 
-  static async start(port = 0): Promise<FakeServer> {
+  static async start(port?: number): Promise<FakeServer> {
     const server = new FakeServer()
-    server.#http.listen(port, '127.0.0.1')
+    server.#http.listen(port ?? (await steadyPort()), '127.0.0.1')
     await once(server.#http, 'listening')
     return server
   }

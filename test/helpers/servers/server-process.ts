@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import { crashed, type Fault, type Hold, withFault } from '../faults/fault.ts'
 import { adminLogin, restCaller, type TestServer } from './server.ts'
+import { steadyPort } from './steady-port.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
 
@@ -42,6 +43,7 @@ export async function startServerProcess(
     ending.kill(signal)
     await once(ending, 'exit')
   }
+  const port = String(await steadyPort())
   const server: ServerProcess = {
     url: '',
     dataDir,
@@ -51,7 +53,6 @@ export async function startServerProcess(
       return child?.pid
     },
     async start() {
-      const port = server.url ? new URL(server.url).port : '0'
       const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)
       const started = spawn(process.execPath, [...execArgv, program, dataDir, port, logLevel ?? 'ERROR'], {
         stdio: ['ignore', 'pipe', 'pipe'],

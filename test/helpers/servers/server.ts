@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { type RunningServer, startServer } from '../../../src/server/main.ts'
 import type { ServerOptions } from '../../../src/server/options.ts'
+import { steadyPort } from './steady-port.ts'
 
 export const adminPassword = 'a password for tests'
 export const adminLogin = { username: 'admin', password: adminPassword }
@@ -82,7 +83,7 @@ export async function startTestServer(
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'rsm-server-')))
   const settings: ServerOptions = {
     host: '127.0.0.1',
-    port: 0,
+    port: await steadyPort(),
     dataDir,
     heartbeatInterval: 30,
     metricsInterval: 60,
@@ -107,7 +108,7 @@ export async function startTestServer(
     ...restCaller(() => started),
     async restart() {
       await server.close()
-      server = await startServer({ ...settings, port: Number(new URL(started.url).port) })
+      server = await startServer(settings)
     },
     stop: () => server.close(),
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
+import { steadyPort } from './steady-port.ts'
 
 /** A wire to a server that somebody listens to, and may cut: frames of a server are plain text on it. */
 export interface Tap {
@@ -21,7 +21,7 @@ export async function tapServer(t: ExecutionContext, target: () => string): Prom
   const executions: string[] = []
   let keep: ((frame: string) => void) | undefined
   let server: Server
-  let port = 0
+  const port = await steadyPort()
 
   function relay(agent: Socket): void {
     const upstream = dial(Number(new URL(target()).port), '127.0.0.1')
@@ -71,7 +71,6 @@ export async function tapServer(t: ExecutionContext, target: () => string): Prom
       server = createServer(relay)
       server.listen(port, '127.0.0.1')
       await once(server, 'listening')
-      port = (server.address() as AddressInfo).port
     },
     async close() {
       if (!server.listening) return
