@@ -14,7 +14,7 @@ import type {
   TerminalOpen,
 } from '../../../src/core/protocol/messages.ts'
 import { signedBytes } from '../../../src/core/signing.ts'
-import { steadyPort } from './steady-port.ts'
+import { onSteadyPort } from './steady-port.ts'
 
 interface Heard {
   chunks: Map<number, ScriptOutput>
@@ -85,8 +85,9 @@ export class FakeServer {
   }
 
   static async start(port?: number): Promise<FakeServer> {
+    if (port === undefined) return onSteadyPort((steady) => FakeServer.start(steady))
     const server = new FakeServer()
-    server.#http.listen(port ?? (await steadyPort()), '127.0.0.1')
+    server.#http.listen(port, '127.0.0.1')
     await once(server.#http, 'listening')
     return server
   }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import { crashed, type Fault, type Hold, withFault } from '../faults/fault.ts'
 import { adminLogin, restCaller, type TestServer } from './server.ts'
-import { steadyPort } from './steady-port.ts'
+import { onSteadyPort } from './steady-port.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
 
@@ -43,7 +43,7 @@ export async function startServerProcess(
     ending.kill(signal)
     await once(ending, 'exit')
   }
-  const port = String(await steadyPort())
+  let port = 0
   const server: ServerProcess = {
     url: '',
     dataDir,
@@ -54,10 +54,14 @@ export async function startServerProcess(
     },
     async start() {
       const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)
-      const started = spawn(process.execPath, [...execArgv, program, dataDir, port, logLevel ?? 'ERROR'], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...process.env, ...env },
-      })
+      const started = spawn(
+        process.execPath,
+        [...execArgv, program, dataDir, String(port), logLevel ?? 'ERROR'],
+        {
+          stdio: ['ignore', 'pipe', 'pipe'],
+          env: { ...process.env, ...env },
+        },
+      )
       child = started
       started.stderr.on('data', (data: Buffer) => {
         if (logLevel === undefined) process.stderr.write(data)
@@ -96,7 +100,10 @@ export async function startServerProcess(
     await server.kill()
     await rm(dataDir, { recursive: true, force: true })
   })
-  await server.start()
+  await onSteadyPort((steady) => {
+    port = steady
+    return server.start()
+  })
   server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
   return server
 }

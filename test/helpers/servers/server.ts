@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { type RunningServer, startServer } from '../../../src/server/main.ts'
 import type { ServerOptions } from '../../../src/server/options.ts'
-import { steadyPort } from './steady-port.ts'
+import { onSteadyPort } from './steady-port.ts'
 
 export const adminPassword = 'a password for tests'
 export const adminLogin = { username: 'admin', password: adminPassword }
@@ -83,7 +83,7 @@ export async function startTestServer(
   const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'rsm-server-')))
   const settings: ServerOptions = {
     host: '127.0.0.1',
-    port: await steadyPort(),
+    port: 0,
     dataDir,
     heartbeatInterval: 30,
     metricsInterval: 60,
@@ -95,7 +95,10 @@ export async function startTestServer(
     passwordCost: { N: 1024, r: 8, p: 1 },
     ...options,
   }
-  let server: RunningServer = await startServer(settings)
+  let server: RunningServer = await onSteadyPort((port) => {
+    settings.port = port
+    return startServer(settings)
+  })
   t.teardown(async () => {
     await server.close()
     await rm(dataDir, { recursive: true, force: true })

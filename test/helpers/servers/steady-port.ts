@@ -6,13 +6,18 @@ const lowest = 10_240
 const highest = 32_767
 
 /**
- * A free port that stays free while its server is away: on one that the system gave out, a connection of another test may
- * be sitting by the time the server comes back.
+ * Starts what listens on a free port that stays free while it is away: on one that the system gave out, a connection of
+ * another test may be sitting by the time it comes back. Another port is tried where somebody else was faster.
  */
-export async function steadyPort(): Promise<number> {
+export async function onSteadyPort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (;;) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest + 1))
-    if (await isFree(port)) return port
+    if (!(await isFree(port))) continue
+    try {
+      return await start(port)
+    } catch (error) {
+      if (await isFree(port)) throw error
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 import type { ExecutionContext } from 'ava'
-import { steadyPort } from './steady-port.ts'
+import { onSteadyPort } from './steady-port.ts'
 
 /** A wire to a server that somebody listens to, and may cut: frames of a server are plain text on it. */
 export interface Tap {
@@ -21,7 +21,7 @@ export async function tapServer(t: ExecutionContext, target: () => string): Prom
   const executions: string[] = []
   let keep: ((frame: string) => void) | undefined
   let server: Server
-  const port = await steadyPort()
+  let port = 0
 
   function relay(agent: Socket): void {
     const upstream = dial(Number(new URL(target()).port), '127.0.0.1')
@@ -68,9 +68,13 @@ export async function tapServer(t: ExecutionContext, target: () => string): Prom
         keep = resolve
       }),
     async open() {
-      server = createServer(relay)
-      server.listen(port, '127.0.0.1')
-      await once(server, 'listening')
+      const listen = async (at: number) => {
+        port = at
+        server = createServer(relay)
+        server.listen(port, '127.0.0.1')
+        await once(server, 'listening')
+      }
+      await (port === 0 ? onSteadyPort(listen) : listen(port))
     },
     async close() {
       if (!server.listening) return
