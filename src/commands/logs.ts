@@ -91,7 +91,9 @@ export default class Logs extends BaseCommand {
       await outputs.begin({ hostCount: task.hostCount, alone })
       const entries: LogEntry[] = []
       let next = flags.after ?? 0
+      let isEmpty = true
       const showAll = async (some: readonly LogEntry[]) => {
+        if (some.length > 0) isEmpty = false
         if (flags.json) entries.push(...some)
         for (const entry of some) await outputs.event({ type: 'output', entry })
       }
@@ -119,6 +121,7 @@ export default class Logs extends BaseCommand {
           next = page.at(-1)?.id ?? next
         }
       await outputs.end(select(task))
+      if (isEmpty) this.hint(`no such output; what became of the hosts: rsm tasks show ${task.taskId}`)
       if (outputs.failure !== undefined) process.exitCode = exitCode(outputs.failure)
       if (!flags.json) return undefined
       return { taskId: task.taskId, entries, next }

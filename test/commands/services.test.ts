@@ -34,6 +34,8 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   )
   t.teardown(() => agent.child.kill('SIGKILL'))
   await agent.shows('is host 1')
+  const shown = await runRsm(['hosts', 'show', 'test1', '--json'], user)
+  t.is(JSON.parse(shown.stdout).agent.onDemand, false)
   const ran = await runRsm(['exec', '-t', 'role=test', '--queue', '30', '--', 'echo out; exit 3'], user)
   t.is(ran.stdout, 'test1: out\n')
   t.is(ran.exit, 3)

@@ -216,7 +216,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
         const fault = view?.linkFault == null ? '' : ` (${view.linkFault})`
         // Why it is WARNING is not why nothing can be sent to it.
         const offline = view?.status === 'OFFLINE' ? view.statusReason : null
-        const why = offline ?? `its agent has no link${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
+        const why = offline
+          ? `${offline}${fault}`
+          : `its agent has no link${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
         const { hostname } = current
         return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
       })

@@ -110,6 +110,9 @@ export function commandMeant(
   const known = verbsOf(topic)
   const verb =
     second === undefined || second.startsWith('-') ? undefined : verbMeant(known, second.toLowerCase())
+  // What is no verb of this topic may be a command that needs none.
+  const alone = verb === undefined && second !== undefined ? near(second.toLowerCase(), ids) : undefined
+  if (alone !== undefined && !alone.includes(':') && topic === first) return alone
   // Of a topic that was typed rightly, it is the verb that is in question.
   if (verb === undefined) return topic === first ? undefined : topic
   return `${topic} ${verb}`

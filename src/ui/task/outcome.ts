@@ -59,6 +59,19 @@ function withoutOwnName(result: TaskResult): TaskResult {
   return { ...result, error: result.error.slice(`${result.hostname} is `.length) }
 }
 
+/** Hosts of one rack fall silent together, each heard last at a second of its own. */
+const silence = /\b(no heartbeat for|was last heard) (\d+) s\b/
+
+const withoutSpan = (reason: string) => reason.replace(silence, '$1 s')
+
+/** What several have in common, with how long they have been silent from the shortest to the longest. */
+function sharedReason(reasons: readonly string[]): string {
+  const [first = ''] = reasons
+  const spans = reasons.map((reason) => Number(silence.exec(reason)?.[2]))
+  const [shortest, longest] = [Math.min(...spans), Math.max(...spans)]
+  return shortest < longest ? first.replace(silence, `$1 ${shortest} to ${longest} s`) : first
+}
+
 /** Those whom the same befell. */
 export interface Failure {
   readonly reason: string
@@ -71,20 +84,24 @@ const spared = (results: readonly TaskResult[]) =>
 
 /** Who failed and why, folded by reason: what went wrong before what did not run for it, most hosts first. */
 export function foldFailures(task: Task): Failure[] {
-  const reasons = new Map<string, TaskResult[]>()
+  const alike = new Map<string, TaskResult[]>()
+  const reasonFor = (result: TaskResult) => reasonOf(withoutOwnName(result), task.timeout)
   for (const result of task.results) {
     if (result.status === 'SUCCESS') continue
-    const reason = reasonOf(withoutOwnName(result), task.timeout)
-    const alike = reasons.get(reason)
-    if (alike === undefined) reasons.set(reason, [result])
-    else alike.push(result)
+    const key = withoutSpan(reasonFor(result))
+    const others = alike.get(key)
+    if (others === undefined) alike.set(key, [result])
+    else others.push(result)
   }
-  return [...reasons]
-    .sort(([, a], [, b]) => Number(spared(a)) - Number(spared(b)) || b.length - a.length)
-    .map(([shared, results]) => {
+  return [...alike.values()]
+    .sort((a, b) => Number(spared(a)) - Number(spared(b)) || b.length - a.length)
+    .map((results) => {
       const [only] = results
-      const reason = only !== undefined && results.length === 1 ? reasonOf(only, task.timeout) : shared
-      return { reason, results }
+      const isAlone = only !== undefined && results.length === 1
+      return {
+        reason: isAlone ? reasonOf(only, task.timeout) : sharedReason(results.map(reasonFor)),
+        results,
+      }
     })
 }
 

@@ -27,6 +27,8 @@ const commands: [string, string | undefined][] = [
   ['kill x', 'tasks cancel'],
   ['tail x', 'logs'],
   ['log x', 'logs'],
+  ['tasks logs x', 'logs'],
+  ['tasks log x', 'logs'],
   ['hots -w web1', 'hosts'],
   ['help hots', 'hosts'],
   ['join', 'hosts join'],

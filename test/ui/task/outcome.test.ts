@@ -44,6 +44,21 @@ test('hosts that are away for the same reason are folded, though each reason nam
   ])
 })
 
+test('hosts that fell silent together are folded, though each was heard last at a second of its own', (t) => {
+  const silent = (hostname: string, seconds: number) =>
+    resultOf(hostname, {
+      status: 'UNREACHABLE',
+      error: `${hostname} is OFFLINE: no heartbeat for ${seconds} s`,
+    })
+  const task = taskOf([silent('web1', 355), silent('web2', 145), silent('web3', 475)])
+  t.deepEqual(failureLines(foldFailures(task)), [
+    'web[1-3]: UNREACHABLE: OFFLINE: no heartbeat for 145 to 475 s',
+  ])
+  t.deepEqual(failureLines(foldFailures(taskOf([silent('web1', 355), silent('web2', 355)]))), [
+    'web[1-2]: UNREACHABLE: OFFLINE: no heartbeat for 355 s',
+  ])
+})
+
 test('failures are folded by reason, most hosts first', (t) => {
   const failed = (name: string) => resultOf(name, { status: 'FAILED', exitCode: 3 })
   const away = resultOf('db1', { status: 'UNREACHABLE', exitCode: null, error: 'no agent came in 0 s' })
