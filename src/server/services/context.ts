@@ -41,10 +41,11 @@ export interface Context {
 }
 
 export function createContext(parts: Omit<Context, 'time' | 'readers' | 'batches'>): Context {
+  const readers = createReadersOfTasks()
   return {
     ...parts,
-    readers: createReadersOfTasks(),
-    batches: new Batches(parts.outputs),
+    readers,
+    batches: new Batches(parts.outputs, (taskId) => readers.areSeveral(taskId)),
     time: () => isoTime(parts.clock.now()),
   }
 }

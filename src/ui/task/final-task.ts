@@ -5,9 +5,14 @@ import { Halted, timedOutExit } from '../command/failure.ts'
 /** How long the server may take to say how a task stands that is not followed any more, in milliseconds. */
 export const lastLook = 1_000
 
-/** The task as the server has it, with its results. `halt` ends a wait for that, and leaves a short one to who asks after it. */
-export function finalTask(client: Client, taskId: string, halt: AbortSignal): Promise<Task> {
-  return client.tasks.get(taskId, {}, halt.aborted ? AbortSignal.timeout(lastLook) : halt)
+/** The task as the server has it, with its results. `halt` ends a wait for that, and leaves one of `patience` to who asks after it. */
+export function finalTask(
+  client: Client,
+  taskId: string,
+  halt: AbortSignal,
+  patience: number = lastLook,
+): Promise<Task> {
+  return client.tasks.get(taskId, {}, halt.aborted ? AbortSignal.timeout(patience) : halt)
 }
 
 function reasonOf(exit: number): string {

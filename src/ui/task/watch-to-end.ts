@@ -7,6 +7,8 @@ import type { Outputs } from './outputs.ts'
 
 /** How long after a signal a reader that does not read is waited for, in milliseconds. */
 const haltTime = 4_000
+/** … of which the server may take so much to say how the task stands: nothing has to be cancelled first. */
+const lastLook = 3_000
 
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
@@ -59,7 +61,7 @@ export async function watchToEnd(
     const isEnded = known !== undefined && known.status !== 'RUNNING'
     const ended = isEnded
       ? known
-      : await finalTask(client, taskId, halt.signal).catch(async (error: unknown) => {
+      : await finalTask(client, taskId, halt.signal, lastLook).catch(async (error: unknown) => {
           await endAsKnown()
           throw interrupted === undefined ? error : haltedUnknown(interrupted, taskId, error)
         })

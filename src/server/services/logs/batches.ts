@@ -21,14 +21,18 @@ const keptBatches = 32
  */
 export class Batches {
   readonly #outputs: Pick<Outputs, 'readLines'>
+  readonly #areSeveral: (taskId: string) => boolean
   readonly #kept = new Map<string, Promise<Batch>>()
 
-  constructor(outputs: Pick<Outputs, 'readLines'>) {
+  /** `areSeveral`: whether a task has more than one follower. For one alone nothing is held: it would only be in the way. */
+  constructor(outputs: Pick<Outputs, 'readLines'>, areSeveral: (taskId: string) => boolean) {
     this.#outputs = outputs
+    this.#areSeveral = areSeveral
   }
 
   /** What follows a place; `next` is `after` when that is the end for now. */
   async after(taskId: string, place: Place, nameOf: (hostId: number) => string): Promise<Batch> {
+    if (!this.#areSeveral(taskId)) return this.#read(taskId, place, nameOf)
     const key = `${taskId} ${place.after} ${place.hostId ?? ''} ${place.stream ?? ''}`
     const kept = this.#kept.get(key)
     if (kept) {

@@ -9,7 +9,7 @@ const nameOf = (hostId: number) => `web${hostId}`
 /** Batches of a log on disk whose reads are counted, and can be made to fail. */
 async function batchesOf(t: ExecutionContext) {
   const { outputs } = (await startInsides(t)).context
-  const disk = { reads: 0, fails: false }
+  const disk = { reads: 0, fails: false, followers: 2 }
   const readLines = async (...asked: [string, ReadQuery]): ReturnType<Outputs['readLines']> => {
     disk.reads++
     if (disk.fails) throw new Error('the disk fails')
@@ -20,7 +20,7 @@ async function batchesOf(t: ExecutionContext) {
     const timestamp = '2026-06-01T00:00:00.000Z'
     return outputs.append(taskId, { hostId, stream: 'stdout', sequence: sequence++, timestamp, data })
   }
-  return { batches: new Batches({ readLines }), disk, write }
+  return { batches: new Batches({ readLines }, () => disk.followers > 1), disk, write }
 }
 
 test('followers at one place share one read and one buffer, while others read what is theirs', async (t) => {
@@ -33,6 +33,10 @@ test('followers at one place share one read and one buffer, while others read wh
   t.is(disk.reads, 1)
   t.is(new Set(all.map(({ events }) => events)).size, 1)
   t.regex(String(all[0]?.events), /"hostname":"web1".*"first"[^]*"hostname":"web2".*"second"/)
+  disk.followers = 1
+  await batches.after(taskId, { after: 0 }, nameOf)
+  t.is(disk.reads, 2, 'for one alone nothing is held')
+  disk.followers = 2
   const ofOne = await batches.after(taskId, { after: 0, hostId: 2 }, nameOf)
   t.notRegex(String(ofOne.events), /first/)
   t.is((await batches.after(taskId, { after: 0, stream: 'stderr' }, nameOf)).events, null)
