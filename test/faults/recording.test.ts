@@ -31,7 +31,7 @@ withAsciinema(
 
     const run = commandLine(t, server)
     const list = await run(['recordings', 'list'])
-    const [, sessionId = ''] = /^(\S+) +web1 +admin +\S+ \S+ +.* open +\S+ .?B$/m.exec(list.stdout) ?? []
+    const [, sessionId = ''] = /^(\S+) +web1 +admin +/m.exec(list.stdout) ?? []
     t.not(sessionId, '', list.stdout)
     const file = join(home, 'session.cast')
     const exported = await run(['recordings', 'export', sessionId, file])
