@@ -23,6 +23,9 @@ export interface OnPty {
 
 export const rsm = `${process.execPath} ${resolve('bin/run.js')}`
 
+/** Said when the line has ended: bash stays until it was read, for node-pty drops what comes 200 ms after its end. */
+const over = '\u001b]over\u0007'
+
 /** Runs a line of bash on a terminal. */
 export function bashOnPty(
   t: Pick<ExecutionContext, 'teardown'>,
@@ -30,7 +33,8 @@ export function bashOnPty(
   home: string,
   env: Record<string, string> = {},
 ): OnPty {
-  const pty = spawn('/bin/bash', ['--norc', '--noprofile', '-c', line], {
+  const script = `${line}\ncode=$?; printf '\\033]over\\007'; read -r; exit $code`
+  const pty = spawn('/bin/bash', ['--norc', '--noprofile', '-c', script], {
     cols: 100,
     rows: 30,
     cwd: home,
@@ -39,8 +43,16 @@ export function bashOnPty(
   let shown = ''
   let isOver = false
   let heard = () => {}
+  let isRead = false
   pty.onData((data) => {
+    if (isRead) return
     shown += data
+    const end = shown.indexOf(over)
+    if (end !== -1) {
+      isRead = true
+      shown = shown.slice(0, end)
+      pty.write('\n')
+    }
     heard()
   })
   const ended = new Promise<number>((settle) => {
