@@ -4,7 +4,7 @@ import { RsmError } from '../core/errors.ts'
 import { splitOptions } from '../ui/command/argv.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { runFlags } from '../ui/flags/run.ts'
-import { targetFlags } from '../ui/flags/targets.ts'
+import { type TargetFlags, targetFlags } from '../ui/flags/targets.ts'
 import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
 import { RunCommand, type Runnable, storedRunnable } from '../ui/task/run-command.ts'
@@ -84,7 +84,9 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
     const { flags } = await this.parse(Exec, options)
     this.globals = flags
     const stdin = stdinReader()
-    const order = await this.readOrder(flags, stdin)
+    const order = await this.readOrder(flags, stdin).catch((error: unknown) =>
+      this.#hostMeant(error, flags, words),
+    )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
     return this.execute(
@@ -93,5 +95,20 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
       order,
       own ?? (await storedRunnable(await findScript(client, flags.script ?? ''))),
     )
+  }
+
+  /** Without a target the first word may be one, as of ssh; whether it is, only the server knows. */
+  async #hostMeant(error: unknown, flags: TargetFlags, words: readonly string[]): Promise<never> {
+    const [first = ''] = words
+    const isNamed = [flags.hosts, flags.cluster, flags.tag].some((names) => names !== undefined)
+    if (words.length < 2 || isNamed || flags.all || !(error instanceof RsmError)) throw error
+    const found = await this.client()
+      .then((client) => client.hosts.list({ selector: first, size: 1 }))
+      .catch(() => undefined)
+    if (found === undefined || found.totalElements === 0) throw error
+    const selector = /^[\w.,@-]+$/.test(first) ? first : `'${first}'`
+    throw new RsmError(error.code, error.message, {
+      hint: `hosts go behind -w: rsm exec -w ${selector} COMMAND`,
+    })
   }
 }

@@ -97,6 +97,27 @@ test('an unknown host is exit 5 and names the nearest', async (t) => {
   t.is(ran.stderr, 'rsm: no such host: wbe1 (did you mean web1?)\n')
 })
 
+for (const [first, hint] of [
+  ['web1', 'rsm exec -w web1 COMMAND'],
+  ['web[1-2]', "rsm exec -w 'web[1-2]' COMMAND"],
+  ['ls', "-w 'web[1-3]'"],
+] as const)
+  test(`rsm exec ${first} uptime, without -w, runs nothing and says where hosts go`, async (t) => {
+    const server = await startFakeServer(t, {
+      'GET /api/hosts': ({ query }, response) =>
+        query.get('selector') === 'ls' ? envelope(response, 400, {}) : pageOf([hostNamed(1, 'web1')]),
+    })
+    const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+    const ran = await runRsm(['exec', first, 'uptime'], env)
+    t.is(ran.exit, 2)
+    t.true(ran.stderr.startsWith('rsm: no target: say on which hosts\n'), ran.stderr)
+    t.true(ran.stderr.includes(hint), ran.stderr)
+    t.deepEqual(
+      server.seen.map(({ method }) => method),
+      ['GET'],
+    )
+  })
+
 test('more unknown names than the server lists are exit 5 too, under one heading', async (t) => {
   const messages = ['no such host: web4', 'no such host: web5', 'and 2 more that do not exist']
   const server = await startFakeServer(t, {

@@ -6,6 +6,7 @@ import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { hostsFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 
 export default class HostsList extends BaseCommand {
@@ -19,13 +20,7 @@ export default class HostsList extends BaseCommand {
     }),
   }
   static override flags = {
-    hosts: string({
-      char: 'w',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'SELECTOR',
-      description: 'the same as SELECTOR',
-    }),
+    hosts: hostsFlag,
     status: string({
       options: ['ONLINE', 'OFFLINE', 'WARNING'],
       description: 'only in this state',

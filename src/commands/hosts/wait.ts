@@ -8,6 +8,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Halted, timedOutExit } from '../../ui/command/failure.ts'
+import { hostsFlag } from '../../ui/flags/hosts.ts'
 import { foldStanding } from '../../ui/hosts/standing.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 import { withSpinner } from '../../ui/text/spinner.ts'
@@ -45,13 +46,7 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
     }),
   }
   static override flags = {
-    hosts: string({
-      char: 'w',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'SELECTOR',
-      description: 'the same as SELECTOR',
-    }),
+    hosts: hostsFlag,
     status: string({
       options: ['ONLINE', 'WARNING', 'OFFLINE'],
       description: 'until they have this status; if not said, ONLINE or WARNING',

@@ -65,7 +65,7 @@ export default class TasksShow extends BaseCommand {
       { heading: 'STATUS', value: (result) => result.status, keep: true },
       { heading: 'EXIT', value: (result) => result.exitCode, keep: true },
       { heading: 'TOOK', value: (result) => showDuration(result.duration) },
-      { heading: 'ERROR', value: (result) => result.error ?? '' },
+      { heading: 'ERROR', value: (result) => result.error ?? '', wrap: true },
     ])
     await this.printLong(`${fields}\n\n${headOf(script.content)}\n\n${table}`)
     return task

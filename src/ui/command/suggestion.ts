@@ -4,6 +4,9 @@ import { isLike } from './likeness.ts'
 /** Commands by words that other tools have for them. */
 const commands: Readonly<Record<string, string>> = {
   attach: 'terminal',
+  'auth login': 'login',
+  'auth logout': 'logout',
+  'auth status': 'whoami',
   connect: 'terminal',
   doctor: 'hosts doctor',
   join: 'hosts join',
@@ -101,7 +104,7 @@ export function commandMeant(
   const verbsOf = (topic: string) =>
     ids.flatMap((id) => (id.startsWith(`${topic}:`) ? [id.slice(topic.length + 1)] : []))
   const firsts = [...new Set(ids.map((id) => id.split(':')[0] ?? ''))]
-  const other = own(commands, typed)
+  const other = own(commands, `${typed} ${second?.toLowerCase()}`) ?? own(commands, typed)
   const isTopicLike = second !== undefined && own(topics, typed) !== undefined
   if (other !== undefined && !isTopicLike && ids.includes(other.replace(' ', ':'))) return other
   const topic = firsts.includes(typed) ? typed : (own(topics, typed) ?? near(typed, firsts))

@@ -1,2 +1,13 @@
+import { string } from '@oclif/core/flags'
+
 /** How hosts are named where a command takes one or more, in the words of help. */
 export const hostsDescription = "hosts, like web1, 'web[1-3]' or @id:17"
+
+/** `-w` where the hosts are words of the command, too: other commands have taught it. */
+export const hostsFlag = string({
+  char: 'w',
+  multiple: true,
+  multipleNonGreedy: true,
+  helpValue: 'SELECTOR',
+  description: 'the same as SELECTOR',
+})

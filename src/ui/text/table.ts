@@ -14,6 +14,8 @@ export interface Column<Row> {
   readonly short?: (row: Row) => string | number | null
   /** Left out where the rows don't fit without being cut. */
   readonly spare?: boolean
+  /** Goes on below where it does not fit, instead of being cut: for the last column. */
+  readonly wrap?: boolean
 }
 
 /** No column is cut below this many columns of the terminal. */
@@ -135,12 +137,16 @@ export function renderTable<Row>(
   })
   // cli-table3 takes joined and combining characters for wider than they are: it lays out stand-ins of the right width.
   const foreign: string[] = []
-  const laidOut = (text: string, at: number) => {
-    const shown = cutTo(text, widths[at] ?? 0)
+  const standInFor = (shown: string) => {
     if (isPlain(shown)) return shown
     const columnsOf = widthOf(shown)
     if (columnsOf > 0) foreign.push(shown)
     return standIn.repeat(columnsOf)
+  }
+  const laidOut = (text: string, at: number) => {
+    const room = widths[at] ?? 0
+    const shown = laid[at]?.column.wrap === true ? wrapWords(text, room) : [text]
+    return shown.map((line) => standInFor(cutTo(line, room))).join('\n')
   }
   table.push(laid.map(({ column }, at) => laidOut(column.heading, at)))
   for (const at of rows.keys()) table.push(laid.map(({ cells }, column) => laidOut(cells[at] ?? '', column)))

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
-import { badValues, type Kind, withField } from '../../helpers/faults/bad-fields.ts'
+import { badValues, type Kind, textOf, withField } from '../../helpers/faults/bad-fields.ts'
 
 /** Every message of a server: a good payload, and of what kind each of its fields is. */
 const messages: Record<string, { good: object; fields: Record<string, Kind> }> = {
@@ -83,7 +83,7 @@ test('P31 every field of every message of a server that is missing, of another k
     ),
   )
   for (const [n, { type, payload }] of cases.entries())
-    server.sendText(JSON.stringify({ type, id: `bad-${n}`, timestamp: '', payload }))
+    server.sendText(textOf({ type, id: `bad-${n}`, timestamp: '', payload }))
   server.sendText(JSON.stringify({ type: 'NOSUCH', id: 'end', timestamp: '', payload: {} }))
   await server.until(() => server.errors.some(({ refId }) => refId === 'end'), 'all are answered')
   for (const [n, { type, path, payload }] of cases.entries()) {

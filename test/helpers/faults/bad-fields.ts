@@ -5,7 +5,9 @@ const never: unknown[] = [null, true, [], {}, [null], { toString: 'x' }]
 const noText = [absent, ...never, 0, -1, 1e308]
 const noNumber = [absent, ...never, '', '0', 'NaN', '1e3', '\u0000']
 const noCount = [...noNumber, -1, 1.5, 2 ** 53, 1e308]
-const deep = JSON.parse(`${'['.repeat(10_000)}${']'.repeat(10_000)}`) as unknown
+/** Stands for what is nested so deep that `JSON.stringify` has no stack for it; see `textOf`. */
+const deep = 'nested 10,000 deep'
+const deepText = '['.repeat(10_000) + ']'.repeat(10_000)
 
 /** Bad values of each kind of field. */
 export const badValues = {
@@ -31,6 +33,9 @@ export const badValues = {
 } as const
 
 export type Kind = keyof typeof badValues
+
+/** The frame as it is sent. */
+export const textOf = (frame: object) => JSON.stringify(frame).replaceAll(JSON.stringify(deep), deepText)
 
 /** A copy of `good` with `value` at the dotted `path`. */
 export function withField(good: object, path: string, value: unknown): object {

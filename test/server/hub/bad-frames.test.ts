@@ -4,7 +4,7 @@ import type { Task } from '../../../src/core/protocol/http/tasks.ts'
 import type { MessageType } from '../../../src/core/protocol/messages.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { counted, finished, startTask, task } from '../../helpers/clients/tasks.ts'
-import { badValues, type Kind, withField } from '../../helpers/faults/bad-fields.ts'
+import { badValues, type Kind, textOf, withField } from '../../helpers/faults/bad-fields.ts'
 import { badBodies } from '../../helpers/faults/bad-input.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
@@ -89,8 +89,7 @@ async function twoHosts(t: ExecutionContext) {
   return { server, first, second, agent, other, taskId, otherTask }
 }
 
-const frame = (type: string, id: string, payload: unknown) =>
-  JSON.stringify({ type, id, timestamp: at, payload })
+const frame = (type: string, id: string, payload: unknown) => textOf({ type, id, timestamp: at, payload })
 
 for (const [type, { good, fields }] of Object.entries(messages))
   test(`P31 ${type}: every field that is missing, of another kind, too long or out of range is ERROR 400, and changes nothing`, async (t) => {

@@ -24,6 +24,8 @@ const commands: [string, string | undefined][] = [
   ['run uptime', 'exec'],
   ['exce -w web1 ls', 'exec'],
   ['ssh web1', 'terminal'],
+  ['auth login', 'login'],
+  ['auth status', 'whoami'],
   ['kill x', 'tasks cancel'],
   ['tail x', 'logs'],
   ['log x', 'logs'],

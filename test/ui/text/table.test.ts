@@ -44,6 +44,22 @@ test('where there is no room, columns are short, then spare ones are left out, a
   )
 })
 
+test('a text that goes on below is whole, under its heading, in any script', (t) => {
+  const wrapped: Column<{ name: string; note: string }>[] = [
+    { heading: 'NAME', value: (row) => row.name, keep: true },
+    { heading: 'NOTE', value: (row) => row.note, wrap: true },
+  ]
+  const two = [
+    { name: 'web1', note: 'agent gone 接続が切れた for 30 s' },
+    { name: 'web2', note: 'x' },
+  ]
+  t.is(
+    renderTable(two, wrapped, 22),
+    'NAME  NOTE\nweb1  agent gone\n      接続が切れた for\n      30 s\nweb2  x',
+  )
+  t.is(renderTable(two, wrapped, 80), 'NAME  NOTE\nweb1  agent gone 接続が切れた for 30 s\nweb2  x')
+})
+
 test('on a terminal too narrow for every column the last go, so that no row wraps', (t) => {
   const host = {
     id: 1,
