@@ -98,17 +98,23 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
   }
 
   /** Without a target the first word may be one, as of ssh; whether it is, only the server knows. */
-  async #hostMeant(error: unknown, flags: TargetFlags, words: readonly string[]): Promise<never> {
+  async #hostMeant(mistake: unknown, flags: TargetFlags, words: readonly string[]): Promise<never> {
     const [first = ''] = words
     const isNamed = [flags.hosts, flags.cluster, flags.tag].some((names) => names !== undefined)
-    if (words.length < 2 || isNamed || flags.all || !(error instanceof RsmError)) throw error
-    const found = await this.client()
-      .then((client) => client.hosts.list({ selector: first, size: 1 }))
-      .catch(() => undefined)
-    if (found === undefined || found.totalElements === 0) throw error
+    if (words.length < 2 || isNamed || flags.all || !(mistake instanceof RsmError)) throw mistake
+    if (!(await this.#isHost(first))) throw mistake
     const selector = /^[\w.,@-]+$/.test(first) ? first : `'${first}'`
-    throw new RsmError(error.code, error.message, {
+    throw new RsmError(mistake.code, mistake.message, {
       hint: `hosts go behind -w: rsm exec -w ${selector} COMMAND`,
     })
+  }
+
+  async #isHost(selector: string): Promise<boolean> {
+    try {
+      const client = await this.client()
+      return (await client.hosts.list({ selector, size: 1 })).totalElements > 0
+    } catch {
+      return false
+    }
   }
 }
