@@ -1,10 +1,10 @@
 import base from './ava.config.js'
 
-/** In the order in which they begin: the longest first, and last the one that needs the console, which `npm test` builds anew. */
-const names = ['stopped-agent', 'one-identity', 'server-away', 'terminal-cut', 'browser-cut']
+/** In the order in which they begin: the longest first. */
+const names = ['stopped-agent', 'random-kills', 'one-identity', 'browser-cut', 'server-away', 'terminal-cut']
 const placeOf = (file) => names.findIndex((name) => file.includes(name))
 
-/** What takes minutes though it does next to nothing, so that others can run beside it. */
+/** What takes minutes though it does little, so that others can run beside it. */
 export default {
   ...base,
   files: names.map((name) => `dist/test/faults/long/${name}.test.js`),
