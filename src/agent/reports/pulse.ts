@@ -51,6 +51,7 @@ export class Pulse {
   #configVersion: number | undefined
   #cancelBeat: () => void = () => {}
   #cancelMetrics: () => void = () => {}
+  #isMeasuring = false
   #isSending = false
 
   constructor(options: PulseOptions) {
@@ -169,10 +170,15 @@ export class Pulse {
 
   async #report(): Promise<void> {
     const { measure, buffer, log } = this.#options
+    // A disk that does not answer would be asked ever again, and samples would come out of order.
+    if (this.#isMeasuring) return
+    this.#isMeasuring = true
     try {
       await buffer.push(await measure(), this.#intervals.metricsInterval)
     } catch (error) {
       log('WARN', 'metrics could not be kept', { error: String(error) })
+    } finally {
+      this.#isMeasuring = false
     }
     if (!this.#isAway) await this.#send()
   }
