@@ -1,5 +1,4 @@
 import { findCluster } from '../../client/names.ts'
-import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
 export default class ClustersRemove extends RemovalCommand {
@@ -14,17 +13,15 @@ export default class ClustersRemove extends RemovalCommand {
     const { args, flags } = await this.parse(ClustersRemove)
     this.globals = flags
     const client = await this.client()
-    const names = args.cluster
-    const found = await this.lookUp(names, (name) => findCluster(client, name))
-    const removed = await this.removeAll(
-      found,
+    return this.removeNamed(
+      args.cluster,
       {
+        find: (name) => findCluster(client, name),
         noun: 'cluster',
-        nameOf: (cluster: Cluster) => cluster.name,
+        nameOf: (cluster) => cluster.name,
         remove: ({ id }) => client.clusters.remove(id),
       },
       flags.yes,
     )
-    return names.length === 1 ? removed[0] : removed
   }
 }

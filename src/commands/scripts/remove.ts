@@ -1,5 +1,4 @@
 import { findScript } from '../../client/names.ts'
-import type { Script } from '../../core/protocol/http/scripts.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
 export default class ScriptsRemove extends RemovalCommand {
@@ -14,17 +13,15 @@ export default class ScriptsRemove extends RemovalCommand {
     const { args, flags } = await this.parse(ScriptsRemove)
     this.globals = flags
     const client = await this.client()
-    const names = args.script
-    const found = await this.lookUp(names, (name) => findScript(client, name))
-    const removed = await this.removeAll(
-      found,
+    return this.removeNamed(
+      args.script,
       {
+        find: (name) => findScript(client, name),
         noun: 'script',
-        nameOf: (script: Script) => script.name,
+        nameOf: (script) => script.name,
         remove: ({ id }) => client.scripts.remove(id),
       },
       flags.yes,
     )
-    return names.length === 1 ? removed[0] : removed
   }
 }

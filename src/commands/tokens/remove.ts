@@ -1,5 +1,4 @@
 import { findToken } from '../../client/names.ts'
-import type { Token } from '../../core/protocol/http/tokens.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
 export default class TokensRemove extends RemovalCommand {
@@ -14,17 +13,15 @@ export default class TokensRemove extends RemovalCommand {
     const { args, flags } = await this.parse(TokensRemove)
     this.globals = flags
     const client = await this.client()
-    const names = args.token
-    const found = await this.lookUp(names, (name) => findToken(client, name))
-    const removed = await this.removeAll(
-      found,
+    return this.removeNamed(
+      args.token,
       {
+        find: (name) => findToken(client, name),
         noun: 'token',
-        nameOf: (token: Token) => `${token.name ?? 'without a name'} (id ${token.id})`,
+        nameOf: (token) => `${token.name ?? 'without a name'} (id ${token.id})`,
         remove: ({ id }) => client.tokens.remove(id),
       },
       flags.yes,
     )
-    return names.length === 1 ? removed[0] : removed
   }
 }

@@ -1,5 +1,4 @@
 import { findUser } from '../../client/names.ts'
-import type { User } from '../../core/protocol/http/users.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 
 export default class UsersRemove extends RemovalCommand {
@@ -14,17 +13,15 @@ export default class UsersRemove extends RemovalCommand {
     const { args, flags } = await this.parse(UsersRemove)
     this.globals = flags
     const client = await this.client()
-    const names = args.user
-    const found = await this.lookUp(names, (name) => findUser(client, name))
-    const removed = await this.removeAll(
-      found,
+    return this.removeNamed(
+      args.user,
       {
+        find: (name) => findUser(client, name),
         noun: 'user',
-        nameOf: (user: User) => user.username,
+        nameOf: (user) => user.username,
         remove: ({ id }) => client.users.remove(id),
       },
       flags.yes,
     )
-    return names.length === 1 ? removed[0] : removed
   }
 }

@@ -38,16 +38,21 @@ export abstract class RemovalCommand extends BaseCommand {
     })
   }
 
-  /** Each by what it was called, once; all are looked up first, so that a mistyped name removes nothing. */
-  protected async lookUp<T extends { id: number }>(
+  /**
+   * Removes what is called so, each once; all are looked up first, so that a mistyped name removes nothing. Answers what
+   * the only one came to, of several a list.
+   */
+  protected async removeNamed<T extends { id: number }, R>(
     names: readonly string[],
-    find: (name: string) => Promise<T>,
-  ): Promise<T[]> {
+    { find, ...removal }: Removal<T, R> & { readonly find: (name: string) => Promise<T> },
+    yes: boolean,
+  ): Promise<R | R[] | undefined> {
     const found = new Map<number, T>()
     for (const name of names) {
       const item = await find(name)
       found.set(item.id, item)
     }
-    return [...found.values()]
+    const removed = await this.removeAll([...found.values()], removal, yes)
+    return names.length === 1 ? removed[0] : removed
   }
 }
