@@ -28,6 +28,10 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
     tags: { role: 'db', zone: 'a' },
   })
   t.is((await rsm(['hosts', 'list', '-o', 'nodeset'])).stdout, 'web2\n')
+  const both = ['-t', 'zone=a', '-t', 'role=db']
+  t.is((await rsm(['hosts', 'list', ...both, '-o', 'names'])).stdout, 'web2\n')
+  const apart = await rsm(['hosts', 'list', '-t', 'role=web', '-t', 'role=db', '-o', 'names'])
+  t.is(apart.stdout, '', 'no host has two values of one tag')
   for (const [argv, exit, said] of [
     [['web2'], 2, /nothing to change/],
     [['web2', '-t', 'a=b', '--untag', 'a'], 2, /both set and taken away/],
