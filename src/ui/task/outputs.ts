@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
 import type { TaskEvent } from '../../client/watch.ts'
+import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import type { OutputFormat } from '../output/format.ts'
@@ -20,6 +21,8 @@ interface OutputsOptions {
   /** A status line for who watches. */
   readonly progress: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
+  /** Whoever made it reports the failure, as JSON. */
+  readonly json?: boolean
 }
 
 /** A format that writes into the file system; its failure ends it and nothing else. */
@@ -51,7 +54,7 @@ export class Outputs {
   /** That nobody reads the errors any more ends no command. */
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
-  #failure: Error | undefined
+  #failure: RsmError | undefined
 
   constructor(options: OutputsOptions) {
     this.#options = options
@@ -71,7 +74,7 @@ export class Outputs {
   }
 
   /** Something that was to be kept in a file is not there. */
-  get failure(): Error | undefined {
+  get failure(): RsmError | undefined {
     return this.#failure
   }
 
@@ -178,10 +181,12 @@ export class Outputs {
       try {
         await work(kept)
       } catch (error) {
-        this.#failure ??= error as Error
+        const message = `can't write ${kept.path}: ${(error as Error).message}`
+        const code = error instanceof RsmError ? error.code : 'unavailable'
+        this.#failure ??= new RsmError(code, message, { cause: error })
         this.#kept = this.#kept.filter((other) => other !== kept)
         kept.file?.discard()
-        this.warn(`can't write ${kept.path}: ${(error as Error).message}`)
+        if (this.#options.json !== true) this.warn(message)
       }
     }
   }
