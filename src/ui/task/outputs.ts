@@ -8,7 +8,7 @@ import { type FormatName, formats } from '../output/formats.ts'
 import { defuse } from '../output/github/workflow-commands.ts'
 import { OutdirOutput, prepareOutdir } from '../output/outdir.ts'
 import { type OutputFile, openOutputFile } from '../output/output-file.ts'
-import { refuseShared } from '../output/places.ts'
+import { areTogether, refuseShared } from '../output/places.ts'
 import { type Sink, sinkOf } from '../output/sink.ts'
 import { StatusLine } from '../output/status-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
@@ -103,12 +103,20 @@ export class Outputs {
       this.#unfinished = text
     }
     if (show.format !== undefined)
-      this.#shown = await formats[show.format].open({ ...common, stdout, stderr, notice, unfinished })
+      this.#shown = await formats[show.format].open({
+        ...common,
+        stdout,
+        stderr,
+        together: areTogether(),
+        notice,
+        unfinished,
+      })
     for (const kept of this.#kept) {
       if (kept.format === 'outdir') kept.output = new OutdirOutput(kept.path)
       else if (kept.file !== undefined) {
         const { sink } = kept.file
-        kept.output = await formats[kept.format].open({ ...common, stdout: sink, stderr: sink, notice })
+        const both = { stdout: sink, stderr: sink, together: true }
+        kept.output = await formats[kept.format].open({ ...common, ...both, notice })
       }
     }
   }
