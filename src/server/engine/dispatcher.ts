@@ -271,6 +271,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
     },
 
     async sweep() {
+      // All that it does is written first: it would fail for each host, four times a second, and say so each time.
+      if (state.store.readOnlyReason !== null) return
       const again = notTakenBack
       notTakenBack = []
       await Promise.all(again.map(({ run, positions }) => takeBack(run, positions)))

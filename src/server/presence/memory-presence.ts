@@ -17,6 +17,8 @@ export interface PresenceOptions {
 }
 
 const saveDelay = 1000
+/** How old may be what a crash leaves of when hosts were last heard, in milliseconds. */
+const heardSaveInterval = 60_000
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
 const stallFactor = 3
 
@@ -27,6 +29,8 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   const sweepInterval = Math.min(1000, (heartbeatInterval * 1000) / 4)
   let lastSweep = clock.monotonic()
   let saving: NodeJS.Timeout | null = null
+  let savedAt = lastSweep
+  let heardSinceSave = false
   let revision = 0
 
   const entry = (hostId: number): KnownHost => {
@@ -57,6 +61,8 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   }
 
   async function write(): Promise<void> {
+    savedAt = clock.monotonic()
+    heardSinceSave = false
     const rows = [...entries].filter(([, { heardAt }]) => heardAt !== null)
     const kept = rows.map(([hostId, { status, reason, lastHeartbeatAt, agentStatus, running }]) => ({
       hostId,
@@ -85,6 +91,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     const now = clock.monotonic()
     const late = now - lastSweep - sweepInterval
     lastSweep = now
+    if (heardSinceSave && now - savedAt >= heardSaveInterval) save()
     for (const [hostId, known] of entries) {
       if (known.heardAt === null) continue
       if (late > stallFactor * sweepInterval) known.heardAt += late
@@ -105,6 +112,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       const known = entry(hostId)
       const wasHealthy = isHealthy(known)
       heard(known, status, clock)
+      heardSinceSave = true
       known.uptime = beat.uptime ?? null
       // Not the whole body: what is not known in it may be large.
       // A fault of before the link came up explains nothing once that is gone.

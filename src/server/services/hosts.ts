@@ -3,6 +3,7 @@ import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { HostService } from '../../core/services.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import type { HostRecord } from '../store/records.ts'
+import type { Transaction } from '../store/store.ts'
 import type { Context } from './context.ts'
 import { notFound } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
@@ -123,16 +124,23 @@ export function createHosts(context: Context): HostService {
     },
 
     async remove(id, options = {}) {
-      const running = (await store.find('executions', 'hostId', id)).filter(({ status }) => !isFinal(status))
-      if (running.length > 0 && !options.force)
-        throw new RsmError(
-          'conflict',
-          `Host ${id} takes part in ${running.length} running task(s); wait for them, cancel them, or add force=true`,
+      const isBusy = async (reads: Pick<Transaction, 'find'>) => {
+        const running = (await reads.find('executions', 'hostId', id)).filter(
+          ({ status }) => !isFinal(status),
         )
-      if (running.length > 0) await engine.abandonHost(id)
-      const { removed, clusterIds } = await store.transact(async (tx) => {
+        if (running.length > 0 && !options.force)
+          throw new RsmError(
+            'conflict',
+            `Host ${id} takes part in ${running.length} running task(s); wait for them, cancel them, or add force=true`,
+          )
+        return running.length > 0
+      }
+      if (await isBusy(store)) await engine.abandonHost(id)
+      const { removed, clusterIds, wasBusy } = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
         if (!current) throw notFound('host', id)
+        // A task may have come for it meanwhile.
+        const wasBusy = await isBusy(tx)
         tx.remove('hosts', id)
         const left: number[] = []
         for (const cluster of await store.all('clusters')) {
@@ -141,13 +149,14 @@ export function createHosts(context: Context): HostService {
           tx.put('clusters', { ...newest, hostIds: newest.hostIds.filter((member) => member !== id) })
           left.push(newest.id)
         }
-        return { removed: current, clusterIds: left }
+        return { removed: current, clusterIds: left, wasBusy }
       })
       presence.forget(id)
       if (removed.agent)
         bus.publish('agentRevoked', removed.agent.agentId, { agentId: removed.agent.agentId })
       bus.publish('host', id, { hostId: id, change: 'removed' })
       for (const clusterId of clusterIds) bus.publish('cluster', clusterId, { clusterId, change: 'updated' })
+      if (wasBusy) await engine.abandonHost(id)
       // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
       await history.forget(id)
       return { id }

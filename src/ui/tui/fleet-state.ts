@@ -1,6 +1,7 @@
 import type { FleetEvent } from '../../client/services/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { isOutdated } from './task-state.ts'
 
 /** So many tasks are shown, the newest; older ones are for `rsm tasks list`. */
 export const tasksShown = 200
@@ -31,7 +32,11 @@ export class FleetState {
   }
 
   readTasks(tasks: readonly TaskSummary[], hostId: number | null): void {
-    this.#tasks = tasks
+    const known = new Map(this.#tasks.map((task) => [task.taskId, task]))
+    this.#tasks = tasks.map((task) => {
+      const before = known.get(task.taskId) ?? task
+      return isOutdated(task, before) ? before : task
+    })
     this.#hostId = hostId
   }
 

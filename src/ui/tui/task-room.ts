@@ -78,6 +78,8 @@ export class TaskRoom implements Room {
     const { signal } = this.#closing
     try {
       while (!(await this.#couldRead())) await delay(retryPause, undefined, { signal })
+      // It may have ended after its log was read and before it was read itself.
+      if (!this.#state.isRunning) this.#reader.missed()
       this.#house.changed()
       if (this.#state.isRunning) await this.#watch(signal)
     } catch (error) {
@@ -86,7 +88,7 @@ export class TaskRoom implements Room {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    // What came while there was no stream is not told again, but for output.
+    // What came while there was no stream is told by none.
     let isToRead = true
     const onCut = (error: RsmError) => {
       isToRead = true
@@ -94,8 +96,11 @@ export class TaskRoom implements Room {
     }
     const options = { query: { tail: 0 }, signal, onCut, retryFor: Number.POSITIVE_INFINITY }
     for await (const event of watchTask(this.#client.api, this.#state.taskId, options)) {
-      // A read that fails for a cut is made again when the stream is taken up.
-      if (isToRead) isToRead = !(await this.#couldRead())
+      if (isToRead) {
+        this.#reader.missed()
+        // A read that fails for a cut is made again when the stream is taken up.
+        isToRead = !(await this.#couldRead())
+      }
       this.#say('stream', null)
       if (event.type === 'output') this.#reader.heard(event.entry.id, event.entry.hostId, event.entry.stream)
       else if (event.type === 'host') this.#state.result(event.result)

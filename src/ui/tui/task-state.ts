@@ -11,6 +11,10 @@ import { isFailure } from './view/host-row.ts'
 const settled = (status: ResultStatus) => status !== 'PENDING' && status !== 'RUNNING'
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 
+/** A task that has ended stays so: what says that it runs is older, whenever it was read. */
+export const isOutdated = (told: Partial<TaskSummary>, known: TaskSummary | null) =>
+  told.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
+
 /** A task and the results of its hosts, as far as they are known. */
 export class TaskState {
   readonly taskId: string
@@ -28,12 +32,13 @@ export class TaskState {
   }
 
   read({ results, ...summary }: Task): void {
-    this.summary = summary
+    if (!isOutdated(summary, this.summary)) this.summary = summary
     for (const result of results) this.result(result)
   }
 
   change(summary: Partial<TaskSummary>): void {
-    if (this.summary !== null) this.summary = { ...this.summary, ...summary }
+    if (this.summary !== null && !isOutdated(summary, this.summary))
+      this.summary = { ...this.summary, ...summary }
   }
 
   /** What was read may be older than what was told: no host goes back to where it was. */

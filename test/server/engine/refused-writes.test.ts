@@ -143,3 +143,32 @@ test('a host that a full disk kept from being given up is given up when there is
   insides.refuse(false)
   t.like(await ended(insides, taskId), { counts: { UNREACHABLE: 1 } })
 })
+
+test('while a full disk refuses writes, nothing that waits is tried in vain; it goes on when there is room', async (t) => {
+  const insides = await startInsides(t)
+  const [id = 0] = await fleet(insides, 1)
+  const agent = noted(id)
+  const { taskId } = await insides.services.tasks.create({
+    script: { content: 'true' },
+    target: { hostIds: [id] },
+    queueSeconds: 3_600,
+  })
+  await until('it waits for its host', () => insides.engine.load().waiting === 1)
+  const { store } = insides.context
+  const transact = store.transact.bind(store)
+  let tried = 0
+  store.transact = (work) => {
+    tried += 1
+    return transact(work)
+  }
+  insides.refuse(true)
+  await insides.engine.linked(agent.link)
+  // As long as several sweeps take.
+  await setTimeout(1_500)
+  // Once for the link, and once where the turn of the host was still being noted when it came.
+  t.true(tried <= 2, `${tried} times`)
+  insides.refuse(false)
+  await until('the execution is sent', () => agent.executions.length === 1)
+  await insides.engine.complete(agent.link, 'f1', end(taskId, 0))
+  t.like(await ended(insides, taskId), { status: 'SUCCESS' })
+})

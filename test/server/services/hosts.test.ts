@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import test from 'ava'
 import { createHosts } from '../../../src/server/services/hosts.ts'
 import { hostsContract } from '../../contracts/hosts.ts'
+import { noted } from '../../helpers/agents/noted-link.ts'
 import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
+import { until } from '../../helpers/until.ts'
 
 hostsContract(test, 'on the store,', servicesOnStore)
 
@@ -43,3 +45,33 @@ test('the link of a removed host is closed before its history is removed, howeve
   told.dispatchEvent(new Event('release'))
   t.deepEqual(await removed, { id })
 })
+
+for (const { force, title } of [
+  { force: false, title: 'a host that a task has come for meanwhile is not removed' },
+  { force: true, title: 'what a task that came meanwhile was to do on a removed host is ended' },
+])
+  test(title, async (t) => {
+    const { services, context, engine } = await startInsides(t)
+    const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
+    await engine.linked(noted(id).link)
+    const { store } = context
+    const find = store.find.bind(store)
+    let taskId = ''
+    const findAndStart: typeof store.find = async (noun, index, key) => {
+      const found = await find(noun, index, key)
+      store.find = find
+      const target = { hostIds: [id] }
+      taskId = (await services.tasks.create({ script: { content: 'true' }, target })).taskId
+      return found
+    }
+    store.find = findAndStart
+    const removed = services.hosts.remove(id, { force })
+    if (!force) {
+      await t.throwsAsync(removed, { message: /running task/ })
+      t.is((await services.hosts.get(id)).id, id)
+      return
+    }
+    t.deepEqual(await removed, { id })
+    await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
+    t.is((await services.tasks.get(taskId)).results[0]?.error, 'the host was deleted')
+  })

@@ -158,6 +158,49 @@ test('a page that was asked for before the stream was cut does not hide that it 
   t.like(await ended, { exit: 0 })
 })
 
+test('output that came while nobody told of it is read once the task is followed, and followed again', async (t) => {
+  const streams: ServerResponse[] = []
+  const log: object[] = []
+  const store = (data: string) => {
+    const id = log.length + 1
+    log.push({ id, hostId: 1, hostname: 'web1', stream: 'stdout', sequence: id - 1, timestamp: '', data })
+  }
+  const { tui, press, shows } = await openTui(
+    t,
+    {
+      'GET /api/tasks/task-1': () => running,
+      'GET /api/tasks/task-1/logs': ({ query }, response) => {
+        if (query.has('follow')) {
+          streams.push(response)
+          return undefined
+        }
+        const after = Number(query.get('after') ?? 0)
+        // One at a time, as of a log of which a page holds not all.
+        const entries = log.slice(after, after + 1)
+        return { taskId: 'task-1', entries, next: after + entries.length, previous: 0 }
+      },
+    },
+    'task-1',
+  )
+  const ended = tui.run()
+  await shows('no output yet')
+  await until('the task is followed', () => streams.length === 1)
+  store('before the stream\n')
+  const first = streams[0] as ServerResponse
+  eventStream(first)('task', running)
+  await shows('before the stream')
+  first.destroy()
+  await shows('trying again')
+  store('in the gap\n')
+  store('at its end, in the middle of a line')
+  await until('it is followed again', () => streams.length === 2)
+  eventStream(streams[1] as ServerResponse)('task', running)
+  await shows('in the gap')
+  await shows('at its end')
+  press('q')
+  t.like(await ended, { exit: 0 })
+})
+
 test('what ends a room while a session has the terminal ends it when the session does; the screen stays given back', async (t) => {
   const session = { end: () => undefined as void }
   const streams: ServerResponse[] = []

@@ -200,6 +200,11 @@ test('the chosen host stays chosen when others fail before it; what was read lat
   t.regex(screen()[2] ?? '', /web10/)
   state.result(resultOf(1, 'web1', { status: 'RUNNING' }))
   t.regex(screen()[4] ?? '', /^✗ web1 /)
+  const running = state.summary as TaskSummary
+  state.change({ status: 'FAILED', duration: 7_000 })
+  state.read({ ...running, results: [resultOf(77, 'web77', { status: 'SUCCESS' })] })
+  t.like(state, { isRunning: false, summary: { status: 'FAILED', duration: 7_000 } })
+  t.is(state.results.get(77)?.hostname, 'web77')
 })
 
 test('every size gives a frame that fits it', async (t) => {
@@ -263,6 +268,14 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   press('j')
   t.regex(screen()[3] ?? '', /OFFLINE: never heard/)
   t.deepEqual(did, ['tasks of 2'])
+  const ran = { ...summary, taskId: 'new', status: 'RUNNING' } as const
+  state.apply({ ...event, change: 'updated', task: { ...ran, status: 'FAILED' } })
+  state.readTasks([ran, { ...ran, taskId: 'own' }], 2)
+  t.deepEqual(
+    state.tasks.map(({ taskId, status }) => `${taskId} ${status}`),
+    ['new FAILED', 'own RUNNING'],
+    'what was read late takes nothing back',
+  )
   state.readTasks([{ ...summary, taskId: 'own' }], 2)
   t.true(state.apply({ ...event, task: { ...summary, taskId: 'newer' } }), 'whose it is has to be asked')
   press('enter', 't')

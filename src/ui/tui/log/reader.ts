@@ -39,6 +39,8 @@ export class LogReader {
   #isWorking = false
   /** The id of the newest entry of this selection that was heard of. */
   #newest = 0
+  /** Ascends with every time of which nobody told what came; 0 once the log was read to its end since. */
+  #untold = 0
   #isLoaded = false
   #search: LogSearch | null = null
   readonly #closing = new AbortController()
@@ -74,9 +76,18 @@ export class LogReader {
     this.#newest = Math.max(this.#newest, id)
   }
 
-  /** Whether more than the window holds is known of. */
+  /** Output may have come that nobody told of: only its end tells how far the log goes. */
+  missed(): void {
+    this.#untold++
+  }
+
+  /** Whether there is more than the window holds, or may be. */
   get isBehind(): boolean {
-    return !this.window.isAtEnd || this.#newest > this.window.next
+    return !this.window.isAtEnd || this.#heard > this.window.next
+  }
+
+  get #heard(): number {
+    return this.#untold > 0 ? Number.POSITIVE_INFINITY : this.#newest
   }
 
   want(job: Job): void {
@@ -105,7 +116,7 @@ export class LogReader {
       {
         window: this.window,
         page: (query) => this.#page(query),
-        newest: () => this.#newest,
+        newest: () => this.#heard,
         changed: () => this.#options.changed(),
       },
       find,
@@ -167,6 +178,10 @@ export class LogReader {
 
   async #carryOut(job: Job, generation: number): Promise<void> {
     const isStale = () => this.#isClosed || generation !== this.#generation
+    const untold = this.#untold
+    const readToEnd = () => {
+      if (untold === this.#untold) this.#untold = 0
+    }
     if (job === 'tail') {
       let page = await this.#page({ before: endOfLog })
       while (page.entries.length === 0 && page.previous > 0 && !isStale()) {
@@ -175,6 +190,7 @@ export class LogReader {
       }
       if (isStale()) return
       this.window.reset(page, true)
+      readToEnd()
       this.#newest = Math.max(this.#newest, page.next)
       this.#isLoaded = true
     } else if (job === 'head') {
@@ -189,7 +205,8 @@ export class LogReader {
       const { next } = this.window
       const page = await this.#page({ after: next })
       if (isStale() || this.window.next !== next) return
-      this.window.append(page, page.entries.length === 0 || page.next >= this.#newest)
+      if (page.entries.length === 0) readToEnd()
+      this.window.append(page, page.entries.length === 0 || page.next >= this.#heard)
     }
   }
 
