@@ -45,6 +45,7 @@ async function fold(entries: readonly LogEntry[]): Promise<{ seconds: number; gr
     stdout: sink,
     stderr: sink,
     hostCount,
+    together: true,
     alone: false,
     prefix: true,
     raw: false,

@@ -133,8 +133,8 @@ export async function readTail(read: ReadPage, query: LogQuery, count: number): 
     )
     for (let at = 0; at < torn.length; at += asksAtOnce) {
       const asked = torn.slice(at, at + asksAtOnce).filter(({ sequence }) => sequence > 0)
-      for (const earlier of await Promise.all(asked.map((first) => beginningOf(read, first))))
-        entries.push(...earlier)
+      const found = await Promise.all(asked.map((first) => beginningOf(read, first)))
+      for (const entry of found.flat()) entries.push(entry)
     }
     entries.sort((a, b) => a.id - b.id)
   }

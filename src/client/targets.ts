@@ -38,6 +38,38 @@ export function splitUnion(selector: string): string[] {
 /** A selector without operators but the union: it may stand anywhere in a union without changing its meaning. */
 const isPlain = (selector: string) => !/[!&^]/.test(selector)
 
+/** A longer selector, in characters, is refused by a server. */
+const longestSelector = 65_536
+
+/** As much of a selector as one question holds, encoded: a server takes 16 KiB of head, some proxies 8. */
+const longestQuestion = 4000
+
+const encodedLength = (selector: string) => encodeURIComponent(selector).length
+
+/** Whether this can be asked for at once; a longer one goes through `resolveHosts`. */
+export const fitsQuestion = (selector: string): boolean => encodedLength(selector) <= longestQuestion
+
+/** The parts of a union that are asked for one by one, as few as hold it. */
+async function questionsOf(selector: string): Promise<string[]> {
+  if (fitsQuestion(selector) || !isPlain(selector)) return [selector]
+  const { expandNodeset } = await import('../core/selector/nodeset.ts')
+  const pieces = splitUnion(selector).flatMap((part) =>
+    fitsQuestion(part) || /[@*?]/.test(part) ? [part] : expandNodeset(part),
+  )
+  const questions: string[][] = []
+  let room = 0
+  for (const piece of pieces) {
+    const length = encodedLength(`,${piece}`)
+    if (length > room) {
+      questions.push([])
+      room = longestQuestion
+    }
+    questions.at(-1)?.push(piece)
+    room -= length
+  }
+  return questions.map((question) => question.join(','))
+}
+
 /** Names and values that stand in a selector as they are. */
 const isBare = (text: string) => /^[A-Za-z0-9._/-]+$/.test(text)
 
@@ -87,13 +119,30 @@ export function joinSelector(options: TargetOptions): string | undefined {
 
 /** The hosts that a selector names; an unknown name rejects with `not_found`. */
 export async function selectHosts(services: Pick<Services, 'hosts'>, selector: string): Promise<Host[]> {
-  const page = await allPages((query) => services.hosts.list(query), { selector })
-  return page.content
+  const found = new Map<number, Host>()
+  for (const question of await questionsOf(selector)) {
+    const page = await allPages((query) => services.hosts.list(query), { selector: question })
+    for (const host of page.content) found.set(host.id, host)
+  }
+  return [...found.values()]
 }
 
 async function everyHost(services: Lookup, tag?: string): Promise<Host[]> {
   const query = tag === undefined ? {} : { tag: [tag] }
   return (await allPages((page) => services.hosts.list(page), query)).content
+}
+
+function taggedHosts(services: Lookup, tag: string): Promise<Host[]> {
+  const [key, value] = splitTag(tag)
+  // Only a selector tells of a tag that no host has.
+  if (isBare(key) && isBare(value)) return selectHosts(services, `@tag:${key}:${value}`)
+  return everyHost(services, `${key}:${value}`)
+}
+
+/** Selectors whose hosts together are those of all of these: what may stand in a union is in one. */
+function unionsOf(selectors: readonly string[]): string[] {
+  const plain = selectors.filter(isPlain)
+  return [...selectors.filter((each) => !isPlain(each)), ...(plain.length > 0 ? [plain.join(',')] : [])]
 }
 
 /** The hosts of the options, part by part, in natural order of their names. */
@@ -103,20 +152,20 @@ export async function resolveHosts(services: Lookup, options: TargetOptions): Pr
   const add = (hosts: Host[]) => {
     for (const host of hosts) found.set(host.id, host)
   }
-  if (joined !== undefined) add(await selectHosts(services, joined))
+  if (joined !== undefined && (isPlain(joined) || fitsQuestion(joined)))
+    add(await selectHosts(services, joined))
   else {
-    for (const selector of options.hosts) add(await selectHosts(services, selector))
+    for (const selector of unionsOf(options.hosts)) add(await selectHosts(services, selector))
     for (const name of options.clusters) {
       const members = new Set((await findCluster(services, name)).hostIds)
       add((await everyHost(services)).filter((host) => members.has(host.id)))
     }
     if (options.all || options.hosts.length + options.clusters.length === 0) add(await everyHost(services))
     for (const tag of options.tags) {
-      const [key, value] = splitTag(tag)
-      const tagged = new Set((await everyHost(services, `${key}:${value}`)).map((host) => host.id))
+      const tagged = new Set((await taggedHosts(services, tag)).map((host) => host.id))
       for (const id of found.keys()) if (!tagged.has(id)) found.delete(id)
     }
-    for (const selector of options.exclude)
+    for (const selector of unionsOf(options.exclude))
       for (const host of await selectHosts(services, selector)) found.delete(host.id)
   }
   return [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
@@ -125,7 +174,7 @@ export async function resolveHosts(services: Lookup, options: TargetOptions): Pr
 /** The target of a task: a selector that the server reads, else the ids that the parts come to. */
 export async function resolveTarget(services: Lookup, options: TargetOptions): Promise<Target> {
   const selector = joinSelector(options)
-  if (selector !== undefined) return { selector }
+  if (selector !== undefined && selector.length <= longestSelector) return { selector }
   const [only] = options.clusters
   const alone = options.hosts.length + options.tags.length + options.exclude.length === 0
   if (only !== undefined && options.clusters.length === 1 && alone)

@@ -8,6 +8,7 @@ import type { LogEntry, LogQuery } from '../core/protocol/http/logs.ts'
 import type { Task } from '../core/protocol/http/tasks.ts'
 import { unknownName } from '../core/text/nearest.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { failureOf, reportFailure } from '../ui/command/failure.ts'
 import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
 import { taskDescription } from '../ui/flags/task.ts'
 import { Outputs } from '../ui/task/outputs.ts'
@@ -20,10 +21,15 @@ function hostIdOf(task: Task, hostname: string): number {
   throw new RsmError('not_found', unknownName('host in this task', hostname, names))
 }
 
-/** All pages of a log from where the query begins. */
-async function* pagesOf(client: Client, taskId: string, query: LogQuery): AsyncGenerator<LogEntry[]> {
-  let next = query
-  for (;;) {
+/** The pages of a log from where the query begins up to its end of now, however much a running task writes meanwhile. */
+async function* pagesOf(
+  client: Client,
+  { taskId, status }: Task,
+  query: LogQuery,
+): AsyncGenerator<LogEntry[]> {
+  const last = { before: Number.MAX_SAFE_INTEGER, size: 1 }
+  const end = status === 'RUNNING' ? (await client.tasks.logs(taskId, last)).next : Number.POSITIVE_INFINITY
+  for (let next = query; (next.after ?? 0) < end; ) {
     const page = await client.tasks.logs(taskId, next)
     if (page.entries.length === 0) return
     yield page.entries
@@ -83,6 +89,7 @@ export default class Logs extends BaseCommand {
     const outputs = new Outputs({
       show,
       quiet: flags.quiet,
+      json: flags.json,
       progress: flags.follow,
       timestamps: flags.timestamps ? { utc: flags.utc } : undefined,
     })
@@ -94,8 +101,10 @@ export default class Logs extends BaseCommand {
       let isEmpty = true
       const showAll = async (some: readonly LogEntry[]) => {
         if (some.length > 0) isEmpty = false
-        if (flags.json) entries.push(...some)
-        for (const entry of some) await outputs.event({ type: 'output', entry })
+        for (const entry of some) {
+          if (flags.json) entries.push(entry)
+          await outputs.event({ type: 'output', entry })
+        }
       }
       if (flags.tail !== undefined) {
         const read = (query: LogQuery) => client.tasks.logs(task.taskId, query)
@@ -116,14 +125,16 @@ export default class Logs extends BaseCommand {
         return undefined
       }
       if (flags.tail === undefined)
-        for await (const page of pagesOf(client, task.taskId, query)) {
+        for await (const page of pagesOf(client, task, query)) {
           await showAll(page)
           next = page.at(-1)?.id ?? next
         }
       await outputs.end(select(task))
       if (isEmpty) this.hint(`no such output; what became of the hosts: rsm tasks show ${task.taskId}`)
-      if (outputs.failure !== undefined) process.exitCode = exitCode(outputs.failure)
+      const { failure } = outputs
+      if (failure !== undefined) process.exitCode = exitCode(failure)
       if (!flags.json) return undefined
+      if (failure !== undefined) reportFailure(failureOf(failure), true)
       return { taskId: task.taskId, entries, next }
     } finally {
       outputs.close()

@@ -1,8 +1,16 @@
-import test from 'ava'
+import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../src/client/client.ts'
-import { joinSelector, resolveTarget, splitUnion, type TargetOptions } from '../../src/client/targets.ts'
+import {
+  joinSelector,
+  resolveHosts,
+  resolveTarget,
+  splitUnion,
+  type TargetOptions,
+} from '../../src/client/targets.ts'
 import { RsmError } from '../../src/core/errors.ts'
-import { hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
+import { expandNodeset } from '../../src/core/selector/nodeset.ts'
+import { confirmTarget } from '../../src/ui/task/consent.ts'
+import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
 
 const none: TargetOptions = { hosts: [], clusters: [], all: false, tags: [], exclude: [] }
 
@@ -66,4 +74,65 @@ test('parts that cannot be joined are resolved one by one, in natural order of n
   const client = await openClient({ url: server.url, token: 'x' })
   const target = { ...none, hosts: ['web*&@x', 'db1!y'], clusters: ['My Web'], exclude: ['z&q'] }
   t.deepEqual(await resolveTarget(client, target), { hostIds: [2, 1] })
+})
+
+/** Answers the names of a selector that are `fleet-of-long-names-N`, and notes how long each question was. */
+async function startFleet(t: ExecutionContext) {
+  const lengths: number[] = []
+  const server = await startFakeServer(t, {
+    'GET /api/hosts': ({ query }, response) => {
+      const selector = query.get('selector') ?? ''
+      lengths.push(encodeURIComponent(selector).length)
+      const hosts = expandNodeset(selector.replace('@tag:role:web', 'fleet-of-long-names-[1-3]'))
+      const unknown = hosts.filter((name) => !name.startsWith('fleet-'))
+      if (unknown.length === 0)
+        return pageOf(hosts.map((name) => hostNamed(Number(/\d+$/.exec(name)?.[0]), name)))
+      const errors = unknown.map((name) => ({ field: 'selector', message: `no such host: ${name}` }))
+      envelope(response, 400, { errors })
+      return undefined
+    },
+  })
+  return { client: await openClient({ url: server.url, token: 'x' }), lengths }
+}
+
+const longNames = (count: number) => Array.from({ length: count }, (_, at) => `fleet-of-long-names-${at + 1}`)
+const idsOf = (hosts: readonly { id: number }[]) => hosts.map(({ id }) => id)
+
+test('more names than one question holds are asked for in several, each host once; an unknown one is told', async (t) => {
+  const { client, lengths } = await startFleet(t)
+  const names = longNames(900)
+  const ids = names.map((_, at) => at + 1)
+  t.deepEqual(idsOf(await resolveHosts(client, { ...none, hosts: [...names, ...names] })), ids)
+  t.true(lengths.length > 5)
+  const narrowed = { ...none, hosts: names, tags: ['role=web'], exclude: [names[1] ?? ''] }
+  t.deepEqual(idsOf(await resolveHosts(client, narrowed)), [1, 3])
+  // One node set whose gaps make it long.
+  const odd = ids.filter((id) => id % 2 === 1)
+  const folded = { ...none, hosts: [`fleet-of-long-names-[${odd.join(',')}]`] }
+  t.deepEqual(idsOf(await resolveHosts(client, { ...none, ...folded })), odd)
+  t.true(Math.max(...lengths) <= 4000, `${Math.max(...lengths)}`)
+  const error = await t.throwsAsync(resolveHosts(client, { ...none, hosts: [...names, 'web9'] }), {
+    instanceOf: RsmError,
+    message: 'no such host: web9',
+  })
+  t.is(error.code, 'not_found')
+})
+
+test('a target is sent as a selector while a server takes one so long, then by its ids', async (t) => {
+  const { client, lengths } = await startFleet(t)
+  const hosts = longNames(2600)
+  t.deepEqual(await resolveTarget(client, { ...none, hosts }), { selector: hosts.join(',') })
+  t.deepEqual(lengths, [])
+  const more = longNames(3000)
+  t.deepEqual(await resolveTarget(client, { ...none, hosts: more }), { hostIds: more.map((_, at) => at + 1) })
+  t.true(Math.max(...lengths) <= 4000)
+})
+
+test('whether a person is to be asked is found out for a long selector too', async (t) => {
+  const { client, lengths } = await startFleet(t)
+  const few = longNames(20)
+  const hosts = Array.from({ length: 40 }, () => few).flat()
+  const intent = { what: 'Run', server: 'x' }
+  t.deepEqual(await confirmTarget(client, { ...none, hosts }, intent), { selector: hosts.join(',') })
+  t.true(Math.max(...lengths) <= 4000)
 })

@@ -93,6 +93,26 @@ test('a server that says nothing for too long is left and asked again', async (t
   t.is((await follow(server.url, { silence: 100 })).length, 1)
 })
 
+test('a reader that takes its time is no silence of the server', async (t) => {
+  let connections = 0
+  const server = await startFakeServer(t, {
+    [`GET ${logs}`]: (_seen, response) => {
+      connections++
+      const write = eventStream(response)
+      write('output', entryOf('web1', 'a', { id: 1 }), 1)
+      write('end', task)
+    },
+  })
+  const api = new Api(server.url, await openTransport({ url: server.url }), 'secret')
+  const events: TaskEvent[] = []
+  for await (const event of watchTask(api, task.taskId, { silence: 50 })) {
+    events.push(event)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  t.deepEqual(texts(events), ['a'])
+  t.is(connections, 1)
+})
+
 test('a server that greets and hangs up is given up as one that stays away, and its loss is told as one', async (t) => {
   let connections = 0
   const server = await startFakeServer(t, {

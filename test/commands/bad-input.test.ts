@@ -20,7 +20,7 @@ const targets: Case[] = [
   ['exec -w , ls', 2, /^rsm: a name or group is missing beside an operator/],
   ['exec -w web[1 ls', 2, /a bracket that is not closed/],
   ['exec -w web[1-9999999] ls', 2, /more than 100,000 names/],
-  [`exec -w ${'x'.repeat(70_000)} ls`, 2, /at most 65536 characters/],
+  [`exec -w ${'x'.repeat(70_000)} ls`, 2, /a host name has at most 253 characters/],
   ['exec -w nosuch ls', 5, /no such host: nosuch/],
   ['exec -w web1 -x web1 ls', 5, /^rsm: nothing to run on: -x web1 leaves none of the only host\n/],
   ['exec -w zz* ls', 5, /^rsm: nothing to run on: -w zz\* names no host\n/],

@@ -116,6 +116,18 @@ withXmllint('S06 one run is shown as a GitHub step and kept in files of every fo
   t.is(logged.stdout, `${rule}\nweb[1-3] (3)\n${rule}\nsame\n`)
 })
 
+test('with --json a report that could not be written is an error in JSON, though all is well', async (t) => {
+  const entries = [entryOf('web1', 'x\n', { id: 1 })]
+  const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), entries))
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'secret' })
+  const ran = await runRsm(['exec', '-w', 'web1', '--json', '-o', 'ndjson=/dev/full', 'x'], env)
+  t.is(ran.exit, 6)
+  t.is((JSON.parse(ran.stdout) as Task).status, 'SUCCESS')
+  const { error } = JSON.parse(ran.stderr) as { error: { exit: number; message: string } }
+  t.is(error.exit, 6)
+  t.regex(error.message, /^can't write \/dev\/full: /)
+})
+
 test('what can not be written, or not be meant, is told before anything is started', async (t) => {
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), []))
   const home = temporaryDirectory(t)

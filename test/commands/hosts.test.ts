@@ -28,6 +28,10 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
     tags: { role: 'db', zone: 'a' },
   })
   t.is((await rsm(['hosts', 'list', '-o', 'nodeset'])).stdout, 'web2\n')
+  const both = ['-t', 'zone=a', '-t', 'role=db']
+  t.is((await rsm(['hosts', 'list', ...both, '-o', 'names'])).stdout, 'web2\n')
+  const apart = await rsm(['hosts', 'list', '-t', 'role=web', '-t', 'role=db', '-o', 'names'])
+  t.is(apart.stdout, '', 'no host has two values of one tag')
   for (const [argv, exit, said] of [
     [['web2'], 2, /nothing to change/],
     [['web2', '-t', 'a=b', '--untag', 'a'], 2, /both set and taken away/],
@@ -86,4 +90,30 @@ test('hosts revoke closes the link; the host joins again with --replace', async 
   const joined = await rsm(['hosts', 'join', '--replace', 'web1', '--yes'])
   t.is(joined.exit, 0, joined.stderr)
   t.regex(joined.stdout, /^RSM_AGENT_ENROLL_TOKEN=\S+ rsm agent run --url /)
+})
+
+test('hosts join --replace takes no agent away where no token is made, and leaves no token where the agent stays', async (t) => {
+  const server = await startTestServer(t)
+  const agent = await ScriptedAgent.link(server, await server.enrol('web1'))
+  const rsm = commandLine(t, server)
+  const late = await rsm(['hosts', 'join', '--replace', 'web1', '--yes', '--expires', '400d'])
+  t.is(late.exit, 2, late.stderr)
+  t.is((await rsm(['hosts', 'revoke', 'web1', '--yes'])).stdout, 'revoked the agent of web1\n')
+  await agent.closed
+
+  const made = { id: 9, token: 'rsm_enr_x', expiresAt: '2026-11-22T03:25:15.000Z' }
+  const refusing = await startFakeServer(t, {
+    'GET /api/hosts': () => pageOf([{ ...hostNamed(1, 'web1'), agent: {} }]),
+    'POST /api/enrollment-tokens': () => made,
+    'DELETE /api/enrollment-tokens/9': () => ({ id: 9 }),
+    'DELETE /api/hosts/1/agent': (_, response) => envelope(response, 409, {}),
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: refusing.url, RSM_TOKEN: 'x' })
+  const refused = await runRsm(['hosts', 'join', '--replace', 'web1', '--yes'], env)
+  t.is(refused.exit, 6, refused.stderr)
+  t.is(refused.stdout, '')
+  t.deepEqual(
+    refusing.seen.filter(({ method }) => method !== 'GET').map(({ method, path }) => `${method} ${path}`),
+    ['POST /api/enrollment-tokens', 'DELETE /api/hosts/1/agent', 'DELETE /api/enrollment-tokens/9'],
+  )
 })

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import { pageOf, resultOf, startFakeServer, taskOf, taskRoutes } from '../fixtures/fake-server.ts'
+import { entryOf, pageOf, resultOf, startFakeServer, taskOf, taskRoutes } from '../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 
 type Routes = Parameters<typeof startFakeServer>[1]
@@ -33,6 +33,22 @@ test('tasks show says what ran: name, params and text, without control sequences
   t.regex(ran.stdout, /^script +deploy version 3 \(BASH\)$/m)
   t.regex(ran.stdout, /^params +VERSION=1\.2, LEVEL=full$/m)
   t.regex(ran.stdout, /\n\n {2}echo one\n {2}echo two\n\nHOST /)
+})
+
+test('logs of a task that writes without end stop at what there was', async (t) => {
+  const running = { ...task, status: 'RUNNING' as const }
+  const ran = await run(t, ['logs', 'task-1', '--json'], {
+    'GET /api/tasks/task-1': () => running,
+    'GET /api/tasks/task-1/logs': ({ query }) => {
+      const after = Number(query.get('after') ?? 0)
+      const entries = query.has('before') ? [] : [entryOf('web1', 'x\n', { id: after + 1 })]
+      return { taskId: 'task-1', entries, next: query.has('before') ? 3 : after + 1, previous: 0 }
+    },
+  })
+  t.is(ran.exit, 0, ran.stderr)
+  const { entries, next } = JSON.parse(ran.stdout) as { entries: unknown[]; next: number }
+  t.is(entries.length, 3)
+  t.is(next, 3)
 })
 
 const caller = { 'GET /api/auth/me': () => ({ username: 'ann' }) }

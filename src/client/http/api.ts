@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type ErrorCode, type FieldFault, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
@@ -54,6 +54,16 @@ interface Envelope {
   readonly message: string
   readonly data?: unknown
   readonly errors?: readonly FieldFault[]
+}
+
+/** A connection that is lost in mid-answer must not look like the end of the answer, or like a fault of a file. */
+async function* whole(body: Readable, url: string): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of body) yield chunk as Buffer
+  } catch (cause) {
+    if (cause instanceof RsmError) throw cause
+    throw new RsmError('unreachable', `cannot reach ${url}: connection lost in mid-answer`, { cause })
+  }
 }
 
 const isObject = (value: unknown): value is object =>
@@ -154,6 +164,12 @@ export class Api {
     const answer = await this.#send({ method: 'GET', path, headers: this.#headers(headers), signal })
     if (answer.status < 300) return answer.body
     throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
+  }
+
+  /** The bytes of an answer that has an end. A connection that is lost before it is `unreachable`. */
+  async download(path: string, accept: string): Promise<Readable> {
+    const body = await this.stream(path, { accept })
+    return Readable.from(whole(body, this.url), { objectMode: false })
   }
 
   async #once<T>(method: string, path: string, options: CallOptions): Promise<T> {

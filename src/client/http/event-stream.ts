@@ -34,12 +34,19 @@ async function* connection(
 ): AsyncGenerator<ServerEvent> {
   const resume: Record<string, string> = parser.lastId === undefined ? {} : { 'last-event-id': parser.lastId }
   const body = await api.stream(path, { accept: 'text/event-stream', ...resume }, signal)
-  const quiet = setTimeout(() => body.destroy(new Error('no sign of life')), silence)
+  // While the reader takes its time nothing is read, which is no silence of the server's.
+  let isTaken = true
+  const quiet = setTimeout(() => {
+    if (isTaken) body.destroy(new Error('no sign of life'))
+    else quiet.refresh()
+  }, silence)
   quiet.unref()
   try {
     for await (const chunk of body) {
-      quiet.refresh()
+      isTaken = false
       yield* parser.push(chunk as Buffer)
+      isTaken = true
+      quiet.refresh()
     }
   } catch (error) {
     if (signal?.aborted === true || error instanceof RsmError) throw error

@@ -17,10 +17,7 @@ export interface ClientAuditService extends AuditService {
 export function auditOver(api: Api): ClientAuditService {
   return {
     list: (query) => api.page('/api/audit', query),
-    async raw() {
-      const stream = await api.stream('/api/audit', { accept: 'application/x-ndjson' })
-      return complete(stream, api.url)
-    },
+    raw: () => api.download('/api/audit', 'application/x-ndjson'),
   }
 }
 
@@ -54,15 +51,6 @@ export async function allEntries(
       return { content: kept, page: 0, size: kept.length, totalElements: total, totalPages: 1 }
     }
     cursor = before === undefined ? { ...cursor, page: cursor.page + 1 } : { page: 0, before }
-  }
-}
-
-/** A connection that is lost in mid-log must not look like a log that was cut. */
-async function* complete(stream: AsyncIterable<Uint8Array>, url: string): AsyncGenerator<Uint8Array> {
-  try {
-    yield* stream
-  } catch (cause) {
-    throw new RsmError('unreachable', `cannot reach ${url}: connection lost in mid-answer`, { cause })
   }
 }
 

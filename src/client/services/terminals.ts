@@ -15,6 +15,6 @@ export function terminalsOver(api: Api): ClientTerminalService {
     create: (body) => api.call('POST', '/api/terminals', { body }),
     ticket: (sessionId, body) => api.call('POST', `${path(sessionId)}/ticket`, { body }),
     remove: (sessionId) => api.call('DELETE', path(sessionId)),
-    recording: (sessionId) => api.stream(`${path(sessionId)}/recording`, { accept: '*/*' }),
+    recording: (sessionId) => api.download(`${path(sessionId)}/recording`, '*/*'),
   }
 }

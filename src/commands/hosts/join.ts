@@ -40,18 +40,19 @@ export default class HostsJoin extends BaseCommand {
     if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id
-    if (flags.replace !== undefined) {
-      const host = await findHost(client, flags.replace)
-      input.hostId = host.id
-      if (host.agent !== null) {
-        await confirmRevocation(host, flags.yes)
-        await client.hosts.revokeAgent(host.id).catch((error: unknown) => {
-          // Revoked before: what is wanted is done.
-          if (!(error instanceof RsmError && error.code === 'not_found')) throw error
-        })
-      }
-    }
+    const host = flags.replace === undefined ? undefined : await findHost(client, flags.replace)
+    if (host !== undefined) input.hostId = host.id
+    if (host?.agent) await confirmRevocation(host, flags.yes)
     const made = await client.enrollments.create(input)
+    // Last: where the token is refused the host keeps its agent.
+    if (host?.agent)
+      await client.hosts.revokeAgent(host.id).catch(async (error: unknown) => {
+        // Revoked before: what is wanted is done.
+        if (error instanceof RsmError && error.code === 'not_found') return
+        // What failed is the revocation; a token that stays all the same was shown to nobody, and expires.
+        await client.enrollments.remove(made.id).catch(() => {})
+        throw error
+      })
     const { tlsFingerprint, caFile } = this.server()
     const pin =
       tlsFingerprint === undefined ? '' : ` --tls-fingerprint sha256:${plainFingerprint(tlsFingerprint)}`

@@ -52,8 +52,9 @@ export default class HostsList extends BaseCommand {
     if (flags.status !== undefined) query.status = flags.status as NonNullable<HostQuery['status']>
     if (flags.search !== undefined) query.search = flags.search
     if (flags.tag !== undefined)
-      query.tag = Object.entries(parsePairs('-t', flags.tag, '-t role=web')).map(
-        ([key, value]) => `${key}:${value}`,
+      // Each by itself: a host has to have them all, two of one key too, as in exec.
+      query.tag = flags.tag.flatMap((tag) =>
+        Object.entries(parsePairs('-t', [tag], '-t role=web')).map(([key, value]) => `${key}:${value}`),
       )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
     const found = new Map<number, Host>()

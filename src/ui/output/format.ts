@@ -14,6 +14,8 @@ export interface FormatOptions {
   readonly stdout: Sink
   /** Of a format that goes to a file, the same file. */
   readonly stderr: Sink
+  /** Both stand in one place: a terminal, a file. A line that is not ended on the one is in the way of the other. */
+  readonly together: boolean
   readonly hostCount: number
   /** One host only: nobody else breaks into its lines. */
   readonly alone: boolean

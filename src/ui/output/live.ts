@@ -29,7 +29,7 @@ interface Source {
 
 type LiveOptions = Pick<
   FormatOptions,
-  'stdout' | 'stderr' | 'alone' | 'prefix' | 'raw' | 'timestamps' | 'unfinished'
+  'stdout' | 'stderr' | 'together' | 'alone' | 'prefix' | 'raw' | 'timestamps' | 'unfinished'
 >
 
 /**
@@ -39,8 +39,8 @@ type LiveOptions = Pick<
 export class LiveOutput implements OutputFormat {
   readonly #options: LiveOptions
   readonly #sources = new Map<string, Source>()
-  /** The lone host's source whose unfinished line the cursor stands in. */
-  #open: Source | undefined
+  /** By where they are written: the lone host's sources whose unfinished lines the cursor stands in. */
+  readonly #open = new Map<Sink, Source>()
   /** The source whose unfinished line shows beside the output. */
   #aside: Source | undefined
   /** Writes go one after the other: a timer's must not come into the middle of an event's. */
@@ -91,7 +91,7 @@ export class LiveOutput implements OutputFormat {
       const head = source.begun ? '' : source.head
       source.begun = false
       source.head = this.#head(source, entry)
-      this.#open = undefined
+      this.#open.delete(this.#place(source))
       const text = this.#clean(lines)
       await source.sink.write(`${head}${text.split('\n').join(`\n${source.head}`)}\n`)
     }
@@ -119,7 +119,7 @@ export class LiveOutput implements OutputFormat {
     if (part === '') return
     await this.#makeRoom(source)
     const head = source.begun ? '' : source.head
-    this.#open = source
+    this.#open.set(this.#place(source), source)
     source.begun = true
     await source.sink.write(head + this.#clean(source.lines.take(part.length)))
   }
@@ -130,11 +130,17 @@ export class LiveOutput implements OutputFormat {
     this.#options.unfinished?.(sanitize(text))
   }
 
+  /** Where a source is written: of two sinks that are together always the one. */
+  #place({ sink }: Source): Sink {
+    return this.#options.together ? this.#options.stdout : sink
+  }
+
   /** Leaves the cursor where `next` may write: on an empty line, or in its own unfinished one. */
   async #makeRoom(next: Source): Promise<void> {
-    const open = this.#open
+    const place = this.#place(next)
+    const open = this.#open.get(place)
     if (open === undefined || open === next) return
-    this.#open = undefined
+    this.#open.delete(place)
     open.begun = false
     await open.sink.write('\n')
   }
@@ -151,7 +157,7 @@ export class LiveOutput implements OutputFormat {
       const head = source.begun ? '' : source.head
       await source.sink.write(head + this.#clean(source.lines.take()) + end)
       source.begun = false
-      this.#open = undefined
+      this.#open.delete(this.#place(source))
     }
   }
 

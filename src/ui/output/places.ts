@@ -24,6 +24,12 @@ const isSpoilt = (stats: Stats) => stats.isFile() || stats.isFIFO() || stats.isS
 const isSame = (one: Stats, other: Stats | undefined) =>
   other !== undefined && one.dev === other.dev && one.ino === other.ino
 
+/** Whether stdout and stderr are one place: a terminal, a file, a pipe that takes both. */
+export function areTogether(): boolean {
+  if (process.stdout.isTTY && process.stderr.isTTY) return true
+  return isSame(fstatSync(1), fstatSync(2))
+}
+
 interface Wanted {
   readonly files: readonly { readonly path: string }[]
   readonly outdir: string | undefined

@@ -1,4 +1,10 @@
-import { joinSelector, resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
+import {
+  fitsQuestion,
+  joinSelector,
+  resolveHosts,
+  resolveTarget,
+  type TargetOptions,
+} from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/script/first-line.ts'
@@ -56,8 +62,10 @@ export async function confirmTarget(
   if (selector !== undefined && !targets.all) {
     // One name is one host: that costs no call.
     if (/^[A-Za-z0-9._-]+$/.test(selector)) return { selector }
-    const { totalElements } = await services.hosts.list({ selector, size: 1 })
-    if (totalElements <= unasked) return { selector }
+    if (fitsQuestion(selector)) {
+      const { totalElements } = await services.hosts.list({ selector, size: 1 })
+      if (totalElements <= unasked) return { selector }
+    }
   }
   const hosts = await resolveHosts(services, targets)
   if (hosts.length === 0 || (hosts.length <= unasked && !targets.all)) return resolveTarget(services, targets)

@@ -120,7 +120,12 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     }
     const task = isWhole(end)
       ? end
-      : await finalTask(client, taskId, halt.signal).catch(async (error: unknown) => {
+      : await finalTask(
+          client,
+          taskId,
+          halt.signal,
+          halted.by?.cancel === false ? cancelWait : lastLook,
+        ).catch(async (error: unknown) => {
           await endAsKnown(outputs)
           throw halted.by === undefined ? error : haltedUnknown(halted.by.exit, started.taskId, error)
         })

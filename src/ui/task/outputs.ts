@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
 import type { TaskEvent } from '../../client/watch.ts'
+import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import type { ShowOptions } from '../flags/output.ts'
 import type { OutputFormat } from '../output/format.ts'
@@ -7,7 +8,7 @@ import { type FormatName, formats } from '../output/formats.ts'
 import { defuse } from '../output/github/workflow-commands.ts'
 import { OutdirOutput, prepareOutdir } from '../output/outdir.ts'
 import { type OutputFile, openOutputFile } from '../output/output-file.ts'
-import { refuseShared } from '../output/places.ts'
+import { areTogether, refuseShared } from '../output/places.ts'
 import { type Sink, sinkOf } from '../output/sink.ts'
 import { StatusLine } from '../output/status-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
@@ -20,6 +21,8 @@ interface OutputsOptions {
   /** A status line for who watches. */
   readonly progress: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
+  /** Whoever made it reports the failure, as JSON. */
+  readonly json?: boolean
 }
 
 /** A format that writes into the file system; its failure ends it and nothing else. */
@@ -51,7 +54,7 @@ export class Outputs {
   /** That nobody reads the errors any more ends no command. */
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
-  #failure: Error | undefined
+  #failure: RsmError | undefined
 
   constructor(options: OutputsOptions) {
     this.#options = options
@@ -71,7 +74,7 @@ export class Outputs {
   }
 
   /** Something that was to be kept in a file is not there. */
-  get failure(): Error | undefined {
+  get failure(): RsmError | undefined {
     return this.#failure
   }
 
@@ -100,12 +103,20 @@ export class Outputs {
       this.#unfinished = text
     }
     if (show.format !== undefined)
-      this.#shown = await formats[show.format].open({ ...common, stdout, stderr, notice, unfinished })
+      this.#shown = await formats[show.format].open({
+        ...common,
+        stdout,
+        stderr,
+        together: areTogether(),
+        notice,
+        unfinished,
+      })
     for (const kept of this.#kept) {
       if (kept.format === 'outdir') kept.output = new OutdirOutput(kept.path)
       else if (kept.file !== undefined) {
         const { sink } = kept.file
-        kept.output = await formats[kept.format].open({ ...common, stdout: sink, stderr: sink, notice })
+        const both = { stdout: sink, stderr: sink, together: true }
+        kept.output = await formats[kept.format].open({ ...common, ...both, notice })
       }
     }
   }
@@ -170,10 +181,12 @@ export class Outputs {
       try {
         await work(kept)
       } catch (error) {
-        this.#failure ??= error as Error
+        const message = `can't write ${kept.path}: ${(error as Error).message}`
+        const code = error instanceof RsmError ? error.code : 'unavailable'
+        this.#failure ??= new RsmError(code, message, { cause: error })
         this.#kept = this.#kept.filter((other) => other !== kept)
         kept.file?.discard()
-        this.warn(`can't write ${kept.path}: ${(error as Error).message}`)
+        if (this.#options.json !== true) this.warn(message)
       }
     }
   }

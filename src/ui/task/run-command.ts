@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
-import { RsmError } from '../../core/errors.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
 import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { DeclaredParam } from '../../core/script/front-matter.ts'
@@ -118,7 +118,11 @@ export abstract class RunCommand extends TaskCommand {
   /** An empty target: by an empty fleet, where the next step is to join a host, or by a part of what was typed. */
   async #explain(client: Client, error: unknown, targets: TargetOptions): Promise<never> {
     if (error instanceof RsmError && (error.code === 'invalid' || error.code === 'not_found')) {
-      const isEmpty = error.code === 'invalid' && error.fields.every(({ field }) => /^target\b/.test(field))
+      // A refusal that names no field at all is of something else.
+      const isEmpty =
+        error.code === 'invalid' &&
+        error.fields.length > 0 &&
+        error.fields.every(({ field }) => /^target\b/.test(field))
       // A second fault, of this question, would hide the first.
       const page = await client.hosts.list({ size: 1 }).catch(() => undefined)
       if (page?.totalElements === 0)
@@ -136,7 +140,8 @@ export abstract class RunCommand extends TaskCommand {
 
   async #plan(client: Client, { targets, options, deadline }: Order, runnable: Runnable): Promise<PlanView> {
     const found = await resolveHosts(client, targets)
-    if (found.length === 0) await this.#explain(client, new RsmError('invalid', 'no hosts'), targets)
+    if (found.length === 0)
+      await this.#explain(client, invalid([{ field: 'target', message: 'names no host' }]), targets)
     const { batchLines, orderLines, planView } = await import('./plan-view.ts')
     const plan = planView(found, options, planned(runnable), deadline)
     for (const line of batchLines(plan.batches)) this.print(line)

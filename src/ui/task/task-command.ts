@@ -69,14 +69,18 @@ export abstract class TaskCommand extends BaseCommand {
   }
 
   protected outputs(show: ShowOptions): Outputs {
-    return new Outputs({ show, quiet: this.globals.quiet, progress: true })
+    return new Outputs({ show, quiet: this.globals.quiet, json: this.globals.json, progress: true })
   }
 
   /** Sets the exit code and says who failed and what to type next. A file that could not be written is a failure of ours. */
   protected async conclude(client: Client, task: Task, exit: number, outputs: Outputs): Promise<void> {
     const { failure } = outputs
     process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
-    if (this.globals.json) return
+    if (this.globals.json) {
+      if (failure !== undefined)
+        reportFailure({ ...failureOf(failure), exit: Number(process.exitCode) }, true)
+      return
+    }
     await this.#summarise(client, task, outputs)
     if (task.status === 'RUNNING') return
     const failed = task.results.find(({ status }) => status === 'FAILED' || status === 'TIMEOUT')

@@ -1,3 +1,5 @@
+import { failureOf, reportFailure, unwritable } from '../command/failure.ts'
+
 const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const
 /** 128 + SIGPIPE, as of a program whose reader went away. */
 const brokenPipe = 141
@@ -8,7 +10,7 @@ export interface Departure {
   stop(): void
 }
 
-/** Calls `leave` at a signal that ends this process, or when nobody reads stdout any more; a second one ends it at once. */
+/** Calls `leave` at a signal that ends this process, or when stdout takes nothing more; a second one ends it at once. */
 export function onDeparture(leave: () => void): Departure {
   let exit: number | undefined
   const depart = (code: number) => {
@@ -21,8 +23,9 @@ export function onDeparture(leave: () => void): Departure {
   // Elsewhere a closed stdout ends the process at once, which would leave the session to wait for us.
   const others = process.stdout.listeners('error') as ((error: Error) => void)[]
   for (const listener of others) process.stdout.off('error', listener)
-  const closed = () => {
-    if (exit === undefined) depart(brokenPipe)
+  const closed = (error: NodeJS.ErrnoException) => {
+    if (exit !== undefined) return
+    depart(error.code === 'EPIPE' ? brokenPipe : reportFailure(failureOf(unwritable(error)), false))
   }
   process.stdout.on('error', closed)
   return {
@@ -31,6 +34,8 @@ export function onDeparture(leave: () => void): Departure {
     },
     stop() {
       for (const [name, handler] of handlers) process.off(name, handler)
+      process.stdout.off('error', closed)
+      for (const listener of others) process.stdout.on('error', listener)
     },
   }
 }

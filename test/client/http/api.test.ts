@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
 import { type Client, openClient } from '../../../src/client/client.ts'
@@ -9,8 +11,10 @@ import { Api } from '../../../src/client/http/api.ts'
 import { allPages } from '../../../src/client/http/pages.ts'
 import { proxyFor } from '../../../src/client/http/proxy.ts'
 import { openTransport } from '../../../src/client/http/transport.ts'
+import { writeRecordingFile } from '../../../src/client/services/recording-file.ts'
 import { type ErrorCode, exitCode, RsmError } from '../../../src/core/errors.ts'
 import { envelope, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const failures: [string, number, object, ErrorCode, number][] = [
   ['a fault of the body', 400, { errors: [{ field: 'ip', message: 'must not be blank' }] }, 'invalid', 2],
@@ -89,6 +93,21 @@ test('a download goes on for as long as bytes come, and as its reader is slow', 
     size += (chunk as Buffer).length
   }
   t.is(size, 8_000_000)
+})
+
+test('a download whose connection is lost is unreachable, whoever reads it', async (t) => {
+  const server = await startFakeServer(t, {
+    'GET /recording': (_seen, response) => {
+      response.writeHead(200, { 'content-length': '1000' }).write('x')
+      setTimeout(() => response.destroy(), 50)
+    },
+  })
+  const api = new Api(server.url, await openTransport({ url: server.url }), 'x')
+  const file = join(temporaryDirectory(t), 'session.cast')
+  const download = await api.download('/recording', '*/*')
+  const error = await t.throwsAsync(writeRecordingFile(file, download), { instanceOf: RsmError })
+  t.is(exitCode(error), 4, error.message)
+  t.false(existsSync(file))
 })
 
 for (const [what, data, ask] of [

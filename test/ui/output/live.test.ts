@@ -32,14 +32,15 @@ interface Settings {
   prefix?: boolean
   raw?: boolean
   alone?: boolean
+  together?: boolean
   tty?: boolean
 }
 
 function screens(settings: Settings = {}) {
   const stdout = new Screen(settings.tty)
   const stderr = new Screen(settings.tty)
-  const { prefix = true, raw = false, alone = false } = settings
-  const output = new LiveOutput({ stdout, stderr, prefix, raw, alone })
+  const { prefix = true, raw = false, alone = false, together = true } = settings
+  const output = new LiveOutput({ stdout, stderr, prefix, raw, alone, together })
   const say = (host: string, data: string, stream: 'stdout' | 'stderr' = 'stdout') =>
     output.event({ type: 'output', entry: entryOf(host, data, { stream }) })
   const task = taskOf([resultOf('web1')])
@@ -88,6 +89,24 @@ test("the first part of a lone host's line shows while the line is under way", a
   await say('web1', 'ok\nnext\n')
   await end()
   t.is(stdout.text, 'web1: Password? ok\nweb1: next\n')
+})
+
+test("a lone host's unfinished line is ended before the other stream writes, where both stand in one place only", async (t) => {
+  for (const [together, expected] of [
+    [true, 'key=\nvalue\n'],
+    [false, 'key=value\n'],
+  ] as const) {
+    const { say, stdout, stderr, end } = screens({ alone: true, prefix: false, together })
+    await say('web1', 'key=')
+    await stdout.shows('key=')
+    await say('web1', 'warn: ', 'stderr')
+    await stderr.shows('warn: ')
+    await say('web1', 'value\n')
+    await say('web1', 'old\n', 'stderr')
+    await end()
+    t.is(stdout.text, expected)
+    t.is(stderr.text, together ? 'warn: \nold\n' : 'warn: old\n')
+  }
 })
 
 test('of a lone host no half control sequence gets through', async (t) => {

@@ -71,6 +71,20 @@ test('every byte of the output comes through as it was, and every key but the es
   t.is(modes('after'), modes('before'))
 })
 
+test('a full disk under stdout ends the session, and is said', async (t) => {
+  const server = await startFakeTerminal(t)
+  const home = temporaryDirectory(t)
+  const line = `${rsm} terminal web1 -- make >/dev/full 2>err; echo "exit $?"`
+  const pty = bashOnPty(t, line, home, { RSM_URL: server.url, RSM_TOKEN: 'secret' })
+  const client = await server.client()
+  client.attached()
+  client.send('TERMINAL_OUTPUT', { sequence: 0, data: 'output' })
+  await client.next('TERMINAL_CLOSE')
+  close(client)
+  await pty.shows(/exit 6/)
+  t.regex(readFileSync(join(home, 'err'), 'utf8'), /cannot write the output: the disk is full/)
+})
+
 for (const [title, end, exit] of [
   ['ends by itself', { exitCode: 7, signal: null, reason: null }, 7],
   ['is ended by a signal', { exitCode: null, signal: 'SIGKILL', reason: null }, 137],
