@@ -220,7 +220,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       random,
       buffer: await MetricsBuffer.open(join(directory.path, 'metrics.jsonl')),
       // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
-      measure: meter({ ...clock, now: () => serverTime.now() }),
+      measure: meter({ ...clock, now: () => serverTime.now() }, log),
       intervals: membership.registration,
       onDemand: options.onDemand,
       linkFault: () => link.fault,

@@ -8,6 +8,7 @@ import { CgroupLeftovers } from '../processes/cgroup-leftovers.ts'
 import { findAccount } from '../script/account.ts'
 import { launch, prepare, refusal } from '../script/launch.ts'
 import { place } from '../script/placement.ts'
+import { existing, workDirFault } from '../script/working-directory.ts'
 import { Trouble } from '../trouble.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
@@ -201,6 +202,9 @@ export class Runner {
     const { taskId, directory } = execution
     this.#slots.take()
     execution.state = 'RUNNING'
+    const fault = request.workDir === undefined ? null : await workDirFault(request.workDir)
+    if (fault !== null)
+      return this.#end(execution, notRun(taskId, this.#now(), { exitCode: 126, error: fault }))
     const user = request.runAs ?? this.#options.runAs
     const account = user === own.name ? own : await findAccount(user)
     const { start, started } = place(request, directory, account, this.#options)
@@ -210,9 +214,10 @@ export class Runner {
     journal.append(started)
     await journal.sync()
     execution.isDurable = true
+    const workDir = request.workDir ?? (await existing(account.home))
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { root, exited, begin, abandon } = await launch(request, start)
+    const { root, exited, begin, abandon } = await launch(request, start, workDir)
     try {
       journal.append({ e: 'spawned', taskId, ...root })
     } catch (error) {

@@ -1,7 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, type StatsFs } from 'node:fs'
 import { statfs } from 'node:fs/promises'
+import { RsmError } from '../../core/errors.ts'
 import type { Metrics } from '../../core/protocol/http/hosts.ts'
 import type { Clock } from '../clock.ts'
+import { Inquiry } from '../inquiry.ts'
+import type { Log } from '../log.ts'
+import { mounts } from '../mounts.ts'
 
 /** File systems that take no space of a disk that anyone could run out of. */
 const notDisks = new Set(
@@ -11,6 +15,10 @@ const notDisks = new Set(
   ).split(' '),
 )
 const mostDisks = 64
+/** Threads that may wait for disks that do not answer. */
+const mostHeld = 2
+
+type Space = Pick<StatsFs, 'blocks' | 'bfree' | 'bavail' | 'bsize'>
 
 interface Counters {
   at: number
@@ -52,18 +60,23 @@ function memory(): Metrics['memory'] {
   return { totalMB, usedMB, availableMB, usagePercent: percent(usedMB, totalMB) }
 }
 
-/** One row per device, the first mount of it; the root always, whatever it is made of. */
-async function disks(): Promise<Metrics['disk']> {
+/** One row per device, the first mount of it; the root always, whatever it is made of. Without those that do not answer. */
+async function disks(
+  space: Inquiry<Space>,
+  silent: (mountPoint: string, how: string) => void,
+): Promise<Metrics['disk']> {
   const seen = new Set<string>()
   const rows: Metrics['disk'] = []
-  for (const line of readFileSync('/proc/self/mounts', 'utf8').split('\n')) {
-    const [device = '', mount = '', type = ''] = line.split(' ')
-    if (mount === '' || seen.has(device) || (mount !== '/' && notDisks.has(type))) continue
+  for (const { device, mountPoint, type } of mounts()) {
+    if (seen.has(device) || (mountPoint !== '/' && notDisks.has(type))) continue
     if (rows.length >= mostDisks) break
-    const mountPoint = mount.replace(/\\(\d{3})/g, (_, octal: string) =>
-      String.fromCharCode(Number.parseInt(octal, 8)),
-    )
-    const figures = await statfs(mountPoint).catch(() => null)
+    const figures = await space.ask(mountPoint).catch((error: unknown) => {
+      if (!(error instanceof RsmError)) return null
+      silent(mountPoint, error.message)
+      // Nor would it at another place.
+      seen.add(device)
+      return null
+    })
     if (!figures || figures.blocks === 0) continue
     seen.add(device)
     const [used, usable] = [figures.blocks - figures.bfree, figures.blocks - figures.bfree + figures.bavail]
@@ -91,8 +104,23 @@ function connections(): number {
   return established
 }
 
-/** Measures the host from /proc; rates are over the time since the last call, the first since `meter` was made. */
-export function meter(clock: Clock): () => Promise<Metrics> {
+/**
+ * Measures the host from /proc; rates are over the time since the last call, the first since `meter` was made. `statfs`
+ * and its patience in milliseconds may be others than Node's and the usual.
+ */
+export function meter(
+  clock: Clock,
+  log: Log,
+  question: (path: string) => Promise<Space> = statfs,
+  patience?: number,
+): () => Promise<Metrics> {
+  const space = new Inquiry(question, mostHeld, patience)
+  const warned = new Set<string>()
+  const silent = (mountPoint: string, how: string) => {
+    if (warned.has(mountPoint)) return
+    warned.add(mountPoint)
+    log('WARN', `a disk ${how}: metrics are sent without it`, { mountPoint })
+  }
   let before = countersNow(clock)
   return async () => {
     const counters = countersNow(clock)
@@ -111,7 +139,7 @@ export function meter(clock: Clock): () => Promise<Metrics> {
         loadAvg15m: fifteen,
       },
       memory: memory(),
-      disk: await disks(),
+      disk: await disks(space, silent),
       network: {
         rxBytesPerSec: rate(counters.received, before.received),
         txBytesPerSec: rate(counters.sent, before.sent),

@@ -25,9 +25,26 @@ export function ownAccount(): Account {
   }
 }
 
-/** By getent(1), so that users of a directory service are found too. @throws RsmError `not_found`. */
-export async function findAccount(name: string): Promise<Account> {
-  const { stdout } = await run('getent', ['passwd', '--', name]).catch((cause: unknown) => {
+/** How long a program that asks the directory service of this host may take, milliseconds. */
+export const directoryPatience = 10_000
+export const directorySilent = 'the directory service of this host does not answer'
+
+/** Whether a program of this machine was ended because it took too long. */
+export function isOverdue(cause: unknown): boolean {
+  return cause instanceof Error && 'killed' in cause && cause.killed === true
+}
+
+/**
+ * By getent(1), so that users of a directory service are found too. @throws RsmError `not_found`, `unavailable` when the
+ * directory service does not answer.
+ */
+export async function findAccount(name: string, patience: number = directoryPatience): Promise<Account> {
+  const asked = run('getent', ['passwd', '--', name], { timeout: patience, killSignal: 'SIGKILL' })
+  const { stdout } = await asked.catch((cause: unknown) => {
+    if (isOverdue(cause))
+      throw new RsmError('unavailable', `the user ${name} could not be looked up: ${directorySilent}`, {
+        cause,
+      })
     throw new RsmError('not_found', `there is no user ${name} on this host`, { cause })
   })
   const [found = '', , uid, gid, , home = '/', shell] = stdout.trim().split(':')

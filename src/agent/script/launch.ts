@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chownSync, closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
+import { chownSync, closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
@@ -84,7 +84,7 @@ export interface Refusal {
 
 type RefusalOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'limiter'>
 
-/** Checks what can be known before the start: user, limits, interpreter, params, working directory. */
+/** Checks what can be known before the start: user, limits, interpreter, params. */
 export function refusal(request: ExecuteScript, options: RefusalOptions): Refusal | null {
   const { runAs, limiter } = options
   const barred = barredUser(request.runAs ?? runAs, options)
@@ -100,15 +100,7 @@ export function refusal(request: ExecuteScript, options: RefusalOptions): Refusa
         exitCode: 126,
         error: `the parameter ${JSON.stringify(name)} can't be an environment variable`,
       }
-  if (request.workDir === undefined) return null
-  try {
-    if (statSync(request.workDir).isDirectory()) return null
-    return { exitCode: 126, error: `the working directory ${request.workDir} is not a directory` }
-  } catch (error) {
-    const reason =
-      error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'does not exist' : String(error)
-    return { exitCode: 126, error: `the working directory ${request.workDir}: ${reason}` }
-  }
+  return null
 }
 
 /** Built from nothing: what the agent itself was started with is no business of a script. */
@@ -140,15 +132,6 @@ function command(request: ExecuteScript, { directory, account, sandbox }: Start,
 export function ownProcesses({ account, sandbox }: Pick<Start, 'account' | 'sandbox'>): number {
   if (sandbox.mode === 'strict') return 3
   return account.uid === process.getuid?.() ? 1 : 2
-}
-
-/** The directory itself, or the root where there is none. */
-export function existing(directory: string): string {
-  try {
-    return statSync(directory).isDirectory() ? directory : '/'
-  } catch {
-    return '/'
-  }
 }
 
 /**
@@ -201,9 +184,8 @@ interface Launched {
 }
 
 /** Hands a prepared script to a wrapper in a session of its own, which waits for `begin`. Throws when the system refuses (E2BIG, EAGAIN). */
-export async function launch(request: ExecuteScript, start: Start): Promise<Launched> {
+export async function launch(request: ExecuteScript, start: Start, workDir: string): Promise<Launched> {
   const { directory, account, sandbox, cgroup, limitGroups } = start
-  const workDir = request.workDir ?? existing(account.home)
   const open: number[] = []
   const opened = (path: string, flags: string) => {
     const fd = openSync(path, flags, 0o600)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
-import { type Account, findAccount } from './account.ts'
+import { type Account, directoryPatience, directorySilent, findAccount, isOverdue } from './account.ts'
 
 const run = promisify(execFile)
 
@@ -27,9 +27,17 @@ export function barredUser(
 }
 
 /** @throws RsmError `unavailable` when this machine can't make a root agent another user. */
-export async function checkDrop(account: Account): Promise<void> {
+export async function checkDrop(account: Account, patience: number = directoryPatience): Promise<void> {
   const [program, ...words] = dropTo(account)
-  await run(program, [...words, 'true']).catch((cause: unknown) => {
+  const limit = { timeout: patience, killSignal: 'SIGKILL' } as const
+  await run(program, [...words, 'true'], limit).catch((cause: unknown) => {
+    // It looks up the groups of the user.
+    if (isOverdue(cause))
+      throw new RsmError(
+        'unavailable',
+        `this host can not run scripts as ${account.name}: ${directorySilent}`,
+        { cause },
+      )
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : ''
     throw new RsmError(
       'unavailable',
@@ -42,9 +50,18 @@ export async function checkDrop(account: Account): Promise<void> {
   })
 }
 
-/** The user that `--run-as` names. @throws RsmError `usage` for one that there is not, or that this agent can't become. */
-export async function namedAccount(name: string, own: Account): Promise<Account> {
-  const account = await findAccount(name).catch((cause: unknown) => {
+/**
+ * The user that `--run-as` names. @throws RsmError `usage` for one that there is not, or that this agent can't become,
+ * `unavailable` when that can't be told.
+ */
+export async function namedAccount(
+  name: string,
+  own: Account,
+  patience: number = directoryPatience,
+): Promise<Account> {
+  const account = await findAccount(name, patience).catch((cause: unknown) => {
+    if (cause instanceof RsmError && cause.code === 'unavailable')
+      throw new RsmError('unavailable', `--run-as ${name}: ${directorySilent}`, { cause })
     throw new RsmError('usage', `--run-as ${name}: there is no such user on this host`, { cause })
   })
   if (account.uid !== own.uid && own.uid !== 0)

@@ -6,7 +6,7 @@ import { limitWords, notEnforced } from '../../core/task/limits.ts'
 import type { Log } from '../log.ts'
 import { type Containment, findContainment } from '../processes/containment.ts'
 import { findLimiter, type Limiter } from '../processes/limits.ts'
-import { type Account, findAccount, ownAccount } from './account.ts'
+import { type Account, directoryPatience, directorySilent, findAccount, ownAccount } from './account.ts'
 import { installedTypes } from './launch.ts'
 import { checkDrop, namedAccount } from './privileges.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
@@ -73,14 +73,23 @@ export function warnOfRoot({ account, sandbox }: ScriptSetting, log: Log): void 
 }
 
 /** A directory service may come up after the agent, so an unknown name is no reason not to start. */
-export async function warnOfUnknown(allowRunAs: readonly string[], log: Log): Promise<void> {
-  for (const name of allowRunAs)
-    await findAccount(name).catch(() =>
-      log(
-        'WARN',
-        `--allow-run-as ${name}: there is no such user on this host; tasks that ask for it get 126`,
-      ),
+export async function warnOfUnknown(
+  allowRunAs: readonly string[],
+  log: Log,
+  patience: number = directoryPatience,
+): Promise<void> {
+  for (const name of allowRunAs) {
+    const fault = await findAccount(name, patience).then(
+      () => null,
+      (error: unknown) => error,
     )
+    if (fault === null) continue
+    const isSilent = fault instanceof RsmError && fault.code === 'unavailable'
+    const why = isSilent ? directorySilent : 'there is no such user on this host'
+    log('WARN', `--allow-run-as ${name}: ${why}; tasks that ask for it get 126`)
+    // Each of the others would be waited for as long.
+    if (isSilent) return
+  }
 }
 
 export interface Bounds {

@@ -5,10 +5,10 @@ import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { markVariable } from '../processes/machine.ts'
 import { type Account, findAccount } from '../script/account.ts'
-import { existing } from '../script/launch.ts'
 import { barredUser, dropTo } from '../script/privileges.ts'
 import type { Sandbox } from '../script/sandbox.ts'
 import { findInPath, isExecutable, searchPath } from '../script/search-path.ts'
+import { existing } from '../script/working-directory.ts'
 
 /** The shells that take `-l` for "as at a login". */
 const loginShells = new Set(['sh', 'bash', 'dash', 'ash', 'ksh', 'mksh', 'zsh', 'fish', 'csh', 'tcsh'])
@@ -30,10 +30,12 @@ exec "$@"`
 
 type Whose = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
 
-/** Whom a session runs as, and with which shell. */
+/** Whom a session runs as, with which shell, and where. */
 interface Login {
   readonly account: Account
   readonly shell: string
+  /** Where it begins. */
+  readonly home: string
 }
 
 /** @throws RsmError with why this session can't be opened here. */
@@ -44,7 +46,7 @@ export async function login(open: TerminalOpen, options: Whose): Promise<Login> 
   if (barred !== null) throw new RsmError('forbidden', barred)
   const account = user === own.name ? own : await findAccount(user)
   sandbox.admit(account)
-  return { account, shell: findShell(open.shell, account) }
+  return { account, shell: findShell(open.shell, account), home: await existing(account.home) }
 }
 
 /** node-pty would say nothing of a program that is missing: it would exit with 1. */
@@ -96,9 +98,8 @@ interface Command {
 /** A command is run from a file as scripts are: arguments are seen by all users of a host. */
 function command(
   open: TerminalOpen,
-  { account, shell }: Login,
+  { account, shell, home }: Login,
   sandbox: Sandbox,
-  home: string,
   file: string,
 ): Command {
   const interactive = loginShells.has(basename(shell)) ? [shell, '-l'] : [shell]
@@ -121,10 +122,9 @@ export function prepareShell(
   place: { directory: string; groups: readonly string[]; mark: string; sandbox: Sandbox },
 ): { argv: string[]; env: Record<string, string>; cwd: string } {
   const { directory, groups, mark, sandbox } = place
-  const { account } = who
-  const home = existing(account.home)
+  const { account, home } = who
   const file = join(directory, 'script')
-  const { words, script, takesDescriptor } = command(open, who, sandbox, home, file)
+  const { words, script, takesDescriptor } = command(open, who, sandbox, file)
   const stdin = open.command !== undefined && open.noStdin ? '/dev/null' : ''
   if (script !== null) {
     writeFileSync(file, script, { mode: 0o700 })

@@ -144,7 +144,7 @@ test('a script whose cgroup vanished before it could enter does not run without 
     account,
   )
   const start = { directory, account, mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
-  const { begin, exited } = await launch(execution, start)
+  const { begin, exited } = await launch(execution, start, directory)
   begin()
   await exited
   t.is(readExit(directory)?.code, 126)

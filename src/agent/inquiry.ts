@@ -1,0 +1,65 @@
+import { RsmError } from '../core/errors.ts'
+import { silentWith } from './mounts.ts'
+
+/** How long a file system may take to answer, milliseconds. */
+const usualPatience = 5_000
+
+/** Calls of this process that have not answered in time, and hold a thread each. */
+let held = 0
+
+/**
+ * A question to file systems of which some may never answer: no call on a dead mount (hard NFS, a FUSE daemon that is
+ * gone) returns. They are asked one after another, and one that is silent not again until it has answered.
+ */
+export class Inquiry<Answer> {
+  readonly #question: (path: string) => Promise<Answer>
+  readonly #mostHeld: number
+  readonly #patience: number
+  readonly #silent = new Set<string>()
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Nothing is asked while `mostHeld` threads are held: Node has four for all that is done with files. */
+  constructor(question: (path: string) => Promise<Answer>, mostHeld: number, patience = usualPatience) {
+    this.#question = question
+    this.#mostHeld = mostHeld
+    this.#patience = patience
+  }
+
+  /** Rejects as the question does. @throws RsmError `unavailable` when there is no answer, with how that is said. */
+  ask(path: string): Promise<Answer> {
+    const answer = this.#last.then(() => this.#ask(path))
+    this.#last = answer.catch(() => {})
+    return answer
+  }
+
+  async #ask(path: string): Promise<Answer> {
+    const silence = new RsmError('unavailable', 'does not answer')
+    if (this.#silent.size > 0 && this.#silent.has(silentWith(path))) throw silence
+    // Without its root no host does anything.
+    if (held >= this.#mostHeld && path !== '/')
+      throw new RsmError('unavailable', 'is not asked, as too many others do not answer')
+    const answer = this.#question(path)
+    return new Promise((resolve, reject) => {
+      // An agent that was stopped itself hears first of the time that is over, then of the answer that has come.
+      const late = setTimeout(() => setImmediate(giveUp), this.#patience)
+      let isAnswered = false
+      const giveUp = () => {
+        if (isAnswered) return
+        const place = silentWith(path)
+        held += 1
+        this.#silent.add(place)
+        const letGo = () => {
+          held -= 1
+          this.#silent.delete(place)
+        }
+        answer.then(letGo, letGo)
+        reject(silence)
+      }
+      const settled = () => {
+        isAnswered = true
+        clearTimeout(late)
+      }
+      answer.finally(settled).then(resolve, reject)
+    })
+  }
+}

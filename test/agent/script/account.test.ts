@@ -1,0 +1,42 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { findAccount, ownAccount } from '../../../src/agent/script/account.ts'
+import { checkDrop, namedAccount } from '../../../src/agent/script/privileges.ts'
+import { warnOfUnknown } from '../../../src/agent/script/script-setting.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+
+test('a directory service that hangs is waited for so long, and is not taken for a user that there is not', async (t) => {
+  const path = process.env['PATH']
+  t.teardown(() => {
+    process.env['PATH'] = path
+  })
+  const missing = await t.throwsAsync(findAccount('no-such-user'), { instanceOf: RsmError })
+  t.is(missing?.code, 'not_found')
+  t.is(missing?.message, 'there is no user no-such-user on this host')
+
+  const directory = await temporaryDirectory(t)
+  for (const program of ['getent', 'setpriv']) {
+    // Deaf to TERM, as one that waits for a lock of the kernel is.
+    writeFileSync(join(directory, program), '#!/bin/sh\ntrap "" TERM\nexec sleep 600\n')
+    chmodSync(join(directory, program), 0o755)
+  }
+  process.env['PATH'] = `${directory}:${path}`
+  const own = { ...ownAccount(), uid: 0 }
+  const warned: string[] = []
+  const silent = { instanceOf: RsmError, code: 'unavailable' } as const
+  await Promise.all([
+    t.throwsAsync(findAccount('app', 100), {
+      ...silent,
+      message: 'the user app could not be looked up: the directory service of this host does not answer',
+    }),
+    t.throwsAsync(namedAccount('app', own, 100), { ...silent, message: /^--run-as app: .*does not answer$/ }),
+    t.throwsAsync(checkDrop(own, 100), { ...silent, message: /can not run scripts as .*does not answer$/ }),
+    warnOfUnknown(['app'], (_level, message) => warned.push(message), 100),
+  ])
+  t.deepEqual(
+    warned.map((message) => message.replace(/;.*/, '')),
+    ['--allow-run-as app: the directory service of this host does not answer'],
+  )
+})

@@ -1,0 +1,50 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate as breathe } from 'node:timers/promises'
+import test from 'ava'
+import { Inquiry } from '../../../src/agent/inquiry.ts'
+import { existing, workDirFault } from '../../../src/agent/script/working-directory.ts'
+import { temporaryDirectory } from '../../helpers/agents/agent.ts'
+
+test('a directory that does not answer is refused, at once from then on, and holds up no other', async (t) => {
+  const base = await temporaryDirectory(t)
+  const dead = join(base, 'dead')
+  const asked: string[] = []
+  let answer = () => {}
+  const directories = new Inquiry(
+    async (path) => {
+      asked.push(path)
+      if (path === dead && asked.length === 1)
+        await new Promise<void>((resolve) => {
+          answer = resolve
+        })
+      return stat(base)
+    },
+    2,
+    50,
+  )
+  const silence = `the working directory ${dead}: does not answer`
+  t.deepEqual(
+    await Promise.all([
+      workDirFault(dead, directories),
+      workDirFault(base, directories),
+      existing(dead, directories),
+      existing(base, directories),
+      workDirFault(dead, directories),
+    ]),
+    [silence, null, '/', base, silence],
+  )
+  t.deepEqual(asked, [dead, base, base])
+  answer()
+  while ((await workDirFault(dead, directories)) !== null) await breathe()
+  t.deepEqual(asked, [dead, base, base, dead])
+  t.is(await existing(dead, directories), dead)
+})
+
+test('a file is no working directory, and what is missing is said to be', async (t) => {
+  const base = await temporaryDirectory(t)
+  t.is(await workDirFault(base), null)
+  t.is(await workDirFault(process.execPath), `the working directory ${process.execPath} is not a directory`)
+  t.is(await workDirFault(join(base, 'none')), `the working directory ${base}/none: does not exist`)
+  t.is(await existing(join(base, 'none')), '/')
+})
