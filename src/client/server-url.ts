@@ -23,5 +23,5 @@ export function normalUrl(text: string): string {
     })
   if (url.username !== '' || url.password !== '')
     throw new RsmError('usage', "a server's URL holds no password", { hint: 'log in: rsm login URL' })
-  return (url.origin + url.pathname).replace(/\/+$/, '')
+  return (url.origin + url.pathname).replace(/(?<!\/)\/+$/, '')
 }

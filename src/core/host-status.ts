@@ -92,7 +92,11 @@ function warnings(signs: HostSigns): string[] {
 
 /** What a reason warns of, without the percentages, which move with every report and bring the fullest to the front. */
 function causes({ reason }: HostStanding): string {
-  return (reason ?? '').replace(/\d+ %/g, '').split(', ').sort().join(', ')
+  return (reason ?? '')
+    .replace(/(?<!\d)\d+ %/g, '')
+    .split(', ')
+    .sort()
+    .join(', ')
 }
 
 /** Whether who has heard of one standing need not hear of the other: the status is the same, and what it warns of. */

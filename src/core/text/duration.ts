@@ -3,7 +3,7 @@ const units: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 }
 /** Seconds of `90`, `90s`, `5m`, `1h30m` (contract §9); null where the text is no duration. */
 export function durationSeconds(text: string): number | null {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
-  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd])/g)]
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd])/gy)]
   if (parts.length === 0 || parts.map((part) => part[0]).join('') !== text) return null
   return parts.reduce((sum, part) => sum + Number(part[1]) * (units[part[2] ?? ''] ?? 1), 0)
 }

@@ -20,7 +20,7 @@ export function sendUnchanging(
   { mediaType, bytes, etag }: UnchangingFile,
 ): FastifyReply {
   reply.headers({ 'cache-control': 'no-cache', etag })
-  const known = new Set((request.headers['if-none-match'] ?? '').split(/\s*,\s*/))
+  const known = new Set((request.headers['if-none-match'] ?? '').split(',').map((one) => one.trim()))
   if (known.has(etag) || known.has(`W/${etag}`) || known.has('*')) return reply.code(304).send()
   return reply.type(mediaType).send(bytes)
 }

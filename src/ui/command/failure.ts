@@ -50,16 +50,29 @@ function isParseError(error: unknown): error is ParseError {
   return error instanceof Error && 'oclif' in error
 }
 
-/** Each fault that the parser found in the flags together, however many it ran into one message. */
-const faultOfFlags = /\n\s*(?=(?:--\S[^\n]* cannot also be provided when using --|Missing required flag ))/
+/** With what a line begins that tells of a further fault in the flags: the parser runs them into one message. */
+const faultOfFlags = /^(?:--\S.* cannot also be provided when using --|Missing required flag )/
+
+function faultsOf(text: string): string[] {
+  const faults: string[] = []
+  for (const line of text.split('\n'))
+    if (faults.length === 0 || faultOfFlags.test(line.trimStart())) faults.push(line)
+    else faults.push(`${faults.pop()}\n${line}`)
+  return faults
+}
+
+function onOneLine(text: string): string {
+  const lines = text.split('\n').map((line) => line.trim())
+  return lines.filter((line) => line !== '').join(' ')
+}
 
 function plainMessage(error: Error): string {
-  const text = stripVTControlCharacters(error.message).replace(/\n*See more help with --help/g, '')
+  const text = stripVTControlCharacters(error.message).replace(/(?<!\n)\n*See more help with --help/g, '')
   const [, faults] = /^The following errors? occurred:\s*(.*)$/s.exec(text) ?? []
   if (faults === undefined) return plainSentence(text)
   // That two exclude each other is found of both: it is said once.
   const pairs = new Map(
-    faults.split(faultOfFlags).map((fault) => {
+    faultsOf(faults).map((fault) => {
       const sentence = plainSentence(fault)
       return [sentence.split(' ').sort().join(' '), sentence]
     }),
@@ -68,11 +81,9 @@ function plainMessage(error: Error): string {
 }
 
 function plainSentence(text: string): string {
-  return text
-    .replace(/^Expected (\S+) to be/, '$1 is not')
-    .replace(/\s*\n\s*/g, ' ')
+  return onOneLine(text.replace(/^Expected (\S+) to be/, '$1 is not'))
     .replace(
-      /^Parsing (--\S+) Expected an integer (.*?)but received: (.*)$/,
+      /^Parsing (--\S+) Expected an integer (.*?)but received: (.*)$/s,
       (_, option, range: string, text) => {
         const bound = /(greater|less) than or equal to (-?\d+)/.exec(range)
         const limits = bound === null ? '' : ` ${bound[1] === 'greater' ? 'from' : 'up to'} ${bound[2]}`
@@ -81,7 +92,7 @@ function plainSentence(text: string): string {
     )
     .replace(/^Parsing --\S+ /, '')
     .replace(
-      /^(--[^\s=]+).* cannot also be provided when using (--[^\s=]+)\S*$/,
+      /^(--[^\s=]+)(?![^\s=]).* cannot also be provided when using (--[^\s=]+)(?:=\S*)?$/,
       '$1 and $2 exclude each other',
     )
     .replace(/^Missing required flag (\S+)$/, '--$1 is missing')
@@ -142,7 +153,7 @@ function usageOf(error: ParseError, id: string, flags: readonly string[]): RsmEr
     const isJson = /^(?:-o|--output)$/.test(unknown) && flags.includes('json')
     const near = isJson
       ? '--json'
-      : (optionMeant(unknown, flags) ?? nearOption(unknown.replace(/=.*$/, ''), flags))
+      : (optionMeant(unknown, flags) ?? nearOption(unknown.split('=', 1)[0] ?? '', flags))
     const message = `unknown option ${error.flags.join(', ')}${near === undefined ? '' : ` (did you mean ${near}?)`}`
     return new RsmError('usage', message, { hint: help })
   }
@@ -213,7 +224,7 @@ export function failureText({ message, hint }: Failure, columns: number | undefi
     room === undefined || widthOf(hintIndent + text) <= room + furtherIndent.length
       ? text
       : wrapSentence(text, room).join(`\n${furtherIndent}`)
-  const said = sanitize(message).replace(/\s*\n\s*/g, ' ')
+  const said = onOneLine(sanitize(message))
   const steps = hint === null ? [] : sanitize(hint).split('\n')
   return [`rsm: ${broken(said)}`, ...steps.map((step) => hintIndent + broken(step)), ''].join('\n')
 }

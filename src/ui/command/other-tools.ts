@@ -17,7 +17,7 @@ const options: Readonly<Record<string, string>> = {
 
 /** The option of this command that another tool calls so; undefined where it has none. */
 export function optionMeant(typed: string, known: readonly string[]): string | undefined {
-  const word = typed.replace(/=.*$/, '')
+  const word = typed.split('=', 1)[0] ?? ''
   const meant = Object.hasOwn(options, word) ? options[word] : undefined
   const name = meant?.replace(/^.*--/, '')
   return name !== undefined && known.includes(name) ? meant : undefined

@@ -31,7 +31,7 @@ function withoutTabs(text: string): string {
 /** A line that was written over by carriage returns, as progress bars are, is what was written last. */
 function lastWritten(raw: string): string {
   if (!raw.includes('\r')) return raw
-  const whole = raw.replace(/\r+$/, '')
+  const whole = raw.replace(/(?<!\r)\r+$/, '')
   return whole.slice(whole.lastIndexOf('\r') + 1)
 }
 

@@ -21,7 +21,7 @@ export class Prompt {
       if (this.text === '') return 'left'
       this.text = this.text.replace(/.$/su, '')
     } else if (name === 'C-u') this.text = ''
-    else if (name === 'C-w') this.text = this.text.replace(/\S*\s*$/, '')
+    else if (name === 'C-w') this.text = this.text.trimEnd().replace(/(?<!\S)\S+$/, '')
     else if (text !== null && this.text.length < longest) this.text += text
     return 'typed'
   }
