@@ -1,7 +1,7 @@
 import type { FleetEvent } from '../../client/services/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { isOutdated } from './task-state.ts'
+import { isOutdated } from '../task/task-state.ts'
 
 /** So many tasks are shown, the newest; older ones are for `rsm tasks list`. */
 export const tasksShown = 200

@@ -4,9 +4,9 @@ import { mendable } from '../../client/http/event-stream.ts'
 import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
+import { TaskState } from '../task/task-state.ts'
 import { LogReader } from './log/reader.ts'
 import type { House, Room } from './room.ts'
-import { TaskState } from './task-state.ts'
 import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000

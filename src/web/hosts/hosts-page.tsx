@@ -1,21 +1,27 @@
 import { useEffect, useState } from 'preact/hooks'
 import { type HostStatus, hostStatuses } from '../../core/protocol/http/hosts.ts'
+import { shownTime } from '../parts/time.ts'
 import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
 import { allowed } from '../session.ts'
 import { useStore } from '../store.ts'
 import { chosenHosts, HostRow } from './host-row.tsx'
-import { followHosts, liveHosts } from './live-hosts.ts'
+import { followHosts, type LiveHosts, liveHosts } from './live-hosts.ts'
 import { matches } from './search.ts'
 
 /** Rows that are drawn: past that a fleet is searched, not read. */
 const mostRows = 300
 
-const freshnessSaid = { loading: 'Loading …', live: 'Live', polled: 'Every 10 s' }
+const freshnessSaid: Record<LiveHosts['freshness'], string> = {
+  loading: 'Loading …',
+  live: 'Live',
+  polled: 'Every 10 s',
+  lost: 'Trying again …',
+}
 
 export function HostsPage() {
   useTitle('Hosts')
-  const { hosts, freshness, fault } = useStore(liveHosts)
+  const { hosts, freshness, at, fault } = useStore(liveHosts)
   const chosen = useStore(chosenHosts)
   const [search, setSearch] = useState('')
   const [status, setStatus] = useState<HostStatus | ''>('')
@@ -24,8 +30,11 @@ export function HostsPage() {
     void followHosts(leave.signal)
     return () => leave.abort()
   }, [])
-  const count = (wanted: HostStatus) => hosts.filter((host) => host.status === wanted).length
-  const found = hosts.filter((host) => (status === '' || host.status === status) && matches(host, search))
+  const searched = hosts.filter((host) => matches(host, search))
+  const ofStatus = (wanted: HostStatus | '') =>
+    wanted === '' ? searched : searched.filter((host) => host.status === wanted)
+  const count = (wanted: HostStatus | '') => ofStatus(wanted).length
+  const found = ofStatus(status)
   const isAllChosen = found.length > 0 && found.every((host) => chosen.has(host.id))
   const chooseAll = (isOn: boolean) =>
     chosenHosts.update((now) => {
@@ -55,7 +64,7 @@ export function HostsPage() {
         <div class="choice" role="group" aria-label="Status">
           {(['', ...hostStatuses] as const).map((one) => (
             <button key={one} type="button" aria-pressed={status === one} onClick={() => setStatus(one)}>
-              {one === '' ? `All ${hosts.length}` : `${one.toLowerCase()} ${count(one)}`}
+              {[one === '' ? 'All' : one.toLowerCase(), at === null ? '' : count(one)].join(' ')}
             </button>
           ))}
         </div>
@@ -67,7 +76,7 @@ export function HostsPage() {
       </div>
       {fault !== '' && (
         <p role="alert" class="fault">
-          {fault}
+          {at === null ? fault : `${fault}. This is the list of ${shownTime(new Date(at).toISOString())}.`}
         </p>
       )}
       {found.length > 0 && (
@@ -101,9 +110,11 @@ export function HostsPage() {
       {found.length > mostRows && (
         <p class="hint">{`${found.length - mostRows} more: narrow the search to see them.`}</p>
       )}
-      {found.length === 0 && freshness !== 'loading' && (
+      {found.length === 0 && at !== null && (
         <p class="empty">
-          {hosts.length === 0 ? (
+          {freshness === 'lost' && hosts.length === 0 ? (
+            'There was no host when the server was last heard.'
+          ) : hosts.length === 0 ? (
             <>
               No hosts yet. <code>rsm hosts join</code> prints the line that enrols one.
             </>

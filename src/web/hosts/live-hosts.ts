@@ -2,16 +2,30 @@ import type { HostEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { all, said } from '../api.ts'
 import { followStream, pause } from '../event-stream.ts'
+import { session } from '../session.ts'
 import { createStore } from '../store.ts'
 
 export interface LiveHosts {
   hosts: readonly Host[]
-  /** How new it is: `live` by the stream of events, `polled` where there is none, for now. */
-  freshness: 'loading' | 'live' | 'polled'
+  /**
+   * How new it is: `live` by the stream of events, `polled` where there is none, for now; `lost` while the server can't be
+   * asked, so that the list is of `at`; `loading` before the first answer.
+   */
+  freshness: 'loading' | 'live' | 'polled' | 'lost'
+  /** When the server was last heard, in milliseconds since the epoch; null before the first answer. */
+  at: number | null
+  /** Why the server can't be asked. */
   fault: string
 }
 
-export const liveHosts = createStore<LiveHosts>({ hosts: [], freshness: 'loading', fault: '' })
+const unread: LiveHosts = { hosts: [], freshness: 'loading', at: null, fault: '' }
+
+/** What is known of the hosts, from one page to the next: none is lost because the server can't be reached just now. */
+export const liveHosts = createStore<LiveHosts>(unread)
+session.subscribe(() => {
+  // The next user may see others.
+  if (session.get() === undefined) liveHosts.set(unread)
+})
 
 /** Where the stream says nothing for so long, as behind a proxy that holds it back, the list is asked for again and again. */
 const patience = 2_000
@@ -24,10 +38,16 @@ const sorted = (hosts: Iterable<Host>) =>
 
 /** Keeps `liveHosts` as the server has them until `signal` ends it. */
 export async function followHosts(signal: AbortSignal): Promise<void> {
-  const byId = new Map<number, Host>()
+  const byId = new Map(liveHosts.get().hosts.map((host) => [host.id, host]))
   let isLive = false
-  const show = () =>
-    liveHosts.set({ hosts: sorted(byId.values()), freshness: isLive ? 'live' : 'polled', fault: '' })
+  /** False until the list has been read, and again from a cut on: what the stream tells is no list. */
+  let isWhole = false
+  const show = () => {
+    if (!isWhole || signal.aborted) return
+    const freshness = isLive ? 'live' : 'polled'
+    liveHosts.set({ hosts: sorted(byId.values()), freshness, at: Date.now(), fault: '' })
+  }
+  liveHosts.update((now) => ({ ...now, freshness: 'loading' }))
   /** Answers are taken in the order in which they were asked for; events that came meanwhile are newer. */
   let changed = new Set<number>()
   async function read(): Promise<void> {
@@ -35,12 +55,13 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
     const hosts = await all<Host>('api/hosts')
     for (const id of byId.keys()) if (!changed.has(id)) byId.delete(id)
     for (const host of hosts) if (!changed.has(host.id)) byId.set(host.id, host)
+    isWhole = true
     show()
   }
   let reading = Promise.resolve()
   const refresh = () => {
     reading = reading.then(read).catch((error: unknown) => {
-      if (!signal.aborted) liveHosts.update((now) => ({ ...now, fault: said(error) }))
+      if (!signal.aborted) liveHosts.update((now) => ({ ...now, freshness: 'lost', fault: said(error) }))
     })
     return reading
   }
@@ -53,7 +74,7 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
   async function poll(): Promise<void> {
     await pause(patience, signal)
     while (!signal.aborted) {
-      if (!isLive) await refresh()
+      if (!isLive || !isWhole) await refresh()
       await pause(pollInterval, signal)
     }
   }
@@ -64,12 +85,13 @@ export async function followHosts(signal: AbortSignal): Promise<void> {
       onEvent({ event, data }) {
         const wasLive = isLive
         isLive = true
+        if (event === 'reset' || !wasLive) void refresh()
         if (event === 'host') apply(JSON.parse(data) as HostEvent)
-        else if (event === 'reset' || !wasLive) void refresh()
       },
       onCut() {
         isLive = false
-        show()
+        isWhole = false
+        void refresh()
       },
     })
   } catch {

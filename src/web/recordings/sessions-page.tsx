@@ -33,12 +33,16 @@ export function SessionsPage() {
   const [sessions, setSessions] = useState<Sessions | undefined>()
   const [fault, setFault] = useState('')
   const user = session.get()?.user.username
+  const show = (found: Sessions) => {
+    setSessions(found)
+    setFault('')
+  }
   useEffect(() => {
     const leave = new AbortController()
     const { signal } = leave
     const refresh = async () => {
       while (!signal.aborted) {
-        await read().then(setSessions, (error: unknown) => setFault(said(error)))
+        await read().then(show, (error: unknown) => setFault(said(error)))
         await pause(refreshInterval, signal)
       }
     }
@@ -50,7 +54,7 @@ export function SessionsPage() {
     if (!window.confirm(`End the session of ${owner} on ${hostname}, and all that runs in it?`)) return
     call('DELETE', `api/terminals/${encodeURIComponent(sessionId)}`)
       .then(read)
-      .then(setSessions, (error: unknown) => setFault(said(error)))
+      .then(show, (error: unknown) => setFault(said(error)))
   }
 
   const { open = [], ended = [] } = sessions ?? {}

@@ -1,7 +1,8 @@
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { call } from '../api.ts'
-import { followStream } from '../event-stream.ts'
+import { TaskState } from '../../ui/task/task-state.ts'
+import { call, isMendable, said } from '../api.ts'
+import { followStream, pause } from '../event-stream.ts'
 import { type OutputLine, OutputLines } from './output-lines.ts'
 
 export interface TaskView {
@@ -17,31 +18,34 @@ export interface TaskView {
 const drawInterval = 80
 /** Pieces of output before the end with which it begins: a log may be longer than a browser takes. */
 const firstEntries = 1_500
+/** Before a read that failed is made again, in milliseconds. */
+const readPause = 1_000
 
 /**
- * Follows a task to its end (contract §5) and tells `show` how it stands. What the stream says of a host is newer than what
- * was read before it.
+ * Follows a task to its end (contract §5) and tells `show` how it stands, and `say` why it can't be read at present. A stream tells what changes from its first event
+ * on, so the task is read once more behind that: what became of its hosts before, or while there was no stream, is in there.
  */
 export async function followTask(
   taskId: string,
   signal: AbortSignal,
   show: (view: TaskView) => void,
+  say: (fault: string) => void,
 ): Promise<void> {
   const path = `api/tasks/${encodeURIComponent(taskId)}`
-  const { results: first, ...summary } = await call<Task>('GET', path, { signal })
-  const results = new Map(first.map((result) => [result.hostId, result]))
+  const state = new TaskState(taskId)
   const output = new OutputLines()
-  let task: TaskSummary = summary
   let entries: LogEntry[] = []
   let lastEntry = -1
   let isCut = false
+  let isToRead = true
   let timer: ReturnType<typeof setTimeout> | undefined
   const draw = () => {
     timer = undefined
     output.push(entries)
     entries = []
-    if (signal.aborted) return
-    show({ task, results: [...results.values()], lines: output.lines, isLater: output.isLater, isCut })
+    if (signal.aborted || state.summary === null) return
+    const task = { ...state.summary, counts: state.counts() }
+    show({ task, results: [...state.results.values()], lines: output.lines, isLater: output.isLater, isCut })
   }
   const soon = () => {
     timer ??= setTimeout(draw, drawInterval)
@@ -49,37 +53,63 @@ export async function followTask(
   const end = new AbortController()
   const leave = () => end.abort()
   signal.addEventListener('abort', leave)
-  draw()
-  await followStream(`${path}/logs?follow=true&tail=${firstEntries}`, {
-    signal: end.signal,
-    onEvent({ event, data }) {
-      isCut = false
-      const value = JSON.parse(data) as unknown
-      if (event === 'output') {
-        const entry = value as LogEntry
-        if (entry.id > lastEntry) entries.push(entry)
-        lastEntry = Math.max(lastEntry, entry.id)
-      } else if (event === 'host') {
-        const result = value as TaskResult
-        results.set(result.hostId, result)
-      } else if (event === 'task') task = value as TaskSummary
-      else if (event === 'end') {
-        const { results: last, ...final } = value as Task
-        task = final
-        for (const result of last) results.set(result.hostId, result)
-        output.push(entries)
-        entries = []
-        output.finish()
-        leave()
+
+  async function read(): Promise<void> {
+    while (!end.signal.aborted)
+      try {
+        state.read(await call<Task>('GET', path, { signal: end.signal }))
+        say('')
+        return draw()
+      } catch (error) {
+        if (end.signal.aborted) return
+        if (!isMendable(error)) throw error
+        say(`${said(error)}; trying again …`)
+        await pause(readPause, end.signal)
       }
-      soon()
-    },
-    onCut() {
-      isCut = true
-      soon()
-    },
-  })
-  signal.removeEventListener('abort', leave)
-  clearTimeout(timer)
-  draw()
+  }
+  let fault: unknown
+  const readAgain = () => {
+    read().catch((error: unknown) => {
+      fault = error
+      leave()
+    })
+  }
+
+  try {
+    await read()
+    await followStream(`${path}/logs?follow=true&tail=${firstEntries}`, {
+      signal: end.signal,
+      onEvent({ event, data }) {
+        isCut = false
+        const value = JSON.parse(data) as unknown
+        if (event === 'output') {
+          const entry = value as LogEntry
+          if (entry.id > lastEntry) entries.push(entry)
+          lastEntry = Math.max(lastEntry, entry.id)
+        } else if (event === 'host') state.result(value as TaskResult)
+        else if (event === 'task') state.change(value as TaskSummary)
+        else if (event === 'end') {
+          state.read(value as Task)
+          output.push(entries)
+          entries = []
+          output.finish()
+          leave()
+        }
+        if (isToRead) readAgain()
+        isToRead = false
+        soon()
+      },
+      onCut() {
+        isCut = true
+        isToRead = true
+        soon()
+      },
+    })
+    if (fault !== undefined) throw fault
+  } finally {
+    signal.removeEventListener('abort', leave)
+    leave()
+    clearTimeout(timer)
+    draw()
+  }
 }

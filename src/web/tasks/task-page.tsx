@@ -22,7 +22,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
   useTitle(view === undefined ? 'Task' : nameOf(view.task))
   useEffect(() => {
     const leave = new AbortController()
-    followTask(taskId, leave.signal, setView).catch((error: unknown) => {
+    followTask(taskId, leave.signal, setView, setFault).catch((error: unknown) => {
       if (!leave.signal.aborted) setFault(said(error))
     })
     return () => leave.abort()

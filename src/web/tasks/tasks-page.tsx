@@ -19,7 +19,13 @@ export function TasksPage() {
     const leave = new AbortController()
     const { signal } = leave
     const read = () =>
-      all<TaskSummary>('api/tasks', {}, mostRows).then(setTasks, (error: unknown) => setFault(said(error)))
+      all<TaskSummary>('api/tasks', {}, mostRows).then(
+        (found) => {
+          setTasks(found)
+          setFault('')
+        },
+        (error: unknown) => setFault(said(error)),
+      )
     void read()
     const apply = ({ task }: TaskEvent) =>
       setTasks((now = []) =>
@@ -33,6 +39,7 @@ export function TasksPage() {
         if (event === 'task') apply(JSON.parse(data) as TaskEvent)
         else void read()
       },
+      onCut: () => void read(),
     }).catch((error: unknown) => setFault(said(error)))
     return () => leave.abort()
   }, [])

@@ -41,8 +41,6 @@ const hostLooks: Readonly<Record<Host['status'], Look>> = {
   ONLINE: { mark: 'success', rank: 2, style: { fg: 'green' } },
 }
 
-export const isFailure = (status: ResultStatus) => looks[status].rank === 0
-
 /** `0.4s`, `12s`, `3m05s`, `2h07m`, `4d`: at most six columns. */
 export function shortTime(milliseconds: number): string {
   const seconds = Math.max(0, milliseconds) / 1000

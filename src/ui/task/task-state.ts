@@ -1,14 +1,6 @@
-import {
-  type Counts,
-  type ResultStatus,
-  resultStatuses,
-  type Task,
-  type TaskResult,
-  type TaskSummary,
-} from '../../core/protocol/http/tasks.ts'
-import { isFailure } from './view/host-row.ts'
+import type { Counts, ResultStatus, Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { emptyCounts, isFailure, isFinal } from '../../core/task/task-state.ts'
 
-const settled = (status: ResultStatus) => status !== 'PENDING' && status !== 'RUNNING'
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 
 /** A task that has ended stays so: what says that it runs is older, whenever it was read. */
@@ -33,7 +25,11 @@ export class TaskState {
 
   read({ results, ...summary }: Task): void {
     if (!isOutdated(summary, this.summary)) this.summary = summary
-    for (const result of results) this.result(result)
+    // What was read may be older than what was told: no host goes back to where it was.
+    for (const result of results) {
+      const known = this.results.get(result.hostId)
+      if (known === undefined || stageOf(known.status) <= stageOf(result.status)) this.result(result)
+    }
   }
 
   change(summary: Partial<TaskSummary>): void {
@@ -41,17 +37,17 @@ export class TaskState {
       this.summary = { ...this.summary, ...summary }
   }
 
-  /** What was read may be older than what was told: no host goes back to where it was. */
+  /** What was told, which comes in order: it may go back to PENDING where it never left the server, but an end stays. */
   result(result: TaskResult): void {
     const known = this.results.get(result.hostId)
-    if (known !== undefined && stageOf(known.status) > stageOf(result.status)) return
+    if (known !== undefined && isFinal(known.status) && !isFinal(result.status)) return
     this.results.set(result.hostId, result)
     this.version++
   }
 
   /** Counted from the results: they come before the summary does. */
   counts(): Counts {
-    const counts = Object.fromEntries(resultStatuses.map((status) => [status, 0])) as Counts
+    const counts = emptyCounts()
     for (const { status } of this.results.values()) counts[status]++
     return counts
   }
@@ -65,10 +61,11 @@ export class TaskState {
     success: number
   } {
     const counts = this.counts()
+    const statuses = Object.keys(counts) as ResultStatus[]
     const sum = (fits: (status: ResultStatus) => boolean) =>
-      resultStatuses.filter(fits).reduce((total, status) => total + counts[status], 0)
+      statuses.filter(fits).reduce((total, status) => total + counts[status], 0)
     return {
-      done: sum(settled),
+      done: sum(isFinal),
       failed: sum(isFailure),
       running: counts.RUNNING,
       pending: counts.PENDING,
