@@ -15,6 +15,7 @@ import { createPresence } from './presence/memory-presence.ts'
 import type { Presence } from './presence/presence.ts'
 import { createScriptVersions, type ScriptVersions } from './script-versions.ts'
 import { type JsonStore, openJsonStore } from './store/json/store.ts'
+import { refuseWithoutStore } from './used.ts'
 
 /** What the server keeps in its data directory; docs/architecture.md has the table of the files. */
 export interface Data {
@@ -43,6 +44,7 @@ export interface DataOptions {
 export async function openData(path: string, options: DataOptions): Promise<Data> {
   const { metrics, heartbeatInterval, bus, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
+  await refuseWithoutStore(path)
   const store = await openJsonStore({
     directory: join(path, 'store'),
     log: (level, message, fields) => log[level](fields ?? {}, message),

@@ -13,7 +13,7 @@ import { systemClock } from './clock.ts'
 import { openData } from './data.ts'
 import { createEngine } from './engine/engine.ts'
 import { createEvents } from './events/events.ts'
-import { createHousekeeping } from './housekeeping/housekeeping.ts'
+import { createHousekeeping, firstSweepAfter } from './housekeeping/housekeeping.ts'
 import {
   createRetention,
   defaultRecordingRetention,
@@ -39,6 +39,7 @@ import { createTerminals } from './terminals/sessions.ts'
 import { createTickets } from './terminals/tickets.ts'
 import { serveCertificate } from './tls/serving.ts'
 import { openTls } from './tls/tls.ts'
+import { markUsed } from './used.ts'
 import { serverVersion } from './version.ts'
 
 export interface RunningServer {
@@ -78,16 +79,17 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
     process.exit(1)
   }
+  const refuse = async (error: unknown) => {
+    await directory.release()
+    throw error
+  }
   const tls = await openTls(options.tls ?? {}, {
     directory: join(path, 'keys'),
     host: options.host,
     log,
-  }).catch(async (error: unknown) => {
-    await directory.release()
-    throw error
-  })
+  }).catch(refuse)
   const { heartbeatInterval } = options
-  const data = await openData(path, { heartbeatInterval, metrics, bus, clock, log, onFatal })
+  const data = await openData(path, { heartbeatInterval, metrics, bus, clock, log, onFatal }).catch(refuse)
   const { store, audit, presence, history, outputs } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const noted = createNotedHead(join(path, 'audit.head'), audit)
@@ -110,7 +112,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
   const recordingRetention = options.recordingRetention ?? defaultRecordingRetention
   const oldTerminals = createTerminalRetention({ ...context, days: recordingRetention })
-  const housekeeping = createHousekeeping({ ...context, retention, oldTerminals })
+  const housekeeping = createHousekeeping({
+    ...context,
+    retention,
+    oldTerminals,
+    firstAfter: options.firstSweepAfter ?? firstSweepAfter,
+  })
   const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
@@ -184,6 +191,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     })
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
+    await markUsed(path, store.storeId, log)
     if (admin) {
       const user = { type: 'user', id: null, name: admin.username }
       await events.record('user.create', user, 'SUCCESS', { role: 'ADMIN', first: true })

@@ -37,6 +37,8 @@ export interface ServerOptions {
   passwordCost?: PasswordCost
   /** The system's by default. */
   clock?: Clock
+  /** Milliseconds from the start until what is past its time is removed for the first time; 60,000 by default. */
+  firstSweepAfter?: number
 }
 
 /** Errors: `usage` where the options would send secrets in the clear, or those of TLS contradict each other. */

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import { isDiskFull, writeFileDurably } from '../disk/durable.ts'
+import { createOrphans } from './orphans.ts'
 import type { ScriptRecord } from './store/records.ts'
 
 /** Former versions of scripts: a file each, so that the store does not grow with history. The present one is in the store. */
@@ -15,8 +16,11 @@ export interface ScriptVersions {
   list(id: number): Promise<number[]>
   read(id: number, version: number): Promise<ScriptRecord | null>
   forget(id: number): Promise<void>
-  /** Forgets scripts that do not exist: a crash, or a change made beside a removal, leaves their versions behind. */
-  sweep(exists: (id: number) => Promise<boolean>): Promise<void>
+  /**
+   * Moves aside what is left of scripts that do not exist (a crash, or a change made beside a removal, leaves their
+   * versions behind), and removes it so many days later; 0 = never. Answers the folder, where there was any.
+   */
+  sweep(exists: (id: number) => Promise<boolean>, days: number, now: number): Promise<string | null>
 }
 
 /** Former versions kept of one script: of one that is changed daily, those of almost three years. */
@@ -28,6 +32,7 @@ const retryAfter = 5
 export function createScriptVersions(directory: string, most: number = mostVersions): ScriptVersions {
   const folder = (id: number) => join(directory, String(id))
   const file = (id: number, version: number) => join(folder(id), `${version}.json`)
+  const orphans = createOrphans(directory)
   const forget = (id: number) => rm(folder(id), { recursive: true, force: true })
   return {
     async keep(script) {
@@ -57,10 +62,14 @@ export function createScriptVersions(directory: string, most: number = mostVersi
       return text === null ? null : (JSON.parse(text) as ScriptRecord)
     },
     forget,
-    async sweep(exists) {
+    async sweep(exists, days, now) {
+      const gone: string[] = []
       // Ids are never used again: what is not there by now, after its folder was seen, will not come.
       for (const name of (await readdir(directory).catch(absent)) ?? [])
-        if (/^[1-9]\d*$/.test(name) && !(await exists(Number(name)))) await forget(Number(name))
+        if (/^[1-9]\d*$/.test(name) && !(await exists(Number(name)))) gone.push(name)
+      const folder = gone.length > 0 ? await orphans.moveAside(gone, now) : null
+      await orphans.sweep(days, now)
+      return folder
     },
   }
 }

@@ -33,13 +33,22 @@ test('the newest versions of a script are kept, and the oldest goes for each tha
   t.is(await versions.read(7, 2), null)
 })
 
-test('a sweep removes the versions of scripts that do not exist any more, and no others', async (t) => {
+test('A04 versions of scripts that do not exist are moved aside, no others, and go after the time for which they are kept', async (t) => {
   const directory = temporaryDirectory(t)
   const versions = createScriptVersions(directory)
-  await versions.sweep(async () => false)
+  const day = 24 * 3600_000
+  const now = Date.now()
+  t.is(await versions.sweep(async () => false, 30, now), null)
   for (const id of [1, 2, 3]) await versions.keep(script(id, 1))
-  await versions.sweep(async (id) => id === 2)
-  t.deepEqual(await readdir(directory), ['2'])
+  const folder = await versions.sweep(async (id) => id === 2, 30, now)
+  t.deepEqual((await readdir(directory)).toSorted(), ['2', 'orphaned'])
+  t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
+  await versions.sweep(async (id) => id === 2, 30, now + 30 * day - 1)
+  t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
+  await versions.sweep(async (id) => id === 2, 0, now + 90 * day)
+  t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
+  await versions.sweep(async (id) => id === 2, 30, now + 30 * day)
+  t.deepEqual(await readdir(join(directory, 'orphaned')), [])
 })
 
 test('F04 while the store refuses writes a changed script is refused before anything is written, to be tried again', async (t) => {

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
+import { createOrphans, type Orphans } from '../orphans.ts'
 
 /** Finished tasks that stay in memory, for those who ask right after the end. */
 const kept = 64
@@ -21,6 +22,7 @@ export interface Archive {
   forget(taskId: string): Promise<void>
   /** The tasks that have left something. */
   list(): Promise<string[]>
+  readonly orphans: Orphans
 }
 
 export function createArchive(directory: string): Archive {
@@ -65,5 +67,6 @@ export function createArchive(directory: string): Archive {
         throw error
       }
     },
+    orphans: createOrphans(directory),
   }
 }

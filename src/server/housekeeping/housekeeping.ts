@@ -8,7 +8,8 @@ import type { TerminalRetention } from '../terminals/retention.ts'
 import type { Retention } from './retention.ts'
 
 const interval = 3600_000
-const firstAfter = 60_000
+/** Milliseconds: soon after the start, too, as a server that is restarted often would never come to it. */
+export const firstSweepAfter = 60_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 500
 
@@ -20,6 +21,8 @@ interface Housekept {
   oldTerminals: TerminalRetention
   clock: Clock
   log: Log
+  /** Milliseconds. */
+  firstAfter: number
 }
 
 /** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
@@ -31,6 +34,7 @@ export function createHousekeeping({
   oldTerminals,
   clock,
   log,
+  firstAfter,
 }: Housekept): {
   stop(): void
 } {
@@ -62,10 +66,14 @@ export function createHousekeeping({
       .sweep(clock.now())
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
     versions
-      .sweep(async (id) => (await store.get('scripts', id)) !== undefined)
-      .catch((error: unknown) => log.warn({ err: error }, 'could not remove versions of removed scripts'))
+      .sweep(async (id) => (await store.get('scripts', id)) !== undefined, retention.days, clock.now())
+      .then(
+        (folder) =>
+          folder !== null &&
+          log.warn({ folder }, 'versions of scripts that are not in the store were moved aside'),
+      )
+      .catch((error: unknown) => log.warn({ err: error }, 'could not move versions of removed scripts aside'))
   }
-  // Soon after the start, too: a server that is restarted often would never come to it.
   const first = setTimeout(look, firstAfter).unref()
   const timer = setInterval(look, interval).unref()
   return {

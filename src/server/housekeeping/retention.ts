@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Archive } from '../engine/archive.ts'
 import { timeOfId } from '../ids.ts'
+import type { Log } from '../log.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Store } from '../store/store.ts'
 import type { ReadersOfTasks } from './readers-of-tasks.ts'
@@ -19,6 +20,7 @@ interface Kept {
   archive: Archive
   readers: ReadersOfTasks
   clock: Clock
+  log: Log
 }
 
 /** How long ended tasks are kept, with their output (contract §4). */
@@ -36,16 +38,23 @@ export function isPastRetention(id: string, days: number, now: number): boolean 
 }
 
 /** `days` 0 keeps everything. */
-export function createRetention({ store, outputs, archive, readers, clock }: Kept, days: number): Retention {
+export function createRetention(
+  { store, outputs, archive, readers, clock, log }: Kept,
+  days: number,
+): Retention {
   async function forget(taskId: string): Promise<void> {
     await outputs.forget(taskId)
     await archive.forget(taskId)
   }
 
-  /** Folders of tasks that are not in the store: the sweep of a former process was cut off between the two. */
-  async function removeOrphans(): Promise<void> {
+  /** Folders of tasks that are not in the store: a former sweep was cut off between the two, or it is another store. */
+  async function moveOrphansAside(now: number): Promise<void> {
+    const orphans: string[] = []
     for (const id of await archive.list())
-      if (timeOfId(id) !== null && !(await store.get('tasks', id)) && !readers.has(id)) await forget(id)
+      if (timeOfId(id) !== null && !(await store.get('tasks', id)) && !readers.has(id)) orphans.push(id)
+    if (orphans.length === 0) return
+    const folder = await archive.orphans.moveAside(orphans, now)
+    log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
   }
 
   let hasLookedForOrphans = false
@@ -53,7 +62,8 @@ export function createRetention({ store, outputs, archive, readers, clock }: Kep
     days,
     async sweep() {
       if (days === 0) return 0
-      const before = clock.now() - days * day
+      const now = clock.now()
+      const before = now - days * day
       const past = (await store.all('tasks')).filter(
         ({ id, completedAt }) => completedAt !== null && Date.parse(completedAt) < before && !readers.has(id),
       )
@@ -64,8 +74,9 @@ export function createRetention({ store, outputs, archive, readers, clock }: Kep
         })
         for (const { id } of batch) await forget(id)
       }
-      if (!hasLookedForOrphans) await removeOrphans()
+      if (!hasLookedForOrphans) await moveOrphansAside(now)
       hasLookedForOrphans = true
+      await archive.orphans.sweep(days, now)
       return past.length
     },
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { Terminals } from './sessions.ts'
 
@@ -10,6 +11,7 @@ interface Kept {
   store: Store
   terminals: Pick<Terminals, 'recordings'>
   clock: Clock
+  log: Log
   /** 0 = for good. */
   days: number
 }
@@ -20,20 +22,29 @@ export interface TerminalRetention {
   sweep(): Promise<number>
 }
 
-export function createTerminalRetention({ store, terminals, clock, days }: Kept): TerminalRetention {
+export function createTerminalRetention({ store, terminals, clock, log, days }: Kept): TerminalRetention {
   const { recordings } = terminals
 
-  /** Recordings of sessions that are not in the store: a former process ended between the two. */
-  async function removeOrphans(): Promise<void> {
-    const before = clock.now() - day
+  /** Recordings of sessions that are not in the store: a former process ended between the two, or it is another store. */
+  async function moveOrphansAside(): Promise<void> {
+    const now = clock.now()
+    const orphans: string[] = []
     // One that is young may belong to a session whose record is on its way.
     for (const { id, changedAt } of await recordings.list())
-      if (changedAt < before && !(await store.get('terminals', id))) await recordings.forget(id)
+      if (changedAt < now - day && !(await store.get('terminals', id))) orphans.push(id)
+    if (orphans.length > 0) {
+      const folder = await recordings.moveAside(orphans, now)
+      log.warn(
+        { folder, sessions: orphans },
+        'recordings of sessions that are not in the store were moved aside',
+      )
+    }
+    await recordings.orphans.sweep(days, now)
   }
 
   return {
     async sweep() {
-      await removeOrphans()
+      await moveOrphansAside()
       if (days === 0) return 0
       const before = clock.now() - days * day
       const past = (await store.all('terminals')).filter(

@@ -31,6 +31,7 @@ export interface Insides {
   engine: Engine
   context: Context
   archive: Archive
+  directory: string
   /** Whether the store refuses writes, as it does on a full disk. */
   refuse(refuses: boolean): void
 }
@@ -125,7 +126,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const refuse = (now: boolean) => {
     refuses = now
   }
-  return { services, engine, context, archive, refuse }
+  return { services, engine, context, archive, directory, refuse }
 }
 
 function storeMethods(disk: Store): Omit<Store, 'readOnlyReason'> {

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -33,10 +33,11 @@ async function keeping(t: ExecutionContext, days: number) {
     await rm(directory, { recursive: true, force: true })
   })
   const clock = { now: () => now, monotonic: () => performance.now() }
-  const retention = () => createRetention({ store, outputs, archive, readers, clock }, days)
+  const retention = () => createRetention({ store, outputs, archive, readers, clock, log: context.log }, days)
   let made = daysAgo(100)
   return {
     directory,
+    clock,
     readers,
     archive,
     outputs,
@@ -92,15 +93,23 @@ test('a task whose log is being read is not removed before its reader has left',
   t.false(await kept.has(record.id))
 })
 
-test('a folder that a sweep left behind when it was cut off is removed by the next process', async (t) => {
+test('A04 a folder of a task that is not in the store is moved aside, and removed when it has been there for the retention', async (t) => {
   const kept = await keeping(t, 30)
   const orphan = opaqueId(daysAgo(40))
   await mkdir(join(kept.directory, orphan))
-  await writeFile(join(kept.directory, orphan, 'output.log'), '')
+  await writeFile(join(kept.directory, orphan, 'output.log'), 'precious')
   await mkdir(join(kept.directory, 'of somebody else'))
   const running = await kept.add(null)
   await kept.sweep()
-  t.deepEqual(await kept.folders(), [running.id, 'of somebody else'].toSorted())
+  t.deepEqual(await kept.folders(), [running.id, 'of somebody else', 'orphaned'].toSorted())
+  const aside = join(kept.directory, 'orphaned', '2026-06-01T00-00-00.000Z')
+  t.is(await readFile(join(aside, orphan, 'output.log'), 'utf8'), 'precious')
+  kept.clock.now = () => now + 30 * day - 1
+  await kept.sweep()
+  t.deepEqual(await readdir(aside), [orphan])
+  kept.clock.now = () => now + 30 * day
+  await kept.sweep()
+  t.deepEqual(await readdir(join(kept.directory, 'orphaned')), [])
 })
 
 test('an id tells when it was made; what is no id tells nothing', (t) => {

@@ -124,8 +124,8 @@ test('no user, and no host, has more terminals open than it may', async (t) => {
   t.is((await ask()).status, 201)
 })
 
-test('sessions and recordings past their retention are removed; what is open, younger, or on its way stays', async (t) => {
-  const { context } = await startInsides(t)
+test('A04 sessions past their retention are removed with their recordings; what is open, younger, or on its way stays, and what belongs to none is moved aside', async (t) => {
+  const { context, directory: dataDirectory } = await startInsides(t)
   const { store, terminals, clock } = context
   await terminals.recover()
   const directory = context.terminals.recordings
@@ -151,5 +151,11 @@ test('sessions and recordings past their retention are removed; what is open, yo
   const late = { ...clock, now: () => clock.now() + 2 * 24 * 3600_000 }
   await createTerminalRetention({ ...context, clock: late, days: 0 }).sweep()
   t.deepEqual((await directory.list()).map(({ id }) => id).sort(), ['open', 'young'])
+  const aside = join(dataDirectory, 'terminals', 'orphaned')
+  const [folder = ''] = await readdir(aside)
+  t.deepEqual(await readdir(join(aside, folder)), ['unborn.cast'])
+  const later = { ...clock, now: () => clock.now() + 93 * 24 * 3600_000 }
+  await createTerminalRetention({ ...context, clock: later, days: 90 }).sweep()
+  t.deepEqual(await readdir(aside), [])
   await t.throwsAsync(directory.read('old'), { code: 'gone' })
 })

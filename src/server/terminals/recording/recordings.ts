@@ -5,6 +5,7 @@ import { Readable } from 'node:stream'
 import { RsmError } from '../../../core/errors.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
 import type { Log } from '../../log.ts'
+import { createOrphans, type Orphans } from '../../orphans.ts'
 import { createSyncTurns } from '../../outputs/sync-turns.ts'
 import type { TerminalRecord } from '../../store/records.ts'
 import type { TerminalSession } from '../session.ts'
@@ -24,10 +25,14 @@ export interface Recordings {
   forget(id: string): Promise<void>
   /** The sessions that there are recordings of, and when those were last written, in milliseconds since 1970. */
   list(): Promise<{ id: string; changedAt: number }[]>
+  /** Moves recordings of no known session aside; answers where to. */
+  moveAside(ids: readonly string[], now: number): Promise<string>
+  readonly orphans: Pick<Orphans, 'sweep'>
 }
 
 export function createRecordings(directory: string, log: Log): Recordings {
   const turn = createSyncTurns(1)
+  const orphans = createOrphans(directory)
   const pathOf = (id: string) => join(directory, id + suffix)
   return {
     async create(record, events) {
@@ -85,5 +90,11 @@ export function createRecordings(directory: string, log: Log): Recordings {
       }
       return found
     },
+    moveAside: (ids, now) =>
+      orphans.moveAside(
+        ids.map((id) => id + suffix),
+        now,
+      ),
+    orphans,
   }
 }
