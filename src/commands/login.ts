@@ -64,7 +64,7 @@ export default class Login extends BaseCommand {
     }
     const { current } = contexts.list()
     contexts.save(name, { url, username: got.user.username, ...trust }, got.token)
-    this.print(`logged in to ${url} as ${got.user.username} (${got.user.role})`)
+    this.done(`logged in to ${url} as ${got.user.username} (${got.user.role})`)
     if (current !== null && current !== name)
       this.notice(`now using ${name}; back to the former: rsm context use ${current}`)
     this.hint('next: rsm hosts list')

@@ -19,7 +19,7 @@ export default class Logout extends BaseCommand {
     const { token, url, context } = server
     const ended = token !== undefined && isSession(token) && (await this.#end(server))
     if (context !== undefined) new Contexts().forget(context)
-    this.print(`logged out of ${url}`)
+    this.done(`logged out of ${url}`)
     if (token !== undefined && !isSession(token)) this.notice('the token itself is still valid')
     return { url, ended }
   }

@@ -58,7 +58,7 @@ test('several hosts are listed by name before the list is cut, edited, shown and
   })
   const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
   const rsm = (...argv: string[]) => runRsm(['hosts', ...argv], env)
-  const changed = 'changed n1 (id 1, x=y)\nchanged n2 (id 2, x=y)\nchanged n10 (id 10, x=y)\n'
+  const changed = 'changed 3 hosts: n[1-2,10]\n'
   t.is((await rsm('edit', 'n[1-2,10]', '-t', 'x=y')).stdout, changed)
   t.is((await rsm('list', '--limit', '2', '-o', 'names')).stdout, 'n1\nn2\n')
   t.is((await rsm('list', 'n1', '-w', 'n1', '-w', 'n[2,10]', '-o', 'nodeset')).stdout, 'n[1-2,10]\n')
@@ -72,7 +72,7 @@ test('several hosts are listed by name before the list is cut, edited, shown and
   )
   t.is((JSON.parse((await rsm('show', 'n1', '--json')).stdout) as Host).hostname, 'n1')
   const removed = await rsm('remove', 'n[1-2,10]', '--yes')
-  t.is(removed.stdout, 'removed n1\nremoved n10\n')
+  t.is(removed.stdout, 'removed 2 hosts: n[1,10]\n')
   t.is(removed.stderr, 'rsm: n2: refused\n')
   t.is(removed.exit, 6)
 })

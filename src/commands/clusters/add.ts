@@ -31,7 +31,7 @@ export default class ClustersAdd extends BaseCommand {
       `rsm clusters edit ${args.name}`,
       client.clusters.create({ name: args.name, ...description, ...members }),
     )
-    this.print(`added ${cluster.name} (id ${cluster.id}, ${counted(cluster.hostCount, 'host')})`)
+    this.done(`added ${cluster.name} (id ${cluster.id}, ${counted(cluster.hostCount, 'host')})`)
     this.hint(`next: rsm exec -g ${shellWord(cluster.name)} COMMAND`)
     return cluster
   }

@@ -33,7 +33,7 @@ export default class ClustersEdit extends BaseCommand {
     refuseEmpty(patch, 'clusters edit')
     const { id } = await findCluster(client, args.cluster)
     const cluster = await client.clusters.update(id, patch)
-    this.print(`changed ${cluster.name} (${counted(cluster.hostCount, 'host')})`)
+    this.done(`changed ${cluster.name} (${counted(cluster.hostCount, 'host')})`)
     return cluster
   }
 }

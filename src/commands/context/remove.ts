@@ -23,7 +23,7 @@ export default class ContextRemove extends BaseCommand {
       throw new RsmError('not_found', unknownName('context', args.name, names), { hint: 'rsm context list' })
     await confirmRemoval(`context ${args.name}`, flags.yes)
     contexts.remove(args.name)
-    this.print(`forgot ${args.name}`)
+    this.done(`forgot ${args.name}`)
     return { name: args.name }
   }
 }

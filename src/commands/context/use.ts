@@ -13,7 +13,7 @@ export default class ContextUse extends BaseCommand {
     const { args, flags } = await this.parse(ContextUse)
     this.globals = flags
     const { url } = new Contexts().use(args.name)
-    this.print(`now using ${args.name} (${url})`)
+    this.done(`now using ${args.name} (${url})`)
     return { name: args.name, url }
   }
 }

@@ -19,7 +19,7 @@ export default class EnrollmentsRemove extends BaseCommand {
     const { id } = await findEnrollment(client, args.enrollment)
     await confirmRemoval(`enrolment token ${id}`, flags.yes)
     const removed = await client.enrollments.remove(id)
-    this.print(`removed enrolment token ${id}`)
+    this.done(`removed enrolment token ${id}`)
     return removed
   }
 }

@@ -40,7 +40,7 @@ export default class HostsAdd extends BaseCommand {
       `rsm hosts show ${args.hostname}`,
       client.hosts.create(input),
     )
-    this.print(`added ${host.hostname} (id ${host.id})`)
+    this.done(`added ${host.hostname} (id ${host.id})`)
     this.hint(`next: rsm hosts join --replace ${host.hostname}`)
     return host
   }

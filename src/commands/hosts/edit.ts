@@ -3,6 +3,7 @@ import { integer, string } from '@oclif/core/flags'
 import { findHosts, namesOneHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Host, HostPatch } from '../../core/protocol/http/hosts.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { doToEach } from '../../ui/command/each.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
@@ -68,13 +69,20 @@ export default class HostsEdit extends BaseCommand {
     const own = flags.hostname === undefined ? flags.ip && '--ip' : '--hostname'
     if (own !== undefined && hosts.length > 1)
       throw new RsmError('usage', `${own} is for one host, not for ${hosts.length}`, { hint: 'name one' })
-    const options = { nameOf: (host: Host) => host.hostname, json: flags.json }
-    const changed = await doToEach(hosts, options, async ({ id }) => {
-      const host = await client.hosts.update(id, patch)
-      const tags = showTags(host.tags)
-      this.print(`changed ${host.hostname} (id ${host.id}${tags === '' ? '' : `, ${tags}`})`)
-      return host
-    })
+    const nameOf = (host: Host) => host.hostname
+    const done = (_: unknown, changed: readonly Host[]) => this.#tell(changed)
+    const changed = await doToEach(hosts, { nameOf, json: flags.json, done }, ({ id }) =>
+      client.hosts.update(id, patch),
+    )
     return namesOneHost(args.host) ? changed[0] : changed
+  }
+
+  #tell(hosts: readonly Host[]): void {
+    const [only, ...others] = hosts
+    if (only === undefined) return
+    const tags = showTags(only.tags)
+    const one = `${only.hostname} (id ${only.id}${tags === '' ? '' : `, ${tags}`})`
+    const several = `${hosts.length} hosts: ${foldNodeset(hosts.map(({ hostname }) => hostname))}`
+    this.done(`changed ${others.length === 0 ? one : several}`)
   }
 }

@@ -28,7 +28,7 @@ export default class HostsRevoke extends BaseCommand {
     const revoked = await client.hosts.revokeAgent(host.id).catch((error: unknown) => {
       throw error instanceof RsmError && error.code === 'not_found' ? nothing() : error
     })
-    this.print(`revoked the agent of ${host.hostname}`)
+    this.done(`revoked the agent of ${host.hostname}`)
     this.hint(`to enrol it again: ${again}`)
     return revoked
   }

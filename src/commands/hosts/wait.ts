@@ -87,7 +87,7 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
     const state = wanted.join(' or ')
     try {
       const hosts = await (flags.quiet ? waited() : withSpinner(`waiting for ${selector}: ${state}`, waited))
-      this.print(`${foldNodeset(hosts.map((host) => host.hostname))}: ${flags.status ?? 'reachable'}`)
+      this.done(`${foldNodeset(hosts.map((host) => host.hostname))}: ${flags.status ?? 'reachable'}`)
       return { hosts }
     } catch (error) {
       if (!over.aborted) throw error

@@ -84,7 +84,7 @@ export default class ScriptsAdd extends BaseCommand {
       `rsm scripts edit ${shellWord(name)} --file ${shellWord(file)}`,
       client.scripts.create(input),
     )
-    this.print(`stored ${script.name} (id ${script.id}, ${script.type})`)
+    this.done(`stored ${script.name} (id ${script.id}, ${script.type})`)
     this.hint(`next: ${usageLine(script.name, params)}`)
     return script
   }

@@ -59,8 +59,8 @@ What a new text says of itself in its comments (docs/scripts.md) is taken over; 
           ...this.#ofText(former, patch.content, flags.file),
           ...patch,
         })
-    if (script.version === former.version) this.print(`${script.name} is unchanged: no new version`)
-    else this.print(`changed ${script.name} (version ${script.version})`)
+    if (script.version === former.version) this.done(`${script.name} is unchanged: no new version`)
+    else this.done(`changed ${script.name} (version ${script.version})`)
     return script
   }
 

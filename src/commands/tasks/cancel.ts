@@ -33,10 +33,10 @@ export default class TasksCancel extends BaseCommand {
   async #cancel(client: Client, taskId: string): Promise<Task> {
     const task = await client.tasks.cancel(taskId)
     if (task.status === 'RUNNING') {
-      this.print(`${task.taskId} is being cancelled`)
+      this.done(`${task.taskId} is being cancelled`)
       this.hint(`next: rsm tasks wait ${task.taskId}`)
-    } else if (task.status === 'CANCELLED') this.print(`cancelled ${task.taskId}`)
-    else this.print(`${task.taskId} has ended: ${task.status}`)
+    } else if (task.status === 'CANCELLED') this.done(`cancelled ${task.taskId}`)
+    else this.done(`${task.taskId} has ended: ${task.status}`)
     return task
   }
 

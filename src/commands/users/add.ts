@@ -33,7 +33,7 @@ export default class UsersAdd extends BaseCommand {
     const input: UserCreate = { username: args.username, password, role: flags.role as UserCreate['role'] }
     if (flags.email !== undefined) input.email = flags.email
     const user = await refusingTaken(`user ${args.username}`, 'rsm users list', client.users.create(input))
-    this.print(`added ${user.username} (${user.role})`)
+    this.done(`added ${user.username} (${user.role})`)
     this.hint(`to log in: rsm login ${client.api.url} --username ${user.username}`)
     return user
   }

@@ -46,7 +46,7 @@ export default class UsersEdit extends BaseCommand {
     const former = await findUser(client, args.user)
     if (newPassword) patch.password = await readNewPassword(flags['password-stdin'])
     const user = await client.users.update(former.id, patch)
-    this.print(`changed ${user.username} (${user.role}${user.enabled ? '' : ', disabled'})`)
+    this.done(`changed ${user.username} (${user.role}${user.enabled ? '' : ', disabled'})`)
     if (newPassword || user.role !== former.role || (former.enabled && !user.enabled))
       this.notice(`every session and token of ${user.username} has ended`)
     return user

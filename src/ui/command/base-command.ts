@@ -72,6 +72,11 @@ export abstract class BaseCommand extends Command {
     if (!this.globals.json) process.stdout.write(`${text}\n`)
   }
 
+  /** That something is done: an answer to people, which `--quiet` leaves out. What was asked for is printed all the same. */
+  protected done(text: string): void {
+    if (!this.globals.quiet) this.print(text)
+  }
+
   /** As `print`; what is longer than the screen goes through the pager (contract §9: only on a terminal). */
   protected async printLong(text: string): Promise<void> {
     const { isTTY, rows, columns } = process.stdout

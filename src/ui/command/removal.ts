@@ -27,15 +27,15 @@ export abstract class RemovalCommand extends BaseCommand {
     { noun, nameOf, remove }: Removal<T, R>,
     yes: boolean,
   ): Promise<R[]> {
-    const names = items.map(nameOf)
-    const [only = ''] = names
-    const folded = noun === 'host' ? foldNodeset(names) : names.join(', ')
-    await confirmRemoval(names.length === 1 ? `${noun} ${only}` : `${names.length} ${noun}s: ${folded}`, yes)
-    return doToEach(items, { nameOf, json: this.globals.json }, async (item) => {
-      const removed = await remove(item)
-      this.print(`removed ${nameOf(item)}`)
-      return removed
-    })
+    const several = (names: readonly string[]) =>
+      `${names.length} ${noun}s: ${noun === 'host' ? foldNodeset(names) : names.join(', ')}`
+    const [only = '', ...others] = items.map(nameOf)
+    await confirmRemoval(others.length === 0 ? `${noun} ${only}` : several([only, ...others]), yes)
+    const done = (removed: readonly T[]) => {
+      const names = removed.map(nameOf)
+      this.done(`removed ${names.length === 1 ? names[0] : several(names)}`)
+    }
+    return doToEach(items, { nameOf, json: this.globals.json, done }, remove)
   }
 
   /**

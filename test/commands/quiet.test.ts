@@ -1,0 +1,36 @@
+import test from 'ava'
+import { commandLine, runLines } from '../helpers/clients/command-line.ts'
+import { everyCommand, withOption } from '../helpers/clients/every-command.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+
+/** What is printed by these was asked for; of all others it is a confirmation. */
+const prints =
+  /^(\w+ (list|show|versions|doctor)|hosts join|tokens add|whoami|logs|exec --(detach|plan)) ?/
+
+test('A16 under -q every command prints what was asked for and errors, and confirms nothing', async (t) => {
+  const { server, lines, added } = await everyCommand(t, '-q')
+  t.is(added.stdout + added.stderr, '')
+  const ran = await runLines(
+    t,
+    server,
+    lines.map((line) => ({ argv: withOption(line, '-q') })),
+  )
+  for (const [at, line] of lines.entries()) {
+    const { exit, stdout, stderr } = ran[at] ?? { exit: -1, stdout: '', stderr: '' }
+    // A host of this moment has no samples yet.
+    if (line.startsWith('hosts metrics')) t.is(stderr, '', line)
+    else if (prints.test(line)) t.not(stdout, '', line)
+    else t.is(stdout, '', line)
+    if (exit === 0) t.is(stderr, '', line)
+  }
+})
+
+test('A16 what is done to several hosts is told in one line', async (t) => {
+  const server = await startTestServer(t)
+  for (const name of ['web1', 'web2', 'web3', 'db1']) await server.enrol(name)
+  const rsm = commandLine(t, server)
+  t.is((await rsm(['hosts', 'edit', 'web*', '-t', 'role=web'])).stdout, 'changed 3 hosts: web[1-3]\n')
+  t.is((await rsm(['hosts', 'edit', 'db1', '-t', 'role=db'])).stdout, 'changed db1 (id 4, role=db)\n')
+  t.is((await rsm(['hosts', 'remove', 'web[1-2]', '--yes'])).stdout, 'removed 2 hosts: web[1-2]\n')
+  t.is((await rsm(['hosts', 'remove', 'db1', '--yes'])).stdout, 'removed db1\n')
+})

@@ -1,0 +1,109 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+import { realAgent } from '../agents/real-agent.ts'
+import { startTestServer, type TestServer } from '../servers/server.ts'
+import { commandLine } from './command-line.ts'
+
+/** Without a schema, or with an input of its own. */
+export const notOnTour: readonly string[] = [
+  'scripts run',
+  'recordings export',
+  'agent status',
+  'events',
+  'api',
+]
+
+/**
+ * A server with a host web1, a command line of (nearly) every command in an order in which each succeeds on it, but those of
+ * tasks that failed, and what `users add` printed under `option`.
+ */
+export async function everyCommand(
+  t: ExecutionContext,
+  option: string,
+): Promise<{
+  server: TestServer
+  lines: readonly string[]
+  added: Awaited<ReturnType<ReturnType<typeof commandLine>>>
+}> {
+  const server = await startTestServer(t)
+  await realAgent(t, server, { hostname: 'web1' })
+  await server.enrol('web2')
+  const task = async (content: string, wait: boolean) => {
+    const target = { selector: 'web1' }
+    return (await server.data('POST', '/api/tasks', { script: { content }, target, async: !wait }))
+      .taskId as string
+  }
+  const failed = await task('echo no; exit 3', true)
+  const endless = await task('sleep 600', false)
+  const home = temporaryDirectory(t)
+  const file = (name: string, text: string) => {
+    writeFileSync(join(home, name), text)
+    return join(home, name)
+  }
+  const token = file('token', server.token)
+  const script = file('hello.sh', 'echo hello\n')
+  const rsm = commandLine(t, server)
+  const added = await rsm(['users', 'add', 'ann', '--role', 'viewer', '--password-stdin', option], {
+    input: 'a long password',
+  })
+  t.is(added.exit, 0, added.stderr)
+  const lines = [
+    `login ${server.url} --context test --token-file ${token}`,
+    'context list',
+    'context use test',
+    'context remove test --yes',
+    'whoami',
+    'hosts add db1 --ip 192.0.2.9',
+    'hosts list',
+    'hosts show web1',
+    'hosts edit db1 -t a=b',
+    'hosts wait web1',
+    'hosts metrics web1',
+    'hosts doctor',
+    'hosts join',
+    'hosts revoke web2 --yes',
+    'hosts remove db1 --yes',
+    'enrollments list',
+    'enrollments remove 3 --yes',
+    `scripts add hello ${script}`,
+    'scripts list',
+    'scripts show hello',
+    'scripts edit hello -d greets',
+    'scripts versions hello',
+    'scripts remove hello --yes',
+    'clusters add all -w web1',
+    'clusters list',
+    'clusters show all',
+    'clusters edit all -d x',
+    'clusters remove all --yes',
+    'exec -w web1 true',
+    'exec --detach -w web1 true',
+    'exec --plan -w web1 true',
+    'tasks list',
+    `tasks show ${failed}`,
+    `tasks wait ${failed}`,
+    `tasks retry ${failed}`,
+    `tasks cancel ${endless}`,
+    `logs ${failed}`,
+    'recordings list',
+    'tokens add ci',
+    'tokens list',
+    'tokens remove ci --yes',
+    'users list',
+    'users show ann',
+    'users edit ann --email a@example.org',
+    'users remove ann --yes',
+    'audit list --limit 5',
+    'audit verify',
+    'logout',
+  ]
+  return { server, lines, added }
+}
+
+/** The words of such a line, with an option where the command takes it. */
+export function withOption(line: string, option: string): readonly string[] {
+  const [command = '', ...rest] = line.split(' ')
+  return command === 'exec' ? [command, option, ...rest] : [command, ...rest, option]
+}
