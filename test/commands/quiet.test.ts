@@ -4,8 +4,7 @@ import { everyCommand, withOption } from '../helpers/clients/every-command.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
 /** What is printed by these was asked for; of all others it is a confirmation. */
-const prints =
-  /^(\w+ (list|show|versions|doctor)|hosts join|tokens add|whoami|logs|exec --(detach|plan)) ?/
+const prints = /^(\w+ (list|show|versions|doctor)|hosts join|tokens add|whoami|logs|exec --(detach|plan)) ?/
 
 test('A16 under -q every command prints what was asked for and errors, and confirms nothing', async (t) => {
   const { server, lines, added } = await everyCommand(t, '-q')

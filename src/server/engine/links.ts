@@ -21,7 +21,7 @@ const missingOutput = 2 * 60_000
 const sentAway =
   'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
 const waitsFor = (fault: string | null | undefined) =>
-  `its agent is not connected${fault == null ? '' : ` (${fault})`}; waiting for it, then UNREACHABLE`
+  `agent not connected${fault == null ? '' : ` (${fault})`}; waiting for it, then UNREACHABLE`
 
 /** Reconciles what was sent with what agents say they have. */
 export interface Links {

@@ -2,12 +2,13 @@ import type { Client } from '../../client/client.ts'
 import { type TaskEvent, watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogQuery } from '../../core/protocol/http/logs.ts'
-import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
 import { Halted, timedOutExit } from '../command/failure.ts'
 import { deadlinePassed, finalTask, haltedUnanswered, haltedUnknown, lastLook } from './final-task.ts'
 import { onInterruption, type Verdict } from './interruption.ts'
 import { exitOfTask } from './outcome.ts'
 import type { Outputs } from './outputs.ts'
+import { SilentHosts } from './silent-hosts.ts'
 
 interface FollowOptions {
   readonly client: Client
@@ -57,6 +58,7 @@ function aborted(signal: AbortSignal, error: () => Error): Promise<never> {
 export async function runAndFollow(options: FollowOptions): Promise<Followed> {
   const { client, outputs } = options
   const notice = (text: string) => outputs.notice(text)
+  const silent = new SilentHosts(notice)
   const halt = new AbortController()
   let taskId: string | undefined
   const halted: { by?: Halt } = {}
@@ -103,13 +105,10 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     if (halted.by?.cancel === true) void carryOut(taskId)
     await outputs.begin({ hostCount: started.hostCount, alone: started.hostCount === 1 })
     let end: Partial<Task> | undefined
-    const said = new Map<number, string>()
     try {
       for await (const event of follow(client, taskId, options, halt.signal)) {
         await outputs.event(event)
-        // A host that has not ended and says why it is silent: nobody should wait without knowing for what.
-        if (event.type === 'host' && isSilent(event.result) && isNews(said, event.result))
-          notice(`${event.result.hostname}: ${event.result.error}`)
+        silent.event(event)
         if (event.type === 'end') end = event.task
       }
     } catch (error) {
@@ -130,6 +129,7 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
           throw halted.by === undefined ? error : haltedUnknown(halted.by.exit, started.taskId, error)
         })
     const why = halted.by
+    silent.close()
     await outputs.end(task)
     if (why === undefined) return { task, exit: exitOfTask(task) }
     // A task that ended by itself before the cancel reached it has its own result.
@@ -147,6 +147,7 @@ export async function runAndFollow(options: FollowOptions): Promise<Followed> {
     clearTimeout(waiting)
     clearTimeout(deadline)
     interruption.stop()
+    silent.close()
     outputs.close()
     // A call that is still without an answer would keep the process.
     isOver = true
@@ -176,18 +177,6 @@ function isWhole(end: Partial<Task> | undefined): end is Task {
 async function endAsKnown(outputs: Outputs): Promise<void> {
   const { task } = outputs.known
   if (task !== undefined) await outputs.end(task)
-}
-
-/** Not what was the last thing said of this host: an event comes again after a lost connection. */
-function isNews(said: Map<number, string>, { hostId, error }: TaskResult): boolean {
-  const text = error ?? ''
-  if (said.get(hostId) === text) return false
-  said.set(hostId, text)
-  return true
-}
-
-function isSilent({ status, error }: TaskResult): boolean {
-  return (status === 'PENDING' || status === 'RUNNING') && error !== null
 }
 
 function follow(

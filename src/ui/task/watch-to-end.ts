@@ -4,6 +4,7 @@ import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { finalTask, haltedUnknown } from './final-task.ts'
 import type { Outputs } from './outputs.ts'
+import { SilentHosts } from './silent-hosts.ts'
 
 /** How long after a signal a reader that does not read is waited for, in milliseconds. */
 const haltTime = 4_000
@@ -28,6 +29,7 @@ export async function watchToEnd(
 ): Promise<Watched> {
   const { query, outputs, select = (task) => task } = options
   const halt = new AbortController()
+  const silent = new SilentHosts((line) => outputs.notice(line))
   let interrupted: Watched['interrupted']
   let last = query.after
   let ending: NodeJS.Timeout | undefined
@@ -49,6 +51,7 @@ export async function watchToEnd(
     try {
       for await (const event of watchTask(client.api, taskId, { query, signal: halt.signal, onCut })) {
         await outputs.event(event)
+        if (query.hostId === undefined) silent.event(event)
         if (event.type === 'output') last = event.entry.id
       }
     } catch (error) {
@@ -65,11 +68,13 @@ export async function watchToEnd(
           await endAsKnown()
           throw interrupted === undefined ? error : haltedUnknown(interrupted, taskId, error)
         })
+    silent.close()
     const task = select(ended)
     await outputs.end(task)
     return interrupted === undefined ? { task } : { task, interrupted, last }
   } finally {
     clearTimeout(ending)
+    silent.close()
     for (const signal of Object.keys(signals)) process.off(signal, stop)
   }
 }

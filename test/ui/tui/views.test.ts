@@ -317,3 +317,13 @@ test('times are short', (t) => {
   ]
   for (const [milliseconds, short] of cases) t.is(shortTime(milliseconds), short)
 })
+
+test('A16 of all hosts the screen tells for whom the task waits, in a line for all of them', async (t) => {
+  const error = 'agent not connected; waiting for it, then UNREACHABLE'
+  const waiting = (id: number) => resultOf(id, `web${id}`, { status: 'PENDING', duration: null, error })
+  const { screen } = await openTask(t, [...fleet.slice(0, 1), ...[4, 5, 6].map(waiting)])
+  t.regex(
+    screen({ cols: 120, rows: 14 }).join('\n'),
+    /web\[4-6\] \(3 hosts\): agent not connected; waiting for it/,
+  )
+})

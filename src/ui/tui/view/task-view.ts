@@ -1,4 +1,5 @@
 import { isFailure } from '../../../core/task/task-state.ts'
+import { silentLines } from '../../task/silent-hosts.ts'
 import type { TaskState } from '../../task/task-state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { LogReader } from '../log/reader.ts'
@@ -277,12 +278,14 @@ export class TaskView {
     return [...told, [{ text, style: { dim: true } }]]
   }
 
-  /** What the chosen host's result says beside its exit code. */
+  /** What the chosen host's result says beside its exit code; of all hosts, for whom the task waits. */
   #error(width: number): Span[][] {
-    const result = this.#selected === null ? undefined : this.#state.results.get(this.#selected)
-    if (result === undefined || result.error === null) return []
-    const style = { fg: isFailure(result.status) ? 'red' : 'yellow', bold: true } as const
-    const parts = partsOf(sanitizeLine(result.error), Math.max(1, width - 2))
+    const { results } = this.#state
+    const result = this.#selected === null ? undefined : results.get(this.#selected)
+    const lines = result === undefined ? silentLines(results.values()) : [sanitizeLine(result.error ?? '')]
+    const isBad = result !== undefined && isFailure(result.status)
+    const style = { fg: isBad ? 'red' : 'yellow', bold: true } as const
+    const parts = lines.filter((line) => line !== '').flatMap((line) => partsOf(line, Math.max(1, width - 2)))
     return parts.slice(0, mostErrorRows).map((part) => [{ text: `  ${part}`, style }])
   }
 

@@ -1,0 +1,63 @@
+import type { TaskEvent } from '../../client/watch.ts'
+import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { isFinal } from '../../core/task/task-state.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+
+/** Those of one rack are told of together: the server says it of one host after the other. In milliseconds. */
+const gathered = 250
+
+type Silent = Pick<TaskResult, 'hostId' | 'hostname' | 'error' | 'status'>
+
+/** Of a host that has not ended the server says why nothing comes. */
+const isSilent = ({ status, error }: Silent) => !isFinal(status) && error !== null
+
+/** `web[008-013] (6 hosts): agent not connected; …`, a line a reason, most hosts first. */
+export function silentLines(results: Iterable<Silent>): string[] {
+  const alike = new Map<string, string[]>()
+  for (const result of results) {
+    if (!isSilent(result)) continue
+    const reason = sanitizeLine(result.error ?? '')
+    alike.set(reason, [...(alike.get(reason) ?? []), result.hostname])
+  }
+  return [...alike]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([reason, names]) => {
+      const count = names.length === 1 ? '' : ` (${names.length} hosts)`
+      return `${sanitizeLine(foldNodeset(names))}${count}: ${reason}`
+    })
+}
+
+/** Tells for whom a task waits and why, so that nobody waits without knowing for what. */
+export class SilentHosts {
+  readonly #tell: (line: string) => void
+  /** What was last said of each: an event comes again after a lost connection. */
+  readonly #said = new Map<number, string | null>()
+  readonly #news = new Map<number, Silent>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(tell: (line: string) => void) {
+    this.#tell = tell
+  }
+
+  event(event: TaskEvent): void {
+    if (event.type !== 'host') return
+    const { hostId, error } = event.result
+    this.#news.delete(hostId)
+    if (!isSilent(event.result) || this.#said.get(hostId) === error) return
+    this.#news.set(hostId, event.result)
+    this.#timer ??= setTimeout(() => this.#say(), gathered)
+  }
+
+  /** What has not been said yet, the end of the task says. */
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #say(): void {
+    this.#timer = undefined
+    for (const line of silentLines(this.#news.values())) this.#tell(line)
+    for (const [hostId, { error }] of this.#news) this.#said.set(hostId, error)
+    this.#news.clear()
+  }
+}
