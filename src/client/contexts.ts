@@ -24,6 +24,8 @@ export interface ChosenServer {
   readonly tlsFingerprint: string | undefined
   /** The context that it comes from, if any. */
   readonly context: string | undefined
+  /** The file that the token was read from, where an option or a variable named one. */
+  readonly tokenFile: string | undefined
 }
 
 /** What no header can hold would fail in the depth of a request. Errors: `usage`. */
@@ -153,7 +155,7 @@ export class Contexts {
     const tlsFingerprint =
       choice.tlsFingerprint ?? (name === undefined ? undefined : file.contexts[name]?.tlsFingerprint)
     const checked = token === undefined ? undefined : checkedToken(token)
-    return { url, token: checked, caFile, tlsFingerprint, context: name }
+    return { url, token: checked, caFile, tlsFingerprint, context: name, tokenFile }
   }
 
   #forget(name: string): void {

@@ -1,3 +1,4 @@
+import { constants, statSync } from 'node:fs'
 import { RsmError } from '../core/errors.ts'
 import { readBoundedFile } from '../disk/bounded-file.ts'
 import { whyUnreadable } from '../disk/unreadable.ts'
@@ -14,6 +15,12 @@ export function readNamedBytes(path: string, what = path): Buffer {
 /** Its text; `option` is how it was named, for the message. */
 export function readNamedFile(path: string, option: string): string {
   return readNamedBytes(path, `${path} (${option})`).toString('utf8')
+}
+
+/** Whether any user of this machine may read it; a pipe belongs to nobody else. */
+export function isReadableByAll(path: string): boolean {
+  const { mode } = statSync(path)
+  return (mode & constants.S_IFMT) === constants.S_IFREG && (mode & constants.S_IROTH) !== 0
 }
 
 /** A secret from a file, without the line end that editors put there; an empty file holds none. */

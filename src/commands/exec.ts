@@ -89,12 +89,11 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
     )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
-    return this.execute(
-      client,
-      flags,
-      order,
-      own ?? (await storedRunnable(await findScript(client, flags.script ?? ''))),
-    )
+    const asScript = flags.script === undefined ? '; use - to run it as the script' : ''
+    return this.beside(stdin, asScript, async () => {
+      const runnable = own ?? (await storedRunnable(await findScript(client, flags.script ?? '')))
+      return this.execute(client, flags, order, runnable)
+    })
   }
 
   /** Without a target the first word may be one, as of ssh; whether it is, only the server knows. */

@@ -49,6 +49,7 @@ export default class Login extends BaseCommand {
     contexts.refuseForeign(name, url)
     contexts.prepare()
     const token = await this.#givenToken(flags)
+    this.warnOfReadable(flags['token-file'])
     if (isInTheClear(url))
       this.notice(
         `warning: ${url} is not encrypted: your ${token === undefined ? 'password' : 'token'} can be read on its way`,

@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { startFakeServer } from '../fixtures/fake-server.ts'
@@ -13,7 +13,7 @@ test('a token is tried before it is stored, beside other contexts; logout forget
   })
   const home = temporaryDirectory(t)
   const file = (name: string, content: string) => {
-    writeFileSync(join(home, name), content)
+    writeFileSync(join(home, name), content, { mode: 0o600 })
     return join(home, name)
   }
   const good = file('good', 'rsm_pat_good\n')
@@ -78,4 +78,36 @@ test('where logins can not be stored it is told before a token or password goes 
     /^rsm: cannot write in .*file\/rsm: a part of this path is a file\n.*XDG_CONFIG_HOME/,
   )
   t.deepEqual(server.seen, [])
+})
+
+test('A16 a token file that every user can read is warned of, by login too; not under -q, not in CI', async (t) => {
+  const user = { id: 1, username: 'ci', role: 'OPERATOR' }
+  const server = await startFakeServer(t, { 'GET /api/auth/me': () => user })
+  const path = join(temporaryDirectory(t), 'token')
+  writeFileSync(path, 'secret\n')
+  const whoami = ['whoami', '--token-file', path]
+  const said = async (mode: number, argv: string[], env = {}) => {
+    chmodSync(path, mode)
+    const [ran] = await runLines(t, { url: server.url, token: '' }, [{ argv, env }])
+    t.is(ran?.exit, 0, ran?.stderr)
+    return ran?.stderr.replace(path, 'FILE')
+  }
+  const warning = 'rsm: warning: every user of this machine can read the token: chmod 600 FILE\n'
+  t.is(await said(0o644, whoami), warning)
+  t.is(await said(0o644, ['whoami'], { RSM_TOKEN: '', RSM_TOKEN_FILE: path }), warning)
+  t.is(await said(0o644, ['login', server.url, '--token-file', path]), warning)
+  t.is(await said(0o644, [...whoami, '-q']), '')
+  t.is(await said(0o644, whoami, { CI: 'true' }), '')
+  t.is(await said(0o640, whoami), '')
+})
+
+test('A16 hosts join says that a loopback address leads nowhere from another host', async (t) => {
+  const made = { id: 3, token: 'rsm_enr_x', expiresAt: '2026-11-22T00:00:00.000Z' }
+  const server = await startFakeServer(t, { 'POST /api/enrollment-tokens': () => made })
+  const [ran] = await runLines(t, { url: server.url, token: 'secret' }, [{ argv: ['hosts', 'join'] }])
+  t.regex(ran?.stdout ?? '', /^RSM_AGENT_ENROLL_TOKEN=rsm_enr_x rsm agent run --url http:\/\/127/)
+  t.is(
+    ran?.stderr,
+    `rsm: ${new URL(server.url).host} is this machine only: another host needs its address there\n`,
+  )
 })

@@ -32,7 +32,7 @@ const started = (server: FakeServer) => server.seen.filter((each) => each.method
 test('a person is asked about more than 20 hosts, on the terminal though stdin is a script; no starts nothing', async (t) => {
   const server = await fleet(t)
   const shell = onTerminal(t, server, `echo uptime | ${rsm} exec -w 'web*' -; echo exit $?`)
-  await shell.shows(/Run 'uptime' on 40 hosts of http:\/\/127\S+, web\[1-40\]\? \[y\/N\] /)
+  await shell.shows(/Run 'uptime' on all 40 hosts of http:\/\/127\S+, web\[1-40\]\? \[y\/N\] /)
   shell.type('n\r')
   await shell.shows(/rsm: nothing was started\s+exit 130/)
   t.deepEqual(started(server), [])
@@ -189,4 +189,19 @@ test('where the locale is not UTF-8, what shows a wait is ASCII', async (t) => {
   await shell.shows(/exit 124/)
   t.true(shell.shown.includes(' waiting for web1'))
   t.notRegex(shell.shown, /[^\0-\u007f]/)
+})
+
+test('A16 a pattern that comes to the whole fleet asks as -a does, however small it is; names do not', async (t) => {
+  const few = many.slice(0, 2)
+  const server = await startFakeServer(t, {
+    ...taskRoutes(taskOf([resultOf('web1')]), []),
+    'GET /api/hosts': ({ query }) => pageOf(query.get('selector') === 'web1*' ? few.slice(0, 1) : few),
+  })
+  const line = (selector: string) => `${rsm} exec -w '${selector}' reboot; echo exit $?`
+  const shell = onTerminal(t, server, `${line('*')}; ${line('web[1-2]')}; ${line('web1*')}`)
+  await shell.shows(/Run 'reboot' on all 2 hosts of http:\/\/127\S+, web\[1-2\]\? \[y\/N\] /)
+  t.deepEqual(started(server), [])
+  shell.type('n\r')
+  await shell.shows(/nothing was started\s+exit 130[^]*exit 0[^]*exit 0/)
+  t.is(started(server).length, 2)
 })

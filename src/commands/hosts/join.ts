@@ -2,6 +2,7 @@ import { boolean, integer, string } from '@oclif/core/flags'
 import { plainFingerprint } from '../../client/http/pinning.ts'
 import { findCluster, findHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
+import { isLoopback } from '../../core/loopback.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDuration, parsePairs } from '../../ui/input/values.ts'
@@ -59,6 +60,10 @@ export default class HostsJoin extends BaseCommand {
     this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}${pin}`)
     if (pin === '' && caFile !== undefined)
       this.notice(`the host needs the authority's certificate too: copy ${caFile} there and add --ca-file`)
+    if (isLoopback(new URL(client.api.url).hostname))
+      this.notice(
+        `${new URL(client.api.url).host} is this machine only: another host needs its address there`,
+      )
     const next = `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: \`rsm hosts list\``
     this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
     return made

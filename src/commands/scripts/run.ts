@@ -18,9 +18,12 @@ export default class ScriptsRun extends RunCommand {
   async run() {
     const { args, flags } = await this.parse(ScriptsRun)
     this.globals = flags
-    const order = await this.readOrder(flags, stdinReader())
+    const stdin = stdinReader()
+    const order = await this.readOrder(flags, stdin)
     const client = await this.client()
-    const script = await findScript(client, args.script)
-    return this.execute(client, flags, order, await storedRunnable(script))
+    return this.beside(stdin, '', async () => {
+      const script = await findScript(client, args.script)
+      return this.execute(client, flags, order, await storedRunnable(script))
+    })
   }
 }

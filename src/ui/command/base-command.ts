@@ -3,10 +3,12 @@ import { boolean, string } from '@oclif/core/flags'
 import type { Input, ParserOutput } from '@oclif/core/interfaces'
 import { type Client, openClient } from '../../client/client.ts'
 import { type ChosenServer, Contexts } from '../../client/contexts.ts'
+import { isReadableByAll } from '../../client/named-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { anyCase } from '../flags/any-case.ts'
 import { fromEnvironment, type Variables } from '../flags/environment.ts'
 import { isWatched } from '../text/screen.ts'
+import { shellWord } from '../text/shell-word.ts'
 import { blameVariables } from './failure.ts'
 
 const helpGroup = 'GLOBAL'
@@ -110,6 +112,12 @@ export abstract class BaseCommand extends Command {
     })
   }
 
+  /** A token is as good as a password. In CI secrets are mounted as they are, and nobody can change that. */
+  protected warnOfReadable(path: string | undefined): void {
+    if (path !== undefined && (process.env['CI'] ?? '') === '' && isReadableByAll(path))
+      this.notice(`warning: every user of this machine can read the token: chmod 600 ${shellWord(path)}`)
+  }
+
   /** The chosen server as people know it: `staging (https://rsm.example.org)`. */
   protected serverName(): string {
     const { url, context } = this.server()
@@ -123,6 +131,7 @@ export abstract class BaseCommand extends Command {
       throw new RsmError('unauthenticated', `not logged in to ${server.url}`, {
         hint: `rsm login ${server.url}, or set RSM_TOKEN`,
       })
+    this.warnOfReadable(server.tokenFile)
     return openClient(server)
   }
 

@@ -4,10 +4,16 @@ import { utf8Text } from '../text/utf8-text.ts'
 /** More than any script or list of hosts that the server takes. */
 const maxStdinBytes = 16 * 1024 * 1024
 
-/** All of stdin as text; it can be read for one thing only. */
-export function stdinReader(): (what: string) => Promise<string> {
+/** Reads all of stdin as text; it can be read for one thing only. */
+export interface StdinReader {
+  (what: string): Promise<string>
+  /** Whether it was read. */
+  readonly isTaken: boolean
+}
+
+export function stdinReader(): StdinReader {
   let taken: string | undefined
-  return async (what) => {
+  const read = async (what: string) => {
     if (taken !== undefined) throw new RsmError('usage', `stdin can't be both ${taken} and ${what}`)
     taken = what
     const chunks: Buffer[] = []
@@ -19,4 +25,5 @@ export function stdinReader(): (what: string) => Promise<string> {
     }
     return utf8Text(Buffer.concat(chunks), `${what} on stdin`)
   }
+  return Object.defineProperty(read, 'isTaken', { get: () => taken !== undefined }) as StdinReader
 }

@@ -49,6 +49,16 @@ async function confirmHosts(
     throw new RsmError('interrupted', 'nothing was started')
 }
 
+/** Whether a pattern or a group came to every host; who spells all of them out means them. */
+async function isFleet(
+  services: Pick<Services, 'hosts'>,
+  selector: string | undefined,
+  count: number,
+): Promise<boolean> {
+  if (selector === undefined || !/[*?@]/.test(selector) || count === 0) return false
+  return count === (await services.hosts.list({ size: 1 })).totalElements
+}
+
 /**
  * The target, once a person has agreed to it where it is `--all` or large. What was agreed to is what runs: hosts that join
  * or are tagged between question and start are no part of it.
@@ -64,13 +74,14 @@ export async function confirmTarget(
     if (/^[A-Za-z0-9._-]+$/.test(selector)) return { selector }
     if (fitsQuestion(selector)) {
       const { totalElements } = await services.hosts.list({ selector, size: 1 })
-      if (totalElements <= unasked) return { selector }
+      if (totalElements <= unasked && !(await isFleet(services, selector, totalElements))) return { selector }
     }
   }
   const hosts = await resolveHosts(services, targets)
-  if (hosts.length === 0 || (hosts.length <= unasked && !targets.all)) return resolveTarget(services, targets)
+  const all = targets.all || (await isFleet(services, selector, hosts.length))
+  if (hosts.length === 0 || (hosts.length <= unasked && !all)) return resolveTarget(services, targets)
   const hostnames = hosts.map((host) => host.hostname)
-  await confirmHosts(intent, hostnames, targets.all)
+  await confirmHosts(intent, hostnames, all)
   return { hostIds: hosts.map((host) => host.id) }
 }
 

@@ -9,6 +9,7 @@ import { readShowOptions, type ShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
 import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
+import type { StdinReader } from '../input/stdin.ts'
 import { parseTimer } from '../input/values.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import type { PlannedScript, PlanView } from './plan-view.ts'
@@ -92,6 +93,20 @@ export abstract class RunCommand extends TaskCommand {
       return started
     }
     return this.follow(client, start, show, deadline)
+  }
+
+  /** Does the work; meanwhile says that nothing of what is piped into it goes anywhere. */
+  protected async beside<T>(stdin: StdinReader, hint: string, work: () => Promise<T>): Promise<T> {
+    if (stdin.isTaken || process.stdin.isTTY) return work()
+    const { hasUnreadStdin } = await import('../input/unread-stdin.ts')
+    const told = hasUnreadStdin().then((isUnread) => {
+      if (isUnread) this.notice(`stdin is not passed on${hint}`)
+    })
+    try {
+      return await work()
+    } finally {
+      await told
+    }
   }
 
   /** A person is asked before much is started, or all; without one nothing is asked (contract §9). */

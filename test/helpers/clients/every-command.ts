@@ -39,7 +39,7 @@ export async function everyCommand(
   const endless = await task('sleep 600', false)
   const home = temporaryDirectory(t)
   const file = (name: string, text: string) => {
-    writeFileSync(join(home, name), text)
+    writeFileSync(join(home, name), text, { mode: 0o600 })
     return join(home, name)
   }
   const token = file('token', server.token)
