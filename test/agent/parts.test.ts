@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { notRun } from '../../src/agent/executions/execution.ts'
@@ -7,6 +7,7 @@ import { Backoff } from '../../src/agent/link/backoff.ts'
 import { proxyFor } from '../../src/agent/link/proxy.ts'
 import { incompleteTail } from '../../src/agent/output/utf8.ts'
 import { MetricsBuffer } from '../../src/agent/reports/metrics-buffer.ts'
+import { RsmError } from '../../src/core/errors.ts'
 import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
 test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) => {
@@ -46,7 +47,7 @@ test('a journal with a torn last line opens without it', async (t) => {
   third.close()
 })
 
-test('a journal that is damaged in the middle is refused with file and offset', async (t) => {
+test('A06 a journal that is damaged in the middle is refused with file, line and what to do, and stays as it is', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const journal = new Journal(path, Date.now)
   for (const taskId of ['a', 'b', 'c']) journal.append({ e: 'received', taskId })
@@ -54,7 +55,53 @@ test('a journal that is damaged in the middle is refused with file and offset', 
   const lines = readFileSync(path, 'utf8').split('\n')
   lines[2] = '{damaged'
   writeFileSync(path, lines.join('\n'))
-  t.throws(() => new Journal(path, Date.now), { message: /journal is damaged at offset \d+/ })
+  const error = t.throws(() => new Journal(path, Date.now), { instanceOf: RsmError })
+  t.is(error?.message, `${path} is damaged: line 3, byte ${Buffer.byteLength(`${lines[0]}\n${lines[1]}\n`)}`)
+  t.regex(error?.hint ?? '', /move it aside: mv .* what ran here as LOST$/)
+  t.is(readFileSync(path, 'utf8'), lines.join('\n'))
+  renameSync(path, `${path}.damaged`)
+  new Journal(path, Date.now).close()
+})
+
+test('A06 a bit that flips anywhere in a journal is told, or changes nothing that it says', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const at = new Date(0).toISOString()
+  const journal = new Journal(path, Date.now)
+  for (const taskId of ['a', 'b']) {
+    journal.append({ e: 'received', taskId })
+    journal.append({ e: 'ended', taskId, complete: notRun(taskId, at, { error: 'äh: no such user' }) })
+  }
+  journal.append({ e: 'acknowledged', taskId: 'a', at: journal.now() })
+  journal.append({ e: 'cancelled', taskId: 'c', at: journal.now() })
+  journal.close()
+  const said = (found: Journal) => JSON.stringify([found.storeId, ...found.records.values()])
+  const truth = said(journal)
+  const whole = readFileSync(path)
+  let told = 0
+  for (let bit = 0; bit < whole.length * 8; bit++) {
+    const flipped = Buffer.from(whole)
+    flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    writeFileSync(path, flipped)
+    try {
+      const opened = new Journal(path, Date.now)
+      opened.close()
+      if (said(opened) !== truth) return t.fail(`bit ${bit & 7} of byte ${bit >> 3} goes unnoticed`)
+    } catch (error) {
+      if (!/ is damaged: line \d, byte \d+$/.test((error as Error).message)) throw error
+      told++
+    }
+  }
+  t.true(told > whole.length * 6)
+})
+
+test('A06 a journal of 0.1.0, without checks, is read as before', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const lines = ['{"e":"store","storeId":"s","format":1}', '{"e":"received","taskId":"a"}', '{"e":"rec']
+  writeFileSync(path, lines.join('\n'))
+  const journal = new Journal(path, Date.now)
+  journal.close()
+  t.is(journal.storeId, 's')
+  t.deepEqual([...journal.records.keys()], ['a'])
 })
 
 test('an empty journal names itself anew, so that the server knows what was lost', async (t) => {

@@ -15,6 +15,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
+import { checkedJson, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
 import {
   type Entry,
   type ExecutionRecord,
@@ -28,7 +29,9 @@ const datasync = promisify(fdatasync)
 const compactAbove = 4 * 1024 * 1024
 
 const format = 1
+const newline = 10
 
+/** As JSON each line has a check, but for those of 0.1.0. */
 type Line = Entry | { e: 'store'; storeId: string; format: typeof format }
 
 /** What an older version would have to leave out could be the very line that forbids a second start (reliability F18). */
@@ -45,34 +48,54 @@ function assertKnown(path: string, line: { e: string; format?: number }, offset:
   )
 }
 
-function parse(path: string, text: string): { lines: Line[]; goodBytes: number } {
+/** What stands in the journal at one place; null where that is not what was written. */
+function lineOf(bytes: Buffer): Line | null {
+  const json = withoutCheck(bytes)
+  try {
+    return json && (JSON.parse(json.toString('utf8')) as Line)
+  } catch {
+    return null
+  }
+}
+
+/** The last line, where only its end is not what was written. */
+function lastLineOf(tail: Buffer): Line | null {
+  const whole = [tail, tail.subarray(0, -1)].find(hasCheck)
+  return whole ? lineOf(Buffer.from(whole)) : null
+}
+
+/** A write that was cut off, on which nobody relied, has no end, or runs of zeros where the file grew first. */
+function isTorn(tail: Buffer): boolean {
+  const end = tail.indexOf(newline)
+  return (
+    end < 0 || (end === tail.length - 1 && tail.includes('\0\0')) || /^[\0\s]*$/.test(tail.toString('latin1'))
+  )
+}
+
+function parse(path: string, file: Buffer): { lines: Line[]; goodBytes: number } {
   const lines: Line[] = []
-  let offset = 0
-  for (;;) {
-    const end = text.indexOf('\n', offset)
-    // A last line without its end is what a crash left of a write that nobody relied on.
-    if (end < 0) return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
-    let line: Line
-    try {
-      line = JSON.parse(text.slice(offset, end)) as Line
-    } catch {
-      if (/^[\0\s]*$/.test(text.slice(offset)) || text.indexOf('\n', end + 1) < 0)
-        return { lines, goodBytes: Buffer.byteLength(text.slice(0, offset)) }
-      throw new RsmError('unavailable', `${path} is damaged at offset ${offset}`, {
-        hint: 'move it away: the agent then starts with an empty journal, and the server counts what ran here as LOST',
+  for (let offset = 0; ; ) {
+    const end = file.indexOf(newline, offset)
+    const line = end < 0 ? lastLineOf(file.subarray(offset)) : lineOf(file.subarray(offset, end))
+    if (line === null) {
+      const tail = file.subarray(offset)
+      if (isTorn(tail)) return { lines, goodBytes: offset }
+      throw new RsmError('unavailable', `${path} is damaged: line ${lines.length + 1}, byte ${offset}`, {
+        hint: `move it aside: mv '${path}' '${path}.damaged'; the agent then starts with an empty journal, and the server counts what ran here as LOST`,
       })
     }
     assertKnown(path, line, offset)
     lines.push(line)
+    if (end < 0) return { lines, goodBytes: offset }
     offset = end + 1
   }
 }
 
-function readIfThere(path: string): string {
+function readIfThere(path: string): Buffer {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0)
     throw error
   }
 }
@@ -145,7 +168,7 @@ export class Journal {
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
-    const line = Buffer.from(`${JSON.stringify(entry)}\n`)
+    const line = Buffer.from(`${checkedJson(JSON.stringify(entry))}\n`)
     faultPoint(`agent.${entry.e}.before`)
     try {
       if (writeSync(this.#fd, line) !== line.length) throw new RsmError('unavailable', 'the disk is full')
@@ -223,7 +246,7 @@ export class Journal {
       if (isExpired(record, this.now())) this.records.delete(taskId)
     const lines: Line[] = [{ e: 'store', storeId: this.storeId, format: 1 }]
     for (const record of this.records.values()) lines.push(...entriesOf(record))
-    const text = Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const text = Buffer.from(lines.map((line) => `${checkedJson(JSON.stringify(line))}\n`).join(''))
     const temporary = `${this.#path}.tmp`
     const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND } = constants
     const fd = openSync(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0o600)
