@@ -118,7 +118,10 @@ export function joinSelector(options: TargetOptions): string | undefined {
 }
 
 /** The hosts that a selector names; an unknown name rejects with `not_found`. */
-export async function selectHosts(services: Pick<Services, 'hosts'>, selector: string): Promise<Host[]> {
+export async function selectHosts(
+  services: { readonly hosts: Pick<Services['hosts'], 'list'> },
+  selector: string,
+): Promise<Host[]> {
   const found = new Map<number, Host>()
   for (const question of await questionsOf(selector)) {
     const page = await allPages((query) => services.hosts.list(query), { selector: question })

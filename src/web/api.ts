@@ -1,5 +1,8 @@
+import { areUnknownNames, foldUnknownNames } from '../client/unknown-names.ts'
 import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
 import type { Page } from '../core/protocol/http/common.ts'
+import { shortened } from '../core/text/shortened.ts'
+import { sanitizeLine } from '../ui/text/sanitize.ts'
 import { endSession, session } from './session.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -88,6 +91,10 @@ export async function all<T>(
   return found
 }
 
+/** For the header Idempotency-Key. */
+export const newKey = () =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
+
 /** Whether waiting may mend it: the network, a restart, a proxy; not what the server says of the request. */
 export function isMendable(error: unknown): boolean {
   return (
@@ -95,8 +102,22 @@ export function isMendable(error: unknown): boolean {
   )
 }
 
-/** What went wrong, for people. */
+/** Of a fault, in characters: a selector may have thousands of them. */
+const longestSaid = 400
+
+/** `selector: no such host: web9`: a field's path as the form calls it. */
+const fieldSaid = ({ field, message }: FieldFault) => {
+  const name = field.replace(/^(target|script|params|secretParams)\./, '')
+  return name === '' ? message : `${name}: ${message}`
+}
+
+/** What went wrong, for people: names that do not exist under one heading, other faults once each. */
 export function said(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return error.message
+  const fields = error instanceof RsmError ? error.fields : []
+  if (fields.length === 0) return sanitizeLine(error.message)
+  const text = areUnknownNames(fields)
+    ? foldUnknownNames(fields)
+    : [...new Set(fields.map(fieldSaid))].join('; ')
+  return shortened(sanitizeLine(text), longestSaid)
 }

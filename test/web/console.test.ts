@@ -80,6 +80,7 @@ browserTest.serial('a running task is cancelled; hosts change as the server tell
   await page.goto(`${server.url}/#/tasks/${taskId}`)
   await page.locator('.output').getByText('begun').waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Cancel the task' }).click()
   await page.locator('.heading .badge', { hasText: 'cancelled' }).waitFor()
   await picture(page, 'task-dark')
   t.deepEqual(complaints, [])

@@ -10,14 +10,13 @@ import type { Target } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/script/first-line.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import type { Services } from '../../core/services.ts'
+import { unasked } from '../../core/task/consent.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import { confirm } from '../input/prompt.ts'
 import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
 
-/** A person is asked about more hosts than these. */
-const unasked = 20
 /** Of their names, in characters: those of an irregular fleet would push the question off the screen. */
 const longestNames = 400
 

@@ -1,16 +1,39 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
-import type { Started } from '../../core/protocol/http/tasks.ts'
-import { all, call, said } from '../api.ts'
+import type { Started, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import { firstLine } from '../../core/script/first-line.ts'
+import { asksFirst } from '../../core/task/consent.ts'
+import { counted } from '../../ui/text/counted.ts'
+import { all, call, newKey, said } from '../api.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
 import { followHosts, liveHosts } from '../hosts/live-hosts.ts'
+import { fieldsOf } from '../parts/fields-of.ts'
+import { HostSet } from '../parts/host-set.tsx'
+import { Question } from '../parts/question.tsx'
 import { useTitle } from '../parts/use-title.ts'
-import { go, hrefOf } from '../route.ts'
+import { go } from '../route.ts'
 import { useStore } from '../store.ts'
+import { fleetSize, namedHosts, useNamed } from './named-hosts.ts'
+import { TargetField } from './target-field.tsx'
 import { taskOf } from './task-of.ts'
 
-const newKey = () =>
-  Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
+/** `‘reboot’`, `the script deploy`. */
+function ranSaid({ script, scriptId }: TaskCreate, scripts: readonly Script[]): string {
+  if (script === undefined) return `the script ${scripts.find(({ id }) => id === scriptId)?.name ?? ''}`
+  const more = script.content.trim().includes('\n') ? ' …' : ''
+  return `‘${firstLine(script.content) ?? ''}’${more}`
+}
+
+/** What waits for an answer: the hosts it would run on are those that were asked about, whoever joins meanwhile. */
+interface Asked {
+  body: TaskCreate
+  hosts: readonly Host[]
+  isFleet: boolean
+}
+
+const onHosts = ({ hosts, isFleet }: Pick<Asked, 'hosts' | 'isFleet'>) =>
+  `on ${isFleet ? 'all ' : ''}${counted(hosts.length, 'host')}`
 
 export function RunPage() {
   useTitle('Run')
@@ -18,11 +41,16 @@ export function RunPage() {
   const chosen = useStore(chosenHosts)
   const [scripts, setScripts] = useState<readonly Script[]>([])
   const [source, setSource] = useState<'command' | 'stored'>('command')
+  const [selector, setSelector] = useState('')
   const [fault, setFault] = useState('')
   const [isBusy, setBusy] = useState(false)
+  const [asked, setAsked] = useState<Asked | undefined>()
   // The same for a second try, so that a lost answer runs nothing twice.
   const [key, setKey] = useState(newKey)
   const targets = hosts.filter((host) => chosen.has(host.id))
+  const named = useNamed(targets.length > 0 ? '' : selector)
+  const count =
+    targets.length > 0 ? targets.length : named !== undefined && 'count' in named ? named.count : 0
   useEffect(() => {
     const leave = new AbortController()
     void followHosts(leave.signal)
@@ -30,29 +58,38 @@ export function RunPage() {
     return () => leave.abort()
   }, [])
 
-  async function submit(event: SubmitEvent): Promise<void> {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget as HTMLFormElement)
-    setFault('')
-    const body = taskOf(
-      (name) => {
-        const value = form.get(name)
-        return typeof value === 'string' ? value : ''
-      },
-      targets.map(({ id }) => id),
-    )
-    if (typeof body === 'string') return setFault(body)
+  async function start(body: TaskCreate): Promise<void> {
+    const { taskId } = await call<Started>('POST', 'api/tasks', { body, headers: { 'idempotency-key': key } })
+    go('tasks', taskId)
+  }
+
+  /** Starts it, or asks first. */
+  async function propose(body: TaskCreate): Promise<void> {
+    const { selector: wanted } = body.target
+    const meant = wanted === undefined ? targets : await namedHosts(wanted)
+    const total = await fleetSize()
+    if (!asksFirst(meant.length, total)) return start(body)
+    const target = { hostIds: meant.map(({ id }) => id) }
+    setAsked({ body: { ...body, target }, hosts: meant, isFleet: meant.length >= total })
+    setBusy(false)
+  }
+
+  function attempt(work: Promise<void>): void {
     setBusy(true)
-    try {
-      const { taskId } = await call<Started>('POST', 'api/tasks', {
-        body,
-        headers: { 'idempotency-key': key },
-      })
-      go('tasks', taskId)
-    } catch (error) {
+    setFault('')
+    work.catch((error: unknown) => {
       setFault(said(error))
       setBusy(false)
-    }
+    })
+  }
+
+  function submit(event: SubmitEvent): void {
+    event.preventDefault()
+    const field = fieldsOf(event.currentTarget as HTMLFormElement)
+    const ids = targets.map(({ id }) => id)
+    const body = taskOf(field, ids)
+    if (typeof body === 'string') setFault(body)
+    else attempt(propose(body))
   }
 
   return (
@@ -60,33 +97,15 @@ export function RunPage() {
       <div class="heading">
         <h1>Run a script</h1>
       </div>
-      <form class="run" onSubmit={(event) => void submit(event)} onInput={() => setKey(newKey())}>
-        <div class="field">
-          <span class="label">On</span>
-          <div class="chips">
-            {targets.map(({ id, hostname }) => (
-              <button
-                key={id}
-                type="button"
-                class="chip"
-                aria-label={`Leave out ${hostname}`}
-                onClick={() => chosenHosts.update((now) => new Set([...now].filter((other) => other !== id)))}
-              >
-                {hostname} <span aria-hidden="true">×</span>
-              </button>
-            ))}
-            {targets.length === 0 && (
-              <label class="inline">
-                <input
-                  name="selector"
-                  placeholder="Selector, such as web[1-20] or @env:test"
-                  aria-label="Selector"
-                />
-              </label>
-            )}
-            <a href={hrefOf('hosts')}>{targets.length === 0 ? 'or choose hosts' : 'Choose others'}</a>
-          </div>
-        </div>
+      <form
+        class="run"
+        onSubmit={submit}
+        onInput={() => {
+          setKey(newKey())
+          setFault('')
+        }}
+      >
+        <TargetField targets={targets} selector={selector} named={named} onSelector={setSelector} />
         <div class="field">
           <span class="label">What</span>
           <div class="choice" role="group" aria-label="What to run">
@@ -166,13 +185,28 @@ export function RunPage() {
         </p>
         <div class="actions">
           <button type="submit" class="primary" disabled={isBusy}>
-            {targets.length === 0
+            {count === 0
               ? 'Run'
-              : `Run on ${targets.length === 1 ? targets[0]?.hostname : `${targets.length} hosts`}`}
+              : `Run on ${targets.length === 1 ? targets[0]?.hostname : counted(count, 'host')}`}
           </button>
-          <small class="hint">Ctrl+Enter runs the command</small>
+          {source === 'command' && <small class="hint">Ctrl+Enter runs the command</small>}
         </div>
       </form>
+      {asked && (
+        <Question
+          title={`Run ${ranSaid(asked.body, scripts)} ${onHosts(asked)}?`}
+          yes={`Run ${onHosts(asked)}`}
+          no="Don’t run"
+          isDangerous
+          onNo={() => setAsked(undefined)}
+          onYes={() => {
+            setAsked(undefined)
+            attempt(start(asked.body))
+          }}
+        >
+          <HostSet hosts={asked.hosts} />
+        </Question>
+      )}
     </section>
   )
 }

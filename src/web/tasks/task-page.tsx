@@ -1,13 +1,14 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Started, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { call, said } from '../api.ts'
+import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import { said } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
 import { shownDuration, shownTime } from '../parts/time.ts'
 import { useTitle } from '../parts/use-title.ts'
-import { go, hrefOf } from '../route.ts'
+import { hrefOf } from '../route.ts'
 import { allowed } from '../session.ts'
 import { followTask, type TaskView } from './follow-task.ts'
 import { OutputPane } from './output-pane.tsx'
+import { TaskActions } from './task-actions.tsx'
 import { countsSaid, endSaid, nameOf } from './task-words.ts'
 
 /** Hosts that are listed; those that did not succeed come first. */
@@ -27,17 +28,6 @@ export function TaskPage({ taskId }: { taskId: string }) {
     })
     return () => leave.abort()
   }, [taskId])
-
-  async function act(verb: 'cancel' | 'retry'): Promise<void> {
-    setFault('')
-    try {
-      const path = `api/tasks/${encodeURIComponent(taskId)}/${verb}`
-      const answer = await call<Started>('POST', path, { body: {} })
-      if (verb === 'retry') go('tasks', answer.taskId)
-    } catch (error) {
-      setFault(said(error))
-    }
-  }
 
   const faultSaid = (
     <p role="alert" class="fault">
@@ -64,16 +54,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
           {isCut ? 'The connection is lost; taking it up again …' : countsSaid(task.counts)}
         </span>
         <span class="spring" />
-        {allowed('execute') && isRunning && (
-          <button type="button" class="danger" onClick={() => void act('cancel')}>
-            Cancel
-          </button>
-        )}
-        {allowed('execute') && (task.status === 'FAILED' || task.status === 'CANCELLED') && (
-          <button type="button" onClick={() => void act('retry')}>
-            Retry what failed
-          </button>
-        )}
+        {allowed('execute') && <TaskActions task={task} results={results} onFault={setFault} />}
       </div>
       <p class="hint">
         {`${task.createdBy} · ${shownTime(task.createdAt)} · ${isRunning ? 'running' : shownDuration(task.duration)} · `}

@@ -1,0 +1,45 @@
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { foldStanding } from '../../ui/hosts/standing.ts'
+import { counted } from '../../ui/text/counted.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
+
+type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason'>
+
+interface HostSetProps {
+  hosts: readonly Shown[]
+  /** How many there are, where `hosts` are only the first of them. */
+  count?: number
+}
+
+function NodeSet({ names }: { names: readonly string[] }) {
+  return <span class="nodeset">{sanitizeLine(foldNodeset(names))}</span>
+}
+
+/** Hosts as one node set. */
+export function HostNames({ names }: { names: readonly string[] }) {
+  return (
+    <div class="host-set">
+      <NodeSet names={names} />
+    </div>
+  )
+}
+
+/** Hosts as one node set, with their number; and how those stand on which it may not run at once. */
+export function HostSet({ hosts, count = hosts.length }: HostSetProps) {
+  const rest = count - hosts.length
+  const away = foldStanding(hosts.filter(({ status }) => status === 'OFFLINE'))
+  return (
+    <div class="host-set">
+      <p>
+        <strong>{counted(count, 'host')}</strong> <NodeSet names={hosts.map(({ hostname }) => hostname)} />
+        {rest > 0 && ` and ${rest} more`}
+      </p>
+      {away.map(({ names, state }) => (
+        <p key={state} class="away">
+          <span class="nodeset">{names}</span>: {state}
+        </p>
+      ))}
+    </div>
+  )
+}

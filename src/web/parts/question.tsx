@@ -1,0 +1,49 @@
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import { fieldsOf } from './fields-of.ts'
+
+interface QuestionProps {
+  title: string
+  /** What the button that goes on says, and the one that does not. */
+  yes: string
+  no: string
+  isDangerous?: boolean
+  onYes: (field: (name: string) => string) => void
+  onNo: () => void
+  children?: ComponentChildren
+}
+
+/** Asks before something happens. It begins on the button that does nothing, and Escape is that one. */
+export function Question({ title, yes, no, isDangerous = false, onYes, onNo, children }: QuestionProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  useLayoutEffect(() => dialog.current?.showModal(), [])
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby="question"
+      onCancel={(event) => {
+        event.preventDefault()
+        onNo()
+      }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          onYes(fieldsOf(event.currentTarget))
+        }}
+      >
+        <h2 id="question">{title}</h2>
+        {children}
+        <div class="actions">
+          <span class="spring" />
+          <button type="button" autoFocus onClick={onNo}>
+            {no}
+          </button>
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'}>
+            {yes}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  )
+}
