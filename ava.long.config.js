@@ -12,6 +12,6 @@ const placeOf = (file) => {
 export default {
   ...base,
   files: ['dist/test/faults/long/**/*.test.js', ...waiting.files.map((file) => `!${file}`)],
-  timeout: '10m',
+  timeout: '11m',
   sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
 }

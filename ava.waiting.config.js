@@ -8,7 +8,7 @@ const placeOf = (file) => names.findIndex((name) => file.includes(name))
 export default {
   ...base,
   files: names.map((name) => `dist/test/faults/long/${name}.test.js`),
-  timeout: '10m',
+  timeout: '11m',
   concurrency: 2,
   sortTestFiles: (one, other) => placeOf(one) - placeOf(other),
 }

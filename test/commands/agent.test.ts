@@ -13,6 +13,7 @@ import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents
 import { commandLine } from '../helpers/clients/command-line.ts'
 import { followEvents } from '../helpers/clients/follow.ts'
 import { counted, startTask } from '../helpers/clients/tasks.ts'
+import { openProgram } from '../helpers/programs/open-program.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -180,9 +181,12 @@ test('agent status says why an agent is not registered yet, and that none runs o
   t.regex(ran.stderr, /^rsm: no agent runs on .*\n {5}\S/)
 })
 
-asRoot('agent status says whom to ask when the agent is another user’s', async (t) => {
+/** What a command loads from node_modules. */
+const commandPackages = ['@oclif/core', 'cli-table3', 'get-east-asian-width', 'ora', 'typebox']
+
+asRoot('A18 agent status says whom to ask when the agent is another user’s', async (t) => {
   const dataDir = await temporaryDirectory(t)
-  const bin = join(import.meta.dirname, '../../../bin/run.js')
+  const bin = join(openProgram(t, commandPackages), 'bin/run.js')
   const words = ['agent', 'status', '--data-dir', dataDir]
   const become = ['--reuid=nobody', '--clear-groups', '--', process.execPath, bin, ...words]
   writeFileSync(join(dataDir, 'status.json'), '{}')

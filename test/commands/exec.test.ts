@@ -350,8 +350,8 @@ test('--deadline cancels the whole task, exits 124 and says why', async (t) => {
 test('a closed stdout cancels nothing and is exit 141, silently', async (t) => {
   const entries = Array.from({ length: 5000 }, () => entryOf('web1', `${'x'.repeat(200)}\n`))
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), entries))
-  const { child, done } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
-  await once(child.stdout, 'data')
+  const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  await shows('xxx')
   child.stdout.destroy()
   const ran = await done
   t.is(ran.exit, 141)
@@ -365,8 +365,8 @@ test('a closed stderr ends nothing', async (t) => {
   )
   const end = entryOf('web1', 'over\n')
   const server = await startFakeServer(t, taskRoutes(taskOf([resultOf('web1')]), [...entries, end]))
-  const { child, done } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
-  await once(child.stderr, 'data')
+  const { child, done, shows } = startRsm(['exec', '-w', 'web1', 'x'], envFor(t, server))
+  await shows('xxx')
   child.stderr.destroy()
   const ran = await done
   t.is(ran.exit, 0)

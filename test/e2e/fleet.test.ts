@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -6,6 +5,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { execa } from 'execa'
+import { said } from '../helpers/programs/said.ts'
 
 const binary = resolve('bin/run.js')
 const password = 'a password for the end-to-end tests'
@@ -53,7 +53,7 @@ async function startRealFleet(t: ExecutionContext): Promise<RealFleet> {
         '--json',
       ])
       children.push(server)
-      const [line] = (await once(createInterface({ input: server.stdout }), 'line')) as [string]
+      const line = await said(server)
       port = String((JSON.parse(line) as { port: number }).port)
     },
     async killServer() {
@@ -167,7 +167,10 @@ test.serial(
     const reading = (async () => {
       for await (const line of output) seen.push(line)
     })()
-    while (seen.length < 15) await setTimeout(20)
+    while (seen.length < 15) {
+      t.is(running.exitCode, null, seen.join('\n'))
+      await setTimeout(20)
+    }
     await fleet.killServer()
     // Lines go on being written while nobody takes them.
     await setTimeout(1000)
@@ -196,7 +199,7 @@ test.serial('an agent that has enrolled starts again without its token file', as
   const words = ['agent', 'run', '--url', url(), '--data-dir', dataDir, '--hostname', 'web4']
   for (const round of ['enrolling', 'enrolled']) {
     const agent = rsm(...words, '--enroll-token-file', token)
-    const [line] = (await once(createInterface({ input: agent.stdout }), 'line')) as [string]
+    const line = await said(agent)
     t.regex(line, /is host 4/, round)
     agent.kill('SIGTERM')
     await agent

@@ -73,7 +73,9 @@ function startShell(t: ExecutionContext, home: string) {
     for (;;) {
       const match = pattern.exec(shown)
       if (match !== null) return match
-      await Promise.race([once(shell.stdout, 'data'), once(shell.stderr, 'data')])
+      if (shell.exitCode !== null || shell.signalCode !== null)
+        throw new Error(`the shell ended before it showed ${pattern}: ${shown.slice(-2000)}`)
+      await Promise.race([once(shell.stdout, 'data'), once(shell.stderr, 'data'), once(shell, 'close')])
     }
   }
   let count = 0

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { followEvents, textOf } from '../helpers/clients/follow.ts'
+import { said, shownErrors } from '../helpers/programs/said.ts'
 import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 const program = fileURLToPath(new URL('../fixtures/seed-agent.js', import.meta.url))
@@ -12,7 +13,7 @@ const program = fileURLToPath(new URL('../fixtures/seed-agent.js', import.meta.u
 async function startSeedAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<string[]> {
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const child = spawn(process.execPath, [program, server.url, token, hostname], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(async () => {
     child.kill('SIGKILL')
@@ -21,7 +22,8 @@ async function startSeedAgent(t: ExecutionContext, server: TestServer, hostname:
   const lines: string[] = []
   const output = createInterface({ input: child.stdout })
   output.on('line', (line) => lines.push(line))
-  await once(output, 'line')
+  shownErrors(child)
+  await said(child)
   return lines
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { keptCertificate } from '../../src/server/tls/self-signed.ts'
 import { cleanEnv, runRsm, startRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { said } from '../helpers/programs/said.ts'
 
 const password = 'a password for TLS'
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
@@ -16,8 +17,10 @@ async function stayUp(t: ExecutionContext, argv: string[], env: Record<string, s
     running.child.kill()
     await running.done
   })
-  while (!running.out.stdout.includes('}\n')) await once(running.child.stdout, 'data')
-  return { ...running, ready: JSON.parse(running.out.stdout) as Record<string, string | number> }
+  return {
+    ...running,
+    ready: JSON.parse(await said(running.child, '}\n')) as Record<string, string | number>,
+  }
 }
 
 test('client and agent pin a self-signed server, and speak to no other', async (t) => {

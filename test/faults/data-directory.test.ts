@@ -1,14 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
+import { openProgram } from '../helpers/programs/open-program.ts'
+import { said } from '../helpers/programs/said.ts'
 
-const program = fileURLToPath(new URL('../fixtures/open-data-directory.js', import.meta.url))
+const program = 'dist/test/fixtures/open-data-directory.js'
 const isRoot = process.getuid?.() === 0
 const nobody = 65534
 
@@ -24,16 +24,20 @@ async function temporary(t: ExecutionContext): Promise<string> {
 async function openElsewhere(
   t: ExecutionContext,
   path: string,
-  options: { uid?: number; env?: NodeJS.ProcessEnv } = {},
+  { root = resolve(''), ...options }: { uid?: number; env?: NodeJS.ProcessEnv; root?: string } = {},
 ) {
-  const child = spawn(process.execPath, [program, path], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+  const child = spawn(process.execPath, [join(root, program), path], {
+    stdio: 'pipe',
     cwd: '/',
     ...options,
   })
   t.teardown(() => child.kill('SIGKILL'))
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
-  const outcome = JSON.parse(line) as { path?: string; code?: string; message?: string; hint?: string }
+  const outcome = JSON.parse(await said(child)) as {
+    path?: string
+    code?: string
+    message?: string
+    hint?: string
+  }
   return { child, outcome }
 }
 
@@ -46,16 +50,11 @@ test('F05 a directory that is not there is made, mode 0700, also on a path with 
   await opened.release()
 })
 
-/** As root the test runs as nobody, who has to be able to read this checkout: not so below a home directory of 0700. */
-const nobodyReads =
-  !isRoot || spawnSync(process.execPath, ['--check', program], { uid: nobody, cwd: '/' }).status === 0
-const whereReadable = nobodyReads ? test : test.skip
-
-whereReadable('F05 a directory without write permission is refused with what to do', async (t) => {
+test('A18 F05 a directory without write permission is refused with what to do', async (t) => {
   const path = await temporary(t)
   if (isRoot) await chown(path, nobody, nobody)
   await chmod(path, 0o500)
-  const { child, outcome } = await openElsewhere(t, path, isRoot ? { uid: nobody } : {})
+  const { child, outcome } = await openElsewhere(t, path, isRoot ? { uid: nobody, root: openProgram(t) } : {})
   t.is(outcome.code, 'unavailable')
   t.is(outcome.message, `data directory ${path} can not be written by this user`)
   t.regex(outcome.hint ?? '', /--data-dir/)

@@ -74,7 +74,7 @@ class Impostor {
 const payloadOf = (frame: string) => (JSON.parse(frame) as { payload: ExecuteScript }).payload
 
 test('S05 a program with the address and the token of the server, but not its key, makes an agent run nothing', async (t) => {
-  t.timeout(180_000)
+  t.timeout(100_000)
   const server = await startServerProcess(t)
   const tap = await tapServer(t, () => server.url)
   const dataDir = await temporaryDirectory(t)

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { findContainment } from '../../../src/agent/processes/containment.ts'
 import { startTimeOf } from '../../../src/agent/processes/machine.ts'
@@ -13,6 +14,8 @@ import {
 } from '../../../src/agent/processes/processes.ts'
 import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
 import { endTree, levelOf, type Tree } from '../../../src/agent/processes/tree.ts'
+import { openProgram } from '../../helpers/programs/open-program.ts'
+import { said } from '../../helpers/programs/said.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may start processes of another user.
@@ -58,7 +61,7 @@ test('F14 without a cgroup what left the session, ignores TERM and is stopped is
 ( setsid sh -c 'trap "" TERM; sleep 600; sleep 600' & )
 echo up; sleep 600; sleep 600`
   const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-  await once(child.stdout ?? child, 'data')
+  await said(child)
   t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), times), [])
   t.is(await running(mark), 0)
 })
@@ -79,7 +82,7 @@ for chain in range(20):
 print("up", flush=True)
 time.sleep(120)`
   const child = started(t, ['python3', '-c', script], { RSM_EXECUTION: mark })
-  await once(child.stdout ?? child, 'data')
+  await said(child)
   t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), times), [])
   t.is(await running(mark), 0)
 })
@@ -87,7 +90,7 @@ time.sleep(120)`
 test('F14 those who obey TERM are not waited for any longer', async (t) => {
   const mark = newMark()
   const child = started(t, ['sh', '-c', 'echo up; sleep 600 & sleep 600'], { RSM_EXECUTION: mark })
-  await once(child.stdout ?? child, 'data')
+  await said(child)
   const began = performance.now()
   t.deepEqual(await endTree(treeOf(mark, child), new ProcessTable(), { grace: 90_000, patience: 1 }), [])
   t.true(performance.now() - began < 80_000)
@@ -97,18 +100,18 @@ test('F14 what a script starts in order to clean up after TERM is left to do so'
   const mark = newMark()
   const script = `trap 'sleep 1; echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.1; done`
   const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-  let said = ''
-  child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
-  while (!said.includes('up')) await delay(10)
+  let heard = ''
+  child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
+  await said(child, 'up')
   const closed = once(child, 'close')
   await endTree(treeOf(mark, child), new ProcessTable(), { grace: 60_000, patience: 1 })
   await closed
-  t.is(said, 'up\ncleaned\n')
+  t.is(heard, 'up\ncleaned\n')
 })
 
 test('F14 a process that has the pid of an ended wrapper by now is not touched', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'])
-  await once(child.stdout ?? child, 'data')
+  await said(child)
   const tree = treeOf(newMark(), child)
   const earlier = { pid: child.pid ?? 0, startTime: (tree.root?.startTime ?? 0) - 1 }
   t.deepEqual(await endTree({ ...tree, root: earlier }, new ProcessTable(), times), [])
@@ -122,18 +125,18 @@ asRoot("F14 a process of another user is not ended because it carries the execut
     ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', 'sh', '-c', 'echo up; sleep 600; true'],
     { RSM_EXECUTION: mark },
   )
-  await once(foreign.stdout ?? foreign, 'data')
+  await said(foreign)
   t.deepEqual(await endTree(treeOf(mark, null), new ProcessTable(), times), [])
   t.true(alive(foreign))
 })
 
-asRoot('F14 what an agent that is not root may not end is named with pid and program', async (t) => {
+asRoot('A18 F14 what an agent that is not root may not end is named with pid and program', async (t) => {
   const child = started(t, ['sh', '-c', 'echo up; exec sleep 600'])
-  await once(child.stdout ?? child, 'data')
+  await said(child)
   while ((await new ProcessTable().look()).find(({ pid }) => pid === child.pid)?.command !== 'sleep')
     await delay(20)
   const tree = JSON.stringify({ ...treeOf(newMark(), child), uids: [65534] })
-  const rooms = new URL('../../../src/agent/processes/', import.meta.url).href
+  const rooms = pathToFileURL(join(openProgram(t), 'dist/src/agent/processes/')).href
   const program = `const { endTree } = await import('${rooms}tree.js')
 const { ProcessTable } = await import('${rooms}processes.js')
 console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 100, patience: 300 })))`
@@ -148,12 +151,9 @@ console.log(JSON.stringify(await endTree(${tree}, new ProcessTable(), { grace: 1
       '-e',
       program,
     ],
-    { stdio: ['ignore', 'pipe', 'inherit'], cwd: '/' },
+    { stdio: ['ignore', 'pipe', 'pipe'], cwd: '/' },
   )
-  let said = ''
-  ending.stdout.on('data', (data: Buffer) => (said += data.toString()))
-  await once(ending, 'close')
-  const remnants = JSON.parse(said)
+  const remnants = JSON.parse(await said(ending))
   t.deepEqual(listed(remnants), [{ pid: child.pid ?? 0, command: 'sleep' }])
   t.is(toldOf(remnants), `could not end: ${child.pid} sleep`)
   t.true(alive(child))
@@ -180,15 +180,15 @@ setsid sh -c 'echo $$ > ${dirname(String(cgroup))}/cgroup.procs
 trap "" TERM; echo out; while :; do sleep 0.1; done' &
 sleep 600`
     const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-    let said = ''
-    child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
-    while (!said.includes('out\nout\n')) await delay(10)
+    let heard = ''
+    child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
+    await said(child, 'out\nout\n')
     const closed = once(child, 'close')
     const tree = { ...treeOf(mark, child), cgroup }
     t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
     t.is(await running(mark), 0)
     await closed
-    t.is(said, 'out\nout\nasked\n')
+    t.is(heard, 'out\nout\nasked\n')
   },
 )
 
@@ -201,15 +201,15 @@ trap "echo asked; exit 0" TERM; echo out; while :; do sleep 0.1; done' &
 trap "" TERM
 while :; do sleep 0.1; done`
   const child = started(t, ['sh', '-c', script], { RSM_EXECUTION: mark })
-  let said = ''
-  child.stdout?.on('data', (data: Buffer) => (said += data.toString()))
-  while (!said.includes('out')) await delay(10)
+  let heard = ''
+  child.stdout?.on('data', (data: Buffer) => (heard += data.toString()))
+  await said(child, 'out')
   const closed = once(child, 'close')
   const tree = { ...treeOf(mark, child), cgroup }
   t.deepEqual(await endTree(tree, new ProcessTable(), { grace: 6_000, patience: 60_000 }), [])
   t.is(await running(mark), 0)
   await closed
-  t.is(said, 'out\nasked\n')
+  t.is(heard, 'out\nasked\n')
 })
 
 /** A process that says nothing of an execution. */
@@ -224,7 +224,7 @@ const ids = (members: Process[]) => members.map(({ pid }) => pid).sort((a, b) =>
 test('what started before the wrapper is not asked whose it is', async (t) => {
   const mark = newMark()
   const child = started(t, ['sh', '-c', 'echo up; sleep 600; true'], { RSM_EXECUTION: mark })
-  await once(child.stdout ?? child, 'data')
+  await said(child)
   const startTime = startTimeOf(child.pid ?? 0) ?? 0
   const table = new ProcessTable()
   const markOf = (all: Process[]) => all.find(({ pid }) => pid === child.pid)?.mark

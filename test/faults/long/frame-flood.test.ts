@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -8,6 +7,7 @@ import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { kill } from '../../helpers/agents/agent-process.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { startTask } from '../../helpers/clients/tasks.ts'
+import { said } from '../../helpers/programs/said.ts'
 import { adminLogin, restCaller, type TestServer } from '../../helpers/servers/server.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/server-process.js', import.meta.url))
@@ -22,7 +22,7 @@ async function loggingServer(t: ExecutionContext) {
   t.teardown(() => kill(child, 'SIGKILL'))
   const lines: string[] = []
   createInterface({ input: child.stderr }).on('line', (line) => lines.push(line))
-  const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const url = (await said(child)).trim()
   const caller = { url, token: '' }
   const server = { ...caller, ...restCaller(() => caller) } as TestServer
   caller.token = (await server.data('POST', '/api/auth/login', adminLogin)).token

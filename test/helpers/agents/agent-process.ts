@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { AgentOptions } from '../../../src/agent/main.ts'
 import { type Fault, withFault } from '../faults/fault.ts'
+import { said, shownErrors } from '../programs/said.ts'
 import { agentOptions } from './agent.ts'
 
 const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.meta.url))
@@ -21,12 +22,12 @@ export async function agentProcess(
   const { execArgv, env } = withFault(fault)
   const child = spawn(process.execPath, [...execArgv, program], {
     env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(plain), ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => kill(child, 'SIGKILL'))
-  const exited = once(child, 'exit')
-  exited.catch(() => undefined)
-  await Promise.race([once(child.stdout, 'data'), ...(fault ? [exited] : [])])
+  shownErrors(child)
+  const up = said(child)
+  await (fault ? Promise.race([up.catch(() => undefined), once(child, 'exit')]) : up)
   return child
 }
 

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ExecutionContext } from 'ava'
 import type { AgentOptions } from '../../../src/agent/main.ts'
+import { said } from '../programs/said.ts'
 import { agentOptions } from './agent.ts'
 import { kill } from './agent-process.ts'
 
@@ -29,9 +29,8 @@ export async function loggedAgent(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   t.teardown(() => kill(child, 'SIGKILL'))
-  child.once('exit', () => child.stdout.destroy())
   const log: LoggedAgent['log'] = []
   createInterface({ input: child.stderr }).on('line', (line) => log.push(JSON.parse(line)))
-  await once(child.stdout, 'data')
+  await said(child)
   return { child, log, count: (message) => log.filter((line) => line.message === message).length }
 }

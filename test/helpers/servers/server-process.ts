@@ -69,7 +69,7 @@ export async function startServerProcess(
       })
       started.once('exit', () => started.stdout.destroy())
       const ended = once(started, 'exit').then(([code, signal]) => {
-        if (signal === null) throw new Error(`the server ended with ${code} before it was up`)
+        if (signal === null) throw new Error(`the server ended with ${code} before it was up: ${log}`)
       })
       const line = once(createInterface({ input: started.stdout }), 'line') as Promise<[string]>
       // One that is killed while it starts comes to nothing, as was asked for.

@@ -28,7 +28,7 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
   run(
     `S06 ${name} completes commands, options and names of the server, and runs nothing of a name (2026-11-21: needs ${name} and tmux)`,
     async (t) => {
-      t.timeout(240_000)
+      t.timeout(100_000)
       const server = await startTestServer(t)
       for (const [hostname, role] of [
         ['web1', 'web'],
@@ -57,12 +57,14 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
         ['rsm scripts show ', 'touch'],
         ['rsm logs ', String(taskId)],
       ] as const
-      for (const [line, name] of heard)
+      for (const [line, name] of heard) {
+        t.timeout(100_000)
         await until(`an answer to ${line}`, async () => {
           const input = [line, '', '9'].map((part) => `${part}\u0000`).join('')
           const { stdout } = await runRsm(['__complete', 'bash'], cleanEnv(window.home, env), input)
           return stdout.includes(name)
         })
+      }
 
       await window.shows(/local>/)
       await window.type(start)
