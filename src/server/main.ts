@@ -10,6 +10,8 @@ import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
 import { createBus } from './bus.ts'
 import { systemClock } from './clock.ts'
+import { type Control, serveControl } from './control/control.ts'
+import { controlOperations } from './control/operations.ts'
 import { openData } from './data.ts'
 import { createEngine } from './engine/engine.ts'
 import { createEvents } from './events/events.ts'
@@ -180,6 +182,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     })
   })
   const unused = trackUnusedConnections(app.server)
+  let control: Control | undefined
 
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
     await events.checkHead()
@@ -189,6 +192,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
       throw explainListen(error, options)
     })
+    control = await serveControl(path, controlOperations(), log)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
     await markUsed(path, store.storeId, log)
@@ -207,6 +211,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   async function shut(): Promise<void> {
     accepting = false
     housekeeping.stop()
+    await control?.close()
     const stepping = engine.stop()
     hub.close()
     bus.publish('stopping', '', { reason: 'the server is shutting down' })

@@ -151,6 +151,16 @@ export const rows: Readonly<Record<string, Row>> = {
     given: async ({ home }) => ({ '/srv/rsm': join(home, 'srv'), '18080': '0' }),
     until: /listen|http:\/\//,
   },
+  'rsm server confirm-restore --cancel-pending': {
+    given: async ({ server }) => ({
+      'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
+    }),
+    exit: [6, 'nothing is held'],
+  },
+  'rsm server confirm-restore --data-dir /var/lib/rsm/server': {
+    given: async ({ server }) => ({ '/var/lib/rsm/server': server.dataDir }),
+    exit: [6, 'nothing is held'],
+  },
   'rsm tasks cancel TASK': {
     alone: true,
     given: async (world) => ({ TASK: await run(world, 'echo', { async: true, queueSeconds: 600 }) }),

@@ -1,0 +1,37 @@
+import { boolean, string } from '@oclif/core/flags'
+import { control } from '../../client/control.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
+
+export default class ServerConfirmRestore extends BaseCommand {
+  static override summary = 'Let a server that was restored from a backup go on with the tasks that it holds'
+  static override description =
+    'A server that finds out that its data directory is older than what its agents have seen holds every execution that ' +
+    'was still to start in it: each may have run since the backup was made. `rsm hosts doctor` and GET /api/server/status ' +
+    'say so. This starts them, or cancels them with --cancel-pending. It runs on the machine of the server, as its user ' +
+    'or root, and needs no token.'
+  static override examples = [
+    '$ rsm server confirm-restore --cancel-pending',
+    '$ rsm server confirm-restore --data-dir /var/lib/rsm/server',
+  ]
+  static override flags = {
+    'cancel-pending': boolean({ description: 'cancel what is held instead of starting it' }),
+    'data-dir': string({
+      env: 'RSM_DATA_DIR',
+      helpValue: 'DIR',
+      description: `data directory of the server; ${dataDirectoryHelp('server')}`,
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(ServerConfirmRestore)
+    this.globals = flags
+    const confirmed = await control(dataDirectory('server', flags['data-dir']), 'confirm-restore', {
+      cancelPending: flags['cancel-pending'],
+    })
+    const { tasks, executions, cancelled } = confirmed
+    const what = `${executions} ${executions === 1 ? 'execution' : 'executions'} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
+    this.print(cancelled ? `cancelled ${what}` : `going on with ${what}`)
+    return confirmed
+  }
+}
