@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Allowance } from '../core/allowance.ts'
+import { RsmError } from '../core/errors.ts'
 import { stoppedReason } from '../core/protocol/close-codes.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
 import type { AgentOptions, RunningAgent } from './agent-options.ts'
 import { ServerTime, systemClock } from './clock.ts'
 import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
+import { revokedDelay } from './link/backoff.ts'
 import { openConnection } from './link/connection.ts'
 import { Distrust } from './link/distrust.ts'
 import { tokenToEnrol } from './link/enroll-token.ts'
@@ -42,6 +45,9 @@ const helloPatience = 10_000
 /** How long a drained agent stays for the server's acknowledgements, milliseconds. */
 const drainPatience = 10_000
 const drainLook = 20
+
+/** Registrations of an agent whose token is void: so many at once, and then one in 5 minutes. */
+const enrolmentsAtOnce = 3
 
 export type { AgentOptions, RunningAgent } from './agent-options.ts'
 
@@ -93,6 +99,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       clock,
       random,
       log,
+      refused: (reason) => status.unheard(reason),
       signal,
     })
     const { agentId } = membership
@@ -211,7 +218,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     opened.unshift(() => status.remove())
     const receive = inbox({ runner, uplink, terminals, log })
 
-    let mayEnrol = options.enrollToken !== undefined
+    // Two that take the place of each other must not do so without a pause.
+    const enrolling = new Allowance(enrolmentsAtOnce, revokedDelay)
     const pulse = new Pulse({
       api,
       agentId,
@@ -239,14 +247,15 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       },
       async revoked() {
         log('ERROR', 'the token of this agent is not valid any more', {
-          hint: 'enrol the host anew: `rsm hosts join --replace HOST`, then restart the agent with that token',
+          hint: 'enrol the host anew: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
         })
-        if (!mayEnrol) return false
-        mayEnrol = false
+        if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
         return membership.registerAnew().then(
           () => true,
           (error: unknown) => {
+            if (signal.aborted) return false
             log('ERROR', 'not registered anew', { error: String(error) })
+            if (error instanceof RsmError) status.unheard(error.message)
             return false
           },
         )

@@ -11,6 +11,7 @@ import type {
   HostMetricsQuery,
   HostPatch,
   HostQuery,
+  Parted,
 } from './protocol/http/hosts.ts'
 import type { LogPage, LogQuery } from './protocol/http/logs.ts'
 import type {
@@ -57,10 +58,13 @@ export interface HostService {
   metrics(id: number, query: HostMetricsQuery): Promise<HostMetrics>
   create(input: HostCreate): Promise<Host>
   update(id: number, patch: HostPatch): Promise<Host>
-  /** Revokes the agent token; its link closes at once (contract §3). `not_found` for a host without one. */
-  revokeAgent(id: number): Promise<{ id: number }>
+  /**
+   * Revokes the agent token; its link closes at once (contract §3), and no enrolment token that there is lets it in again
+   * (contract-2 §9b). `not_found` for a host without one.
+   */
+  revokeAgent(id: number): Promise<Parted>
   /** `conflict` while it runs something, unless `force`: then its results become LOST (contract §3). */
-  remove(id: number, options?: { force?: boolean }): Promise<{ id: number }>
+  remove(id: number, options?: { force?: boolean }): Promise<Parted>
 }
 
 export interface ScriptService {

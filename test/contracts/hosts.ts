@@ -55,7 +55,7 @@ export function hostsContract(test: TestFn, name: string, open: ServicesOf): voi
   test(`${name} hosts: an id that is unknown or gone is not_found, and is never given again`, async (t) => {
     const services = await open(t)
     const { id } = await make(services, 'web1')
-    t.deepEqual(await services.hosts.remove(id), { id })
+    t.deepEqual(await services.hosts.remove(id), { id, openEnrollments: [] })
     for (const work of [services.hosts.get(id), services.hosts.update(id, {}), services.hosts.remove(id)])
       await rejects(t, 'not_found', work)
     t.true((await make(services, 'web1')).id > id)

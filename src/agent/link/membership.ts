@@ -25,6 +25,8 @@ interface MembershipOptions {
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
+  /** Hears why the server does not register anew an agent that it had registered before. */
+  readonly refused: (reason: string) => void
   readonly signal: AbortSignal
 }
 
@@ -44,7 +46,7 @@ export interface Membership {
  * directory of another agent, `unavailable` for a damaged one, and as `registerAnew` does.
  */
 export async function openMembership(setting: MembershipOptions): Promise<Membership> {
-  const { directory, options, script, api, linkId, serverNow, clock, random, log, signal } = setting
+  const { directory, options, script, api, linkId, serverNow, clock, random, log, refused, signal } = setting
   let given = setting.enrollToken
   const known = await readIdentity(directory)
   if (known && options.agentId !== undefined && options.agentId !== known.agentId)
@@ -66,18 +68,22 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
   /** There is no more state than this before the first registration. */
   const waits = (reason: string | null) => {
     if (!identity.registration) writeState(directory, { ...registering, reason }, log)
+    else if (reason !== null) refused(reason)
+  }
+  const nextToken = () => {
+    const token = given ?? readEnrollToken(options)
+    // At a later try the file may hold another.
+    given = null
+    return token
   }
   const registerAnew = async () => {
-    const enrollToken = given ?? readEnrollToken(options)
-    // Of a later registration the file may hold another.
-    given = null
     const { hostname, url } = options
-    const fresh = await register({
+    const { registration: fresh, enrollToken } = await register({
       api,
       url,
       agentId,
       hostname,
-      enrollToken,
+      enrollToken: nextToken,
       clock,
       random,
       log,

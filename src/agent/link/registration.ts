@@ -8,8 +8,13 @@ import { Backoff } from './backoff.ts'
 import type { Identity, Registration } from './identity.ts'
 import type { ServerApi } from './server-api.ts'
 
-/** Failures that pass by themselves; after any other a person has to act. */
 const passing: ReadonlySet<string> = new Set(['unreachable', 'unavailable', 'too_many', 'internal'])
+
+/**
+ * Failures that pass by themselves, or that the server asks to try again after: a host that was removed waits for a newer
+ * token (contract-2 §9b). After any other a person has to act first.
+ */
+const passes = ({ code, retryAfter }: RsmError) => passing.has(code) || retryAfter !== undefined
 
 interface RegisterOptions {
   readonly api: ServerApi
@@ -17,7 +22,8 @@ interface RegisterOptions {
   readonly url: string
   readonly agentId: string
   readonly hostname: string | undefined
-  readonly enrollToken: string
+  /** Asked for at each try: its file may hold another by then. */
+  readonly enrollToken: () => string
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
@@ -30,17 +36,20 @@ interface RegisterOptions {
  * Registers, however long the server stays away. A lost reply is simply asked for again: the server repeats it while
  * its token was never used (contract §3). Rejects with the server's word when that is a refusal.
  */
-export async function register(options: RegisterOptions): Promise<Registration> {
+export async function register(
+  options: RegisterOptions,
+): Promise<{ registration: Registration; enrollToken: string }> {
   const backoff = new Backoff(options.random)
   options.waits(null)
   const body = await hostFacts(options.agentId, options.hostname)
   for (;;) {
     try {
-      const { serverTime: _, ...registration } = await options.api.register(body, options.enrollToken)
-      return registration
+      const enrollToken = options.enrollToken()
+      const { serverTime: _, ...registration } = await options.api.register(body, enrollToken)
+      return { registration, enrollToken }
     } catch (error) {
       if (!(error instanceof RsmError)) throw error
-      if (!passing.has(error.code)) throw explained(error)
+      if (!passes(error)) throw explained(error)
       const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
       options.waits(error.message)
       const hint =

@@ -3,9 +3,13 @@ import { findHosts, namesOneHost } from '../../client/names.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
+import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
 
 export default class HostsRemove extends RemovalCommand {
   static override summary = 'Remove hosts and revoke their agents'
+  static override description =
+    'Their agents stay away until `rsm hosts join` makes a newer enrolment token. A machine whose agent directory was ' +
+    'wiped is a new one: every enrolment token that is open lets it in, and they are named.'
   static override examples = ['$ rsm hosts remove web1 --yes', "$ rsm hosts remove 'web[4-5]' --yes"]
   static override args = { host: namesToRemove(hostsDescription) }
   static override flags = {
@@ -26,6 +30,8 @@ export default class HostsRemove extends RemovalCommand {
       },
       flags.yes,
     )
+    const open = showOpenEnrollments(removed.at(-1)?.openEnrollments ?? [], flags.utc)
+    if (open !== null) this.notice(open)
     return namesOneHost(args.host) ? removed[0] : removed
   }
 }

@@ -3,12 +3,14 @@ import { boolean } from '@oclif/core/flags'
 import { findHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
 
 export default class HostsRevoke extends BaseCommand {
   static override summary = "Revoke a host's agent: its token is void and its link closes at once"
   static override description =
-    'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrols it again.'
+    'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrols it again; no enrolment token ' +
+    'that was made before lets this agent in.'
   static override examples = ['$ rsm hosts revoke web1 --yes']
   static override args = {
     host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
@@ -29,6 +31,8 @@ export default class HostsRevoke extends BaseCommand {
       throw error instanceof RsmError && error.code === 'not_found' ? nothing() : error
     })
     this.done(`revoked the agent of ${host.hostname}`)
+    const open = showOpenEnrollments(revoked.openEnrollments, flags.utc)
+    if (open !== null) this.notice(open)
     this.hint(`to enrol it again: ${again}`)
     return revoked
   }

@@ -45,9 +45,15 @@ const troubles: readonly Trouble[] = [
     advice: (at) => `no TLS is spoken at ${at}: should --url begin with http://?`,
   },
   {
+    // What the server and the agent say of enrolment tokens says which command makes another.
+    words: /enrolment token/,
+    advice: () =>
+      'put the new token in the place of the former one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; any other takes a restart of the agent)',
+  },
+  {
     words: /\b401\b|\b4401\b|token (is|was) (not valid|revoked)|needs (a|an agent) token|not logged in/i,
     advice: () =>
-      'its token was revoked: `rsm hosts join --replace HOST`, then restart the agent with that token',
+      'its token was revoked: `rsm hosts join --replace HOST` (`rsm hosts join` where the host was removed), then restart the agent with that token',
   },
   {
     words: /\b409\b|\b4409\b|share this identity/,

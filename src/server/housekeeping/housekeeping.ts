@@ -3,6 +3,7 @@ import type { History } from '../history/history.ts'
 import type { Log } from '../log.ts'
 import type { ScriptVersions } from '../script-versions.ts'
 import { idempotencyLife } from '../services/tasks/start-task.ts'
+import { removeNeedlessTombstones } from '../services/tombstones.ts'
 import type { Store } from '../store/store.ts'
 import type { TerminalRetention } from '../terminals/retention.ts'
 import type { Retention } from './retention.ts'
@@ -25,7 +26,7 @@ interface Housekept {
   firstAfter: number
 }
 
-/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
+/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, tombstones that they leave needless, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
 export function createHousekeeping({
   store,
   history,
@@ -51,6 +52,7 @@ export function createHousekeeping({
       await store.transact((tx) => {
         for (const [noun, id] of gone.slice(from, from + atOnce)) tx.remove(noun, id)
       })
+    await removeNeedlessTombstones(store)
   }
   const look = () => {
     sweep().catch((error: unknown) => log.warn({ err: error }, 'could not remove what has expired'))

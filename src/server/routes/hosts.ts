@@ -1,4 +1,4 @@
-import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
+import { PageOf } from '../../core/protocol/http/common.ts'
 import {
   Host,
   HostCreate,
@@ -7,6 +7,7 @@ import {
   HostPatch,
   HostQuery,
   HostRemoveQuery,
+  Parted,
 } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
@@ -90,7 +91,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       allow: change,
       exists,
       query: HostRemoveQuery,
-      answer: IdOnly,
+      answer: Parted,
       errors: ['conflict'],
       audit: { action: 'host.delete', object: 'host' },
     }),
@@ -105,7 +106,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       summary: "Revoke a host's agent token; its link closes at once",
       allow: administer,
       exists,
-      answer: IdOnly,
+      answer: Parted,
       audit: { action: 'agent.revoke', object: 'host' },
     }),
     (request) => services(userOf(request)).hosts.revokeAgent(idOf(request)),

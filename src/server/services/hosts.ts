@@ -9,11 +9,12 @@ import { notFound } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { bury, openEnrollments } from './tombstones.ts'
 
 const defaultPort = 22
 
 export function createHosts(context: Context): HostService {
-  const { store, fleet, keys, engine, presence, history, bus } = context
+  const { store, fleet, keys, engine, presence, history, bus, clock } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
@@ -142,6 +143,7 @@ export function createHosts(context: Context): HostService {
         // A task may have come for it meanwhile.
         const wasBusy = await isBusy(tx)
         tx.remove('hosts', id)
+        bury(tx, current, 'removed', context.time())
         const left: number[] = []
         for (const cluster of await store.all('clusters')) {
           const newest = await tx.get('clusters', cluster.id)
@@ -159,7 +161,7 @@ export function createHosts(context: Context): HostService {
       if (wasBusy) await engine.abandonHost(id)
       // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
       await history.forget(id)
-      return { id }
+      return { id, openEnrollments: await openEnrollments(store, clock.now()) }
     },
 
     async revokeAgent(id) {
@@ -167,12 +169,15 @@ export function createHosts(context: Context): HostService {
         const current = await tx.get('hosts', id)
         if (!current?.agent?.tokenHash)
           throw new RsmError('not_found', `Host ${id} has no agent token to revoke`)
-        tx.put('hosts', { ...current, agent: { ...current.agent, tokenHash: null, enrollmentId: null } })
+        const revokedAt = context.time()
+        const agent = { ...current.agent, tokenHash: null, enrollmentId: null, revokedAt }
+        tx.put('hosts', { ...current, agent })
+        bury(tx, current, 'revoked', revokedAt)
         return current.agent.agentId
       })
       presence.revoked(id)
       bus.publish('agentRevoked', agentId, { agentId })
-      return { id }
+      return { id, openEnrollments: await openEnrollments(store, clock.now()) }
     },
   }
 }

@@ -5,6 +5,7 @@ import type { Caller } from '../access/caller.ts'
 import type { EnrollmentRecord, HostRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
 import type { Context } from './context.ts'
+import { liftTombstone } from './tombstones.ts'
 
 interface Registered {
   hostId: number
@@ -44,6 +45,8 @@ function knownAgent(host: HostRecord, { caller, enrollment, input }: Attempt): H
   if (caller.type === 'user' || repeatsLostReply(host, enrollment)) return host
   if (caller.type === 'agent') return host
   if (enrollment?.hostId === host.id) return host
+  // Its token is void, and this one was made later: `liftTombstone` has seen to that.
+  if (host.agent?.revokedAt !== undefined) return host
   throw conflict(
     `Agent ${input.agentId} is already registered as host ${host.hostname}; give this agent its own --agent-id, ` +
       `or replace the former one: rsm hosts join --replace ${host.hostname}`,
@@ -108,6 +111,7 @@ export function register(
         'This enrolment token was deleted; make a new one: rsm hosts join',
       )
     const attempt: Attempt = { tx, caller, input, enrollment: found ?? null }
+    await liftTombstone(tx, input.agentId, caller, attempt.enrollment)
     const host = await boundHost(attempt)
     takeUse(attempt, host)
     const at = context.time()

@@ -35,6 +35,8 @@ export interface HostRecord {
     /** Whether the token has ever been shown to us: until then a lost reply may be repeated (contract §3). */
     tokenUsed: boolean
     enrollmentId: number | null
+    /** When its token was revoked. Absent while it is good, and in records of older servers: those come back by `hosts join --replace` only. */
+    revokedAt?: string
   } | null
   createdAt: string
   updatedAt: string
@@ -107,6 +109,21 @@ export interface EnrollmentRecord {
   createdBy: string
   createdAt: string
   expiresAt: string
+}
+
+/**
+ * An agent that was removed or revoked, and so is not let in by the enrolment tokens of that moment (contract-2 §9b). It
+ * goes when none of them is open.
+ */
+export interface TombstoneRecord {
+  /** The agentId. */
+  id: string
+  state: 'removed' | 'revoked'
+  hostId: number
+  hostname: string
+  /** The highest id that an enrolment token had then. */
+  enrollmentId: number
+  createdAt: string
 }
 
 /** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
@@ -236,6 +253,7 @@ export interface Records {
   users: UserRecord
   tokens: TokenRecord
   enrollments: EnrollmentRecord
+  tombstones: TombstoneRecord
   tasks: TaskRecord
   executions: ExecutionRecord
   idempotency: IdempotencyRecord
@@ -249,6 +267,7 @@ export const nouns = [
   'users',
   'tokens',
   'enrollments',
+  'tombstones',
   'tasks',
   'executions',
   'idempotency',
@@ -275,6 +294,7 @@ export const indexes = {
     userId: { unique: false, key: (token) => token.userId },
   },
   enrollments: { tokenHash: { unique: true, key: (enrollment) => enrollment.tokenHash } },
+  tombstones: {},
   tasks: { status: { unique: false, key: (task) => (task.status === 'RUNNING' ? 'RUNNING' : null) } },
   executions: {
     taskId: { unique: false, key: (execution) => execution.taskId },

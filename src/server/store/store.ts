@@ -13,6 +13,8 @@ interface Reads {
 export interface Transaction extends Reads {
   /** Ascending, never reused, even after a removal or a restart. */
   nextId(noun: 'hosts' | 'scripts' | 'clusters' | 'users' | 'tokens' | 'enrollments'): number
+  /** The highest that was given out, also to a record that is gone; 0 before the first. */
+  lastId(noun: 'enrollments'): number
   put<N extends Noun>(noun: N, record: Records[N]): void
   remove<N extends Noun>(noun: N, id: IdOf<N>): void
 }

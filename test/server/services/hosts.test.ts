@@ -43,7 +43,7 @@ test('the link of a removed host is closed before its history is removed, howeve
   await asked
   t.true(published)
   told.dispatchEvent(new Event('release'))
-  t.deepEqual(await removed, { id })
+  t.deepEqual(await removed, { id, openEnrollments: [] })
 })
 
 for (const { force, title } of [
@@ -71,7 +71,7 @@ for (const { force, title } of [
       t.is((await services.hosts.get(id)).id, id)
       return
     }
-    t.deepEqual(await removed, { id })
+    t.deepEqual(await removed, { id, openEnrollments: [] })
     await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
     t.is((await services.tasks.get(taskId)).results[0]?.error, 'the host was deleted')
   })

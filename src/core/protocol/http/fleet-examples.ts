@@ -93,6 +93,14 @@ export const enrollment = {
   expiresAt: '2026-03-02T08:00:00.000Z',
 }
 
+export const openEnrollment = {
+  id: 3,
+  name: 'web servers',
+  maxUses: 20,
+  uses: 9,
+  expiresAt: '2026-03-02T08:00:00.000Z',
+}
+
 export const enrollmentCreated = {
   ...enrollment,
   token: 'rsm_enr_9kPq2mVxT7cRzN4wYbJ8sLhD5fGaE1uK3oXiQ6tWvMe',

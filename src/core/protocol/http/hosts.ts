@@ -239,6 +239,29 @@ export const Enrollment = Type.Object(
 )
 export type Enrollment = Static<typeof Enrollment>
 
+/** An enrolment token that still lets hosts in. */
+const OpenEnrollment = Type.Object(
+  {
+    id: Id,
+    name: Nullable(Type.String()),
+    maxUses: Type.Integer(),
+    uses: Type.Integer(),
+    expiresAt: Time,
+  },
+  { examples: [examples.openEnrollment] },
+)
+export type OpenEnrollment = Static<typeof OpenEnrollment>
+
+/**
+ * The `data` of what parts a host from its agent. The agent is let in by a newer enrolment token only, but whoever has one
+ * of `openEnrollments` can still enrol a machine as a new host.
+ */
+export const Parted = Type.Object(
+  { id: Id, openEnrollments: Type.Array(OpenEnrollment) },
+  { examples: [{ id: 7, openEnrollments: [examples.openEnrollment] }] },
+)
+export type Parted = Static<typeof Parted>
+
 /** `token` is shown this once. */
 export const EnrollmentCreated = Type.Object(
   { ...Enrollment.properties, token: Type.String() },

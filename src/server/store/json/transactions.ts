@@ -135,6 +135,7 @@ export class Transactions {
         given.set(noun, id)
         return id
       },
+      lastId: (noun) => this.lastIds[noun] ?? 0,
       put: (noun, record) => {
         if (typeof record.id === 'number') raise(noun, record.id)
         changed.set({ noun, id: record.id, record: freeze(record) })

@@ -1,0 +1,21 @@
+import type { OpenEnrollment } from '../../core/protocol/http/hosts.ts'
+import { showTime } from '../text/time.ts'
+
+/** So many are named. */
+const mostNamed = 5
+
+/** What is to be known of the enrolment tokens that are open still after a host was removed or revoked; null without any. */
+export function showOpenEnrollments(open: readonly OpenEnrollment[], utc: boolean): string | null {
+  const [first] = open
+  if (first === undefined) return null
+  const named = open.slice(0, mostNamed).map(({ id, name, maxUses, uses, expiresAt }) => {
+    const left = `${maxUses - uses} of ${maxUses} uses left, until ${showTime(expiresAt, utc)}`
+    return `${id} (${name === null ? '' : `${name}, `}${left})`
+  })
+  if (open.length > mostNamed) named.push(`${open.length - mostNamed} more`)
+  const what = open.length === 1 ? 'enrolment token is' : 'enrolment tokens are'
+  return (
+    `${open.length} ${what} open, good for a machine with a new agent directory: ${named.join(', ')}; ` +
+    `to end one: rsm enrollments remove ${first.id}`
+  )
+}

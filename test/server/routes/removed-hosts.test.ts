@@ -1,0 +1,194 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test from 'ava'
+import { removeNeedlessTombstones } from '../../../src/server/services/tombstones.ts'
+import { openJsonStore } from '../../../src/server/store/json/store.ts'
+import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { type Answer, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+
+const register = (server: TestServer, token: string, agentId: string, hostname = agentId): Promise<Answer> =>
+  server.api('POST', '/api/agent/register', { agentId, hostname }, { authorization: `Bearer ${token}` })
+const enrolment = (server: TestServer, body: object = {}): Promise<{ id: number; token: string }> =>
+  server.data('POST', '/api/enrollment-tokens', body)
+const beat = (server: TestServer, agentId: string, token: string) =>
+  server.api(
+    'POST',
+    '/api/agent/heartbeat',
+    { agentId, status: 'HEALTHY' },
+    { authorization: `Bearer ${token}` },
+  )
+
+/** Enrols a host with a token that many may use; answers its id and agent token. */
+async function joined(server: TestServer, token: string, name: string) {
+  const { status, body } = await register(server, token, name)
+  if (status !== 200) throw new Error(body.message)
+  await beat(server, name, body.data.token)
+  return body.data as { hostId: number; token: string }
+}
+
+const ends = {
+  removed: (server: TestServer, hostId: number) => server.data('DELETE', `/api/hosts/${hostId}`),
+  revoked: (server: TestServer, hostId: number) => server.data('DELETE', `/api/hosts/${hostId}/agent`),
+}
+
+for (const [state, end] of Object.entries(ends))
+  test(`A13 a ${state} agent is not let in by the enrolment tokens of that moment, also after a restart, but by a later one`, async (t) => {
+    const server = await startTestServer(t)
+    const { token } = await enrolment(server, { maxUses: 20 })
+    const former = await joined(server, token, 'web1')
+    const link = await ScriptedAgent.link(server, { ...former, agentId: 'web1' })
+    // A second one that nobody has used is of that moment too.
+    const unused = await enrolment(server, { maxUses: 5 })
+    await end(server, former.hostId)
+    t.is((await link.closed).code, 4401)
+    t.is((await beat(server, 'web1', former.token)).status, 401)
+    t.is((await register(server, former.token, 'web1')).status, 401)
+    for (let round = 0; round < 2; round++) {
+      for (const each of [token, unused.token]) {
+        const refused = await register(server, each, 'web1')
+        t.is(refused.status, 403)
+        t.is(refused.headers.get('retry-after'), '300')
+        t.regex(
+          refused.body.message,
+          state === 'removed'
+            ? /was removed.*: rsm hosts join$/
+            : /was revoked.*: rsm hosts join --replace web1$/,
+        )
+      }
+      await server.restart()
+    }
+    t.is((await register(server, token, 'web2')).status, 200, 'others are let in by it as before')
+    const later = await enrolment(server, { maxUses: 20 })
+    const back = await register(server, later.token, 'web1')
+    t.is(back.status, 200)
+    t.is(back.body.data.hostId === former.hostId, state === 'revoked', 'a removed host is a new one')
+    t.is((await beat(server, 'web1', back.body.data.token)).status, 200)
+    const uses = (await server.data('GET', '/api/enrollment-tokens')).content.map((each: any) => each.uses)
+    t.deepEqual(uses, [2, 0, 1], 'what is refused takes no use')
+  })
+
+test('A13 a revoked host that is removed then, and one that was removed before, stay away: the last of it counts', async (t) => {
+  const server = await startTestServer(t)
+  const first = await enrolment(server, { maxUses: 20 })
+  const { hostId } = await joined(server, first.token, 'web1')
+  await ends.revoked(server, hostId)
+  const second = await enrolment(server, { maxUses: 20 })
+  await ends.removed(server, hostId)
+  for (const { token } of [first, second]) t.is((await register(server, token, 'web1')).status, 403)
+  const third = await enrolment(server, { maxUses: 20 })
+  const again = await joined(server, third.token, 'web1')
+  await ends.removed(server, again.hostId)
+  for (const { token } of [first, second, third]) t.is((await register(server, token, 'web1')).status, 403)
+})
+
+test('A13 a token of hosts join --replace, made before the agent is revoked, lets it in once; used before, it does not', async (t) => {
+  const server = await startTestServer(t)
+  const { token } = await enrolment(server, { maxUses: 20, tags: { role: 'web' } })
+  const { id: clusterId } = await server.data('POST', '/api/clusters', { name: 'web' })
+  const { hostId } = await joined(server, token, 'web1')
+  await server.data('PATCH', `/api/clusters/${clusterId}`, { hostIds: [hostId] })
+  await server.data('PATCH', `/api/hosts/${hostId}`, { tags: { rack: 'r1' } })
+  const other = await joined(server, token, 'web2')
+  const forOther = await enrolment(server, { hostId: other.hostId, maxUses: 5 })
+  const replace = await enrolment(server, { hostId, maxUses: 5 })
+  await ends.revoked(server, hostId)
+  t.is((await register(server, forOther.token, 'web1')).status, 403)
+  const back = await register(server, replace.token, 'web1')
+  t.is(back.body.data.hostId, hostId)
+  const host = await server.data('GET', `/api/hosts/${hostId}`)
+  t.deepEqual(
+    [host.tags, host.clusterIds],
+    [{ role: 'web', rack: 'r1' }, [clusterId]],
+    'nothing is lost by that',
+  )
+  await beat(server, 'web1', back.body.data.token)
+  await ends.revoked(server, hostId)
+  t.is((await register(server, replace.token, 'web1')).status, 403)
+})
+
+test('A13 the former agent of a host that another has taken over is kept out, with the way that is open to it', async (t) => {
+  const server = await startTestServer(t)
+  const { token } = await enrolment(server, { maxUses: 20 })
+  const { hostId } = await joined(server, token, 'web1')
+  const replace = await enrolment(server, { hostId })
+  await ends.revoked(server, hostId)
+  t.is((await register(server, replace.token, 'reinstalled', 'web1')).status, 200)
+  t.is((await register(server, token, 'web1', 'elsewhere')).status, 403)
+  await ends.removed(server, hostId)
+  t.regex((await register(server, token, 'web1')).body.message, /: rsm hosts join$/)
+})
+
+for (const [state, end] of Object.entries(ends))
+  test(`A13 an ADMIN's own registration lets a ${state} agent in, and its former tokens no longer matter`, async (t) => {
+    const server = await startTestServer(t)
+    const { token } = await enrolment(server, { maxUses: 20 })
+    const { hostId } = await joined(server, token, 'web1')
+    await end(server, hostId)
+    const back = await register(server, server.token, 'web1')
+    t.is(back.status, 200)
+    t.is((await beat(server, 'web1', back.body.data.token)).status, 200)
+    t.is((await register(server, token, 'web1')).status, 409, 'it has a live token now')
+  })
+
+test('A13 a removal and a revocation name the enrolment tokens that are open still', async (t) => {
+  const server = await startTestServer(t)
+  const open = await enrolment(server, { maxUses: 20, name: 'web servers' })
+  const used = await enrolment(server)
+  await enrolment(server, { expiresInHours: 0.000_001 })
+  const gone = await enrolment(server)
+  await server.data('DELETE', `/api/enrollment-tokens/${gone.id}`)
+  const one = await joined(server, open.token, 'web1')
+  await joined(server, used.token, 'web2')
+  for (const state of ['revoked', 'removed'] as const) {
+    const { id, openEnrollments } = await ends[state](server, one.hostId)
+    t.is(id, one.hostId)
+    t.is(openEnrollments.length, 1)
+    const { expiresAt, ...named } = openEnrollments[0]
+    t.deepEqual(named, { id: open.id, name: 'web servers', maxUses: 20, uses: 1 })
+    t.true(Date.parse(expiresAt) > Date.now())
+  }
+  await server.data('DELETE', `/api/enrollment-tokens/${open.id}`)
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'never-joined', ip: '10.0.0.1' })
+  t.deepEqual(await ends.removed(server, id), { id, openEnrollments: [] })
+})
+
+test('A13 a tombstone goes when no enrolment token up to its own is left to use', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-store-'))
+  const store = await openJsonStore({ directory })
+  t.teardown(async () => {
+    await store.close()
+    await rm(directory, { recursive: true })
+  })
+  const at = '2026-01-01T00:00:00.000Z'
+  const enrollment = (id: number, uses: number) => ({
+    id,
+    name: null,
+    tokenHash: `hash-${id}`,
+    maxUses: 2,
+    uses,
+    tags: {},
+    clusterId: null,
+    hostId: null,
+    createdBy: 'admin',
+    createdAt: at,
+    // Expired, but not removed: the clock may be wrong.
+    expiresAt: at,
+  })
+  await store.transact((tx) => {
+    tx.put('enrollments', enrollment(1, 2))
+    tx.put('enrollments', enrollment(2, 1))
+    for (const [id, enrollmentId] of [
+      ['before', 1],
+      ['at', 2],
+      ['after', 3],
+    ] as const)
+      tx.put('tombstones', { id, state: 'removed', hostId: 1, hostname: 'web1', enrollmentId, createdAt: at })
+  })
+  const kept = async () => (await store.all('tombstones')).map(({ id }) => id)
+  await removeNeedlessTombstones(store)
+  t.deepEqual(await kept(), ['after', 'at'])
+  await store.transact((tx) => tx.remove('enrollments', 2))
+  await removeNeedlessTombstones(store)
+  t.deepEqual(await kept(), [])
+})
