@@ -1,6 +1,7 @@
 import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import type { Target } from '../core/protocol/http/tasks.ts'
+import { reachableWord } from '../core/selector/group.ts'
 import { compareNatural } from '../core/selector/natural-order.ts'
 import type { Services } from '../core/services.ts'
 import { allPages } from './http/pages.ts'
@@ -73,6 +74,9 @@ async function questionsOf(selector: string): Promise<string[]> {
 /** Names and values that stand in a selector as they are. */
 const isBare = (text: string) => /^[A-Za-z0-9._/-]+$/.test(text)
 
+/** `@reachable` would be another set of hosts than the cluster that an older server may have under that name. */
+const isClusterWord = (name: string) => isBare(name) && name.toLowerCase() !== reachableWord
+
 function splitTag(tag: string): [string, string] {
   const at = tag.indexOf('=')
   if (at < 1)
@@ -99,7 +103,7 @@ export function checkTargets(options: TargetOptions): void {
  */
 export function joinSelector(options: TargetOptions): string | undefined {
   checkTargets(options)
-  if (!options.clusters.every(isBare) || !options.exclude.every(isPlain)) return undefined
+  if (!options.clusters.every(isClusterWord) || !options.exclude.every(isPlain)) return undefined
   const tags = options.tags.map(splitTag)
   if (!tags.flat().every(isBare)) return undefined
   const parts = [...options.hosts, ...options.clusters.map((name) => `@${name}`)]

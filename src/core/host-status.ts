@@ -1,4 +1,6 @@
-import type { AgentStatus, HostStatus, Metrics } from './protocol/http/hosts.ts'
+import { span } from './findings/words.ts'
+import { stoppedReason } from './protocol/close-codes.ts'
+import type { AgentStatus, Host, HostStatus, Metrics } from './protocol/http/hosts.ts'
 
 /** A host's status and, unless it is ONLINE, why (contract §3 "Hosts and their status"). */
 export interface HostStanding {
@@ -25,15 +27,12 @@ export interface HostSigns {
   readonly agentStatus: AgentStatus | null
   /** Why it is not HEALTHY, in the agent's words. */
   readonly agentReason?: string | null
-  readonly metrics: Metrics | null
-  /** What stood before: it makes a warning last until it clears, and outlives a restart of the server. */
+  /** The measures that warn, the fullest first. */
+  readonly high: readonly Measure[]
+  /** What stood before: it outlives a restart of the server. */
   readonly last: HostStanding | null
   /** Two agents have been found to use one identity (contract §6). */
   readonly duplicateIdentity: boolean
-  /** Percent at which a measure warns, default 90. */
-  readonly warnPercent?: number
-  /** Percent below which a warning clears, default 85. */
-  readonly clearPercent?: number
 }
 
 /** Heartbeat intervals without a heartbeat that make a host OFFLINE (seed). */
@@ -60,19 +59,63 @@ function measuresOf(metrics: Metrics | null): Measure[] {
   ]
 }
 
+/** Percent at which a measure warns, and below which its warning clears. */
+const warnPercent = 90
+const clearPercent = 85
+
+/** So long cpu and memory have to be high until they warn, seconds, where nobody says otherwise (contract-2 §9b). */
+export const defaultWarnAfter = 600
+
+const isDisk = ({ name }: Measure): boolean => name.startsWith('disk ')
+
+/** What the reports of a host have come to. */
+export interface Load {
+  /** The names of what warns. */
+  readonly warns: readonly string[]
+  /** Since when cpu or memory has been high in every report, monotonic milliseconds. */
+  readonly highSince: Readonly<Record<string, number>>
+}
+
+export const noLoad: Load = { warns: [], highSince: {} }
+
 /**
- * The measures that warn, the fullest first: at `warnPercent`, or above `clearPercent` where a warning stood and none is
- * as high any more.
+ * What a report makes of the load before it: a disk warns at once, cpu and memory once every report of `warnAfter`
+ * seconds was high; a warning lasts until it clears. `now` is monotonic, in milliseconds.
  */
-export function highMeasures(
-  metrics: Metrics | null,
-  hasWarned: boolean,
-  { warnPercent = 90, clearPercent = 85 }: Pick<HostSigns, 'warnPercent' | 'clearPercent'> = {},
-): Measure[] {
-  const measures = measuresOf(metrics).sort((a, b) => b.percent - a.percent)
+export function nextLoad(last: Load, metrics: Metrics, now: number, warnAfter = defaultWarnAfter): Load {
+  const warns: string[] = []
+  const highSince: Record<string, number> = {}
+  for (const measure of measuresOf(metrics)) {
+    const { name, percent } = measure
+    const hasWarned = last.warns.includes(name)
+    if (percent >= warnPercent) {
+      if (!isDisk(measure)) highSince[name] = last.highSince[name] ?? now
+      if (hasWarned || now - (highSince[name] ?? now) >= (isDisk(measure) ? 0 : warnAfter * 1000))
+        warns.push(name)
+    } else if (hasWarned && percent >= clearPercent) warns.push(name)
+  }
+  return { warns, highSince }
+}
+
+/** The measures of a report that are named, the fullest first. */
+export function measuresNamed(metrics: Metrics | null, names: readonly string[]): Measure[] {
+  return measuresOf(metrics)
+    .filter(({ name }) => names.includes(name))
+    .sort((a, b) => b.percent - a.percent)
+}
+
+/**
+ * The measures that are worth a word, the fullest first: disks by themselves, cpu and memory where the host's reason
+ * names them, as they are high for a moment on every busy host.
+ */
+export function highMeasures(metrics: Metrics | null, { status, reason }: HostStanding): Measure[] {
+  const least = status === 'WARNING' ? clearPercent : warnPercent
+  const isNamed = ({ name }: Measure) =>
+    reason !== null && (reason.includes(`${name} `) || / \d+ more\b/.test(reason))
+  const measures = measuresOf(metrics).filter((measure) => isDisk(measure) || isNamed(measure))
   const high = measures.filter(({ percent }) => percent >= warnPercent)
-  if (high.length > 0 || !hasWarned) return high
-  return measures.filter(({ percent }) => percent >= clearPercent)
+  const shown = high.length > 0 ? high : measures.filter(({ percent }) => percent >= least)
+  return shown.sort((a, b) => b.percent - a.percent)
 }
 
 /** Rounded down: 89.6 % must not read as the 90 % at which it would warn. */
@@ -84,7 +127,7 @@ function warnings(signs: HostSigns): string[] {
   if (signs.duplicateIdentity) reasons.push(duplicateReason)
   if (agentStatus !== null && agentStatus !== 'HEALTHY')
     reasons.push(`the agent reports ${agentStatus}${agentReason === null ? '' : `: ${agentReason}`}`)
-  const high = highMeasures(signs.metrics, signs.last?.status === 'WARNING', signs)
+  const { high } = signs
   reasons.push(...high.slice(0, maxMeasures).map((measure) => describe(measure)))
   if (high.length > maxMeasures) reasons.push(`${high.length - maxMeasures} more`)
   return reasons
@@ -108,7 +151,7 @@ export function tellsTheSame(one: HostStanding, other: HostStanding): boolean {
 const silenceWords = 'no heartbeat for'
 
 function silence(seconds: number): HostStanding {
-  return { status: 'OFFLINE', reason: `${silenceWords} ${Math.floor(seconds)} s` }
+  return { status: 'OFFLINE', reason: `${silenceWords} ${span(seconds)}` }
 }
 
 /** What was OFFLINE before a restart has been silent for longer than the server has run since. */
@@ -134,4 +177,76 @@ export function hostStatus(signs: HostSigns): HostStanding {
   const reasons = warnings(signs)
   if (reasons.length > 0) return { status: 'WARNING', reason: reasons.join(', ') }
   return { status: 'ONLINE', reason: null }
+}
+
+/** What is known of how a host is linked; with `HostSigns` it tells whether something can be run there. */
+export interface LinkSigns {
+  readonly connected: boolean
+  /** Whether its agent has ever linked over `rsm.1`: others can be reached without the server seeing a link. */
+  readonly hasLinked: boolean
+  readonly onDemand: boolean
+  /** Since the link was lost. */
+  readonly secondsUnlinked: number
+  /** Why there is no link, where that is known. */
+  readonly fault: string | null
+}
+
+/** Heartbeat intervals for which a host without a link of its own counts as reachable. */
+export const reachIntervals = 2
+
+/** Whether what is sent to a host gets there (contract-2 §9b "Reachable"); its status is what it says, not how it is. */
+export function isReachable(
+  { connected, hasLinked, onDemand }: LinkSigns,
+  {
+    status,
+    secondsSilent,
+    heartbeatInterval,
+  }: Pick<HostSigns, 'secondsSilent' | 'heartbeatInterval'> & HostStanding,
+): boolean {
+  if (connected) return true
+  return (
+    status !== 'OFFLINE' && (onDemand || !hasLinked) && secondsSilent < reachIntervals * heartbeatInterval
+  )
+}
+
+/** Whether a script would get to a host, as its server shows it; servers before 0.2 say only whether it is heard. */
+export function canBeReached({ status, agent }: Pick<Host, 'status' | 'agent'>): boolean {
+  const said: boolean | undefined = agent?.reachable
+  return said ?? status !== 'OFFLINE'
+}
+
+/** Whether a link was closed by an agent that was stopped in order. */
+export const wasStopped = (fault: string | null | undefined): boolean =>
+  fault?.startsWith(stoppedReason) === true
+
+/** Why a host has no link, without the moment: ` (the agent was stopped)`; nothing where it is not known. */
+export function faultInBrackets(fault: string | null | undefined): string {
+  if (fault === null || fault === undefined) return ''
+  return ` (${wasStopped(fault) ? stoppedReason : fault})`
+}
+
+/** Of a host whose agent ought to have a link and has none: `no link for 12 s (the agent was stopped)`. */
+export function linkReason({
+  connected,
+  hasLinked,
+  onDemand,
+  secondsUnlinked,
+  fault,
+}: LinkSigns): string | null {
+  if (connected || !hasLinked || onDemand) return null
+  return `no link for ${span(Math.max(0, secondsUnlinked))}${faultInBrackets(fault)}`
+}
+
+/** The reason of a host as time has gone on since its server wrote it; `now` in milliseconds since 1970. */
+export function reasonNow(
+  { statusReason, agent }: Pick<Host, 'statusReason' | 'agent'>,
+  now: number,
+): string | null {
+  const since = (at: string | null | undefined, words: string) => (found: string) =>
+    at == null ? found : `${words} ${span(Math.max(0, now - Date.parse(at)) / 1000)}`
+  return (
+    statusReason
+      ?.replace(/\bno link for \d+ \w+/, since(agent?.linkLostAt, 'no link for'))
+      .replace(/^no heartbeat for \d+ \w+/, since(agent?.lastHeartbeatAt, silenceWords)) ?? null
+  )
 }

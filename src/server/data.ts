@@ -32,6 +32,8 @@ export interface Data {
 export interface DataOptions {
   /** Seconds. */
   heartbeatInterval: number
+  /** Seconds of high cpu or memory until a host is WARNING. */
+  warnAfter?: number | undefined
   metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
   bus: Bus
   clock: Clock
@@ -42,7 +44,7 @@ export interface DataOptions {
 
 /** Opens all of it in the data directory at `path`, whose lock the caller holds. Whoever opens it closes its parts. */
 export async function openData(path: string, options: DataOptions): Promise<Data> {
-  const { metrics, heartbeatInterval, bus, clock, log } = options
+  const { metrics, heartbeatInterval, warnAfter, bus, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseWithoutStore(path)
   const store = await openJsonStore({
@@ -57,6 +59,7 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   const presence = await createPresence({
     path: join(path, 'presence.json'),
     heartbeatInterval,
+    warnAfter,
     bus,
     clock,
     log,

@@ -90,8 +90,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     host: options.host,
     log,
   }).catch(refuse)
-  const { heartbeatInterval } = options
-  const data = await openData(path, { heartbeatInterval, metrics, bus, clock, log, onFatal }).catch(refuse)
+  const { heartbeatInterval, warnAfter } = options
+  const data = await openData(path, {
+    heartbeatInterval,
+    warnAfter,
+    metrics,
+    bus,
+    clock,
+    log,
+    onFatal,
+  }).catch(refuse)
   const { store, audit, presence, history, outputs } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const noted = createNotedHead(join(path, 'audit.head'), audit)

@@ -14,6 +14,8 @@ export interface ServerOptions {
   heartbeatInterval: number
   /** Seconds. */
   metricsInterval: number
+  /** Seconds for which cpu or memory has to be high until the host is WARNING; 600 by default. */
+  warnAfter?: number
   /** Seconds without a data frame or an agent's ping after which a link is closed. */
   wsIdleTimeout: number
   /** Password of the first `admin` of an empty store; a random one by default. */

@@ -46,7 +46,7 @@ test('hosts wait gives up with 124, naming who is not there and why; --new waits
   t.is(late.exit, 124)
   t.is(
     late.stderr,
-    'rsm: not ONLINE or WARNING after 100 ms: web1 (OFFLINE: never heard)\n     rsm hosts doctor web1\n',
+    'rsm: not reachable after 100 ms: web1 (OFFLINE: never heard)\n     rsm hosts doctor web1\n',
   )
   const unknown = await rsm(['hosts', 'wait', 'web3'])
   t.is(unknown.exit, 5, unknown.stderr)

@@ -1,5 +1,15 @@
 import test from 'ava'
-import { type HostSigns, hostStatus, tellsTheSame } from '../../src/core/host-status.ts'
+import {
+  type HostSigns,
+  hostStatus,
+  isReachable,
+  type LinkSigns,
+  linkReason,
+  measuresNamed,
+  nextLoad,
+  noLoad,
+  tellsTheSame,
+} from '../../src/core/host-status.ts'
 import type { Metrics } from '../../src/core/protocol/http/hosts.ts'
 
 function metricsOf(cpu: number, memory: number, disks: Record<string, number> = {}): Metrics {
@@ -23,13 +33,22 @@ function judge(signs: Partial<HostSigns>): string {
     secondsSilent: 0,
     heartbeatInterval: 30,
     agentStatus: 'HEALTHY',
-    metrics: null,
+    high: [],
     last: null,
     duplicateIdentity: false,
     ...signs,
   })
   return reason === null ? status : `${status}: ${reason}`
 }
+
+/** What warns once `reports` have come, one a minute. */
+function highAfter(reports: readonly Metrics[], warnAfter = 600): HostSigns['high'] {
+  let load = noLoad
+  for (const [minute, report] of reports.entries()) load = nextLoad(load, report, minute * 60_000, warnAfter)
+  return measuresNamed(reports.at(-1) ?? null, load.warns)
+}
+
+const minutes = (count: number, report: Metrics) => Array.from({ length: count }, () => report)
 
 const warned = { status: 'WARNING', reason: 'cpu 95 %' } as const
 const offline = { status: 'OFFLINE', reason: 'no heartbeat for 300 s' } as const
@@ -43,24 +62,54 @@ const cases: readonly (readonly [title: string, signs: Partial<HostSigns>, stand
   ['the interval counts', { secondsSilent: 31, heartbeatInterval: 10 }, 'OFFLINE: no heartbeat for 31 s'],
   [
     'silence outweighs all',
-    { secondsSilent: 94.7, metrics: metricsOf(99, 99) },
+    { secondsSilent: 94.7, high: highAfter([metricsOf(1, 1, { '/': 99 })]) },
     'OFFLINE: no heartbeat for 94 s',
   ],
   ['DEGRADED warns', { agentStatus: 'DEGRADED' }, 'WARNING: the agent reports DEGRADED'],
   ['UNHEALTHY warns', { agentStatus: 'UNHEALTHY' }, 'WARNING: the agent reports UNHEALTHY'],
-  ['below 90 % nothing warns', { metrics: metricsOf(89.9, 89.9, { '/': 89.9 }) }, 'ONLINE'],
-  ['cpu warns', { metrics: metricsOf(90, 1) }, 'WARNING: cpu 90 %'],
-  ['memory warns', { metrics: metricsOf(1, 91.5) }, 'WARNING: memory 91 %'],
-  ['any disk warns', { metrics: metricsOf(1, 1, { '/': 1, '/var': 93 }) }, 'WARNING: disk /var 93 %'],
+  [
+    'below 90 % nothing warns',
+    { high: highAfter(minutes(20, metricsOf(89.9, 89.9, { '/': 89.9 }))) },
+    'ONLINE',
+  ],
+  [
+    'A14 cpu at 90 % warns after 10 minutes',
+    { high: highAfter(minutes(11, metricsOf(90, 1))) },
+    'WARNING: cpu 90 %',
+  ],
+  ['A14 and not before', { high: highAfter(minutes(10, metricsOf(100, 1))) }, 'ONLINE'],
+  ['A14 memory too', { high: highAfter(minutes(11, metricsOf(1, 91.5))) }, 'WARNING: memory 91 %'],
+  [
+    'A14 one report below 90 % begins the 10 minutes anew',
+    {
+      high: highAfter([...minutes(9, metricsOf(99, 1)), metricsOf(89, 1), ...minutes(10, metricsOf(99, 1))]),
+    },
+    'ONLINE',
+  ],
+  ['A14 the time can be set', { high: highAfter(minutes(3, metricsOf(95, 1)), 120) }, 'WARNING: cpu 95 %'],
+  ['A14 none at all too', { high: highAfter([metricsOf(95, 1)], 0) }, 'WARNING: cpu 95 %'],
+  [
+    'any disk warns at once',
+    { high: highAfter([metricsOf(1, 1, { '/': 1, '/var': 93 })]) },
+    'WARNING: disk /var 93 %',
+  ],
   [
     'the fullest are named first and the rest counted',
-    { metrics: metricsOf(91, 1, { '/a': 92, '/b': 93, '/c': 94, '/d': 95 }) },
+    { high: highAfter([metricsOf(91, 1, { '/a': 92, '/b': 93, '/c': 94, '/d': 95 })], 0) },
     'WARNING: disk /d 95 %, disk /c 94 %, disk /b 93 %, 2 more',
   ],
-  ['a warning lasts down to 85 %', { last: warned, metrics: metricsOf(85, 1) }, 'WARNING: cpu 85 %'],
-  ['a warning clears below 85 %', { last: warned, metrics: metricsOf(84.9, 1) }, 'ONLINE'],
-  ['only a warning lasts', { last: { status: 'ONLINE', reason: null }, metrics: metricsOf(89, 1) }, 'ONLINE'],
-  ['thresholds can be set', { metrics: metricsOf(71, 1), warnPercent: 70 }, 'WARNING: cpu 71 %'],
+  [
+    'a warning lasts down to 85 %',
+    { high: highAfter([metricsOf(95, 1), metricsOf(85, 1)], 0) },
+    'WARNING: cpu 85 %',
+  ],
+  ['a warning clears below 85 %', { high: highAfter([metricsOf(95, 1), metricsOf(84.9, 1)], 0) }, 'ONLINE'],
+  ['only a warning lasts', { high: highAfter([metricsOf(1, 1), metricsOf(89, 1)], 0) }, 'ONLINE'],
+  [
+    'a disk that warns makes no warning of a cpu that is not high',
+    { high: highAfter([metricsOf(88, 1, { '/': 95 }), metricsOf(88, 1, { '/': 88 })], 0) },
+    'WARNING: disk / 88 %',
+  ],
   ['a restart keeps what stood', { agentStatus: null, secondsSilent: 10, last: warned }, 'WARNING: cpu 95 %'],
   [
     'three intervals after a restart it is OFFLINE',
@@ -75,17 +124,17 @@ const cases: readonly (readonly [title: string, signs: Partial<HostSigns>, stand
   [
     'after a restart the silence is told from the last heartbeat',
     { agentStatus: null, secondsSilent: 20, secondsSinceHeartbeat: 1020.7, last: offline },
-    'OFFLINE: no heartbeat for 1020 s',
+    'OFFLINE: no heartbeat for 17 min',
   ],
   [
     'what a restart finds silent too',
     { agentStatus: null, secondsSilent: 90, secondsSinceHeartbeat: 1020, last: warned },
-    'OFFLINE: no heartbeat for 1020 s',
+    'OFFLINE: no heartbeat for 17 min',
   ],
   [
     'a clock that was set back shortens no silence',
     { agentStatus: null, secondsSilent: 500, secondsSinceHeartbeat: -7, last: offline },
-    'OFFLINE: no heartbeat for 500 s',
+    'OFFLINE: no heartbeat for 8 min',
   ],
   [
     'another reason stands as it is',
@@ -123,3 +172,50 @@ test('another status is news, one more second of silence is not', (t) => {
   t.false(tellsTheSame({ status: 'WARNING', reason: 'cpu 95 %' }, { status: 'ONLINE', reason: null }))
   t.true(tellsTheSame(offline, { status: 'OFFLINE', reason: 'no heartbeat for 301 s' }))
 })
+
+const linked = { connected: true, hasLinked: true, onDemand: false, secondsUnlinked: 0, fault: null }
+const without = { ...linked, connected: false, secondsUnlinked: 12.6 }
+const heard = { status: 'ONLINE', reason: null, secondsSilent: 10, heartbeatInterval: 30 } as const
+const stopped = 'the agent was stopped at 2026-11-22T07:43:14.470Z'
+
+const reach: [
+  title: string,
+  link: LinkSigns,
+  seen: Partial<typeof heard> | { status: 'WARNING' | 'OFFLINE' },
+  is: boolean,
+][] = [
+  ['linked', linked, {}, true],
+  ['linked, whatever it warns of', linked, { status: 'WARNING' }, true],
+  ['heard, and its link is lost', without, {}, false],
+  ['heard, and it links on demand', { ...without, onDemand: true }, {}, true],
+  ['heard, and it has never linked over rsm.1', { ...without, hasLinked: false }, {}, true],
+  [
+    'on demand, and not heard for two intervals',
+    { ...without, onDemand: true },
+    { secondsSilent: 60 as 10 },
+    false,
+  ],
+  ['on demand, and OFFLINE', { ...without, onDemand: true }, { status: 'OFFLINE' }, false],
+]
+for (const [title, link, seen, is] of reach)
+  test(`A14 a host is ${is ? '' : 'not '}reachable: ${title}`, (t) => {
+    t.is(isReachable(link, { ...heard, ...seen }), is)
+  })
+
+const reasons: [title: string, link: LinkSigns, reason: string | null][] = [
+  ['an agent that has a link', linked, null],
+  ['one that links on demand', { ...without, onDemand: true }, null],
+  ['one that has never linked', { ...without, hasLinked: false }, null],
+  ['one that lost it', without, 'no link for 12 s'],
+  ['one that was stopped', { ...without, fault: stopped }, 'no link for 12 s (the agent was stopped)'],
+  [
+    'one that knows why',
+    { ...without, secondsUnlinked: 300, fault: 'HTTP 502' },
+    'no link for 5 min (HTTP 502)',
+  ],
+  ['a clock that was set back', { ...without, secondsUnlinked: -5 }, 'no link for 0 s'],
+]
+for (const [title, link, reason] of reasons)
+  test(`A14 why there is no link: ${title}`, (t) => {
+    t.is(linkReason(link), reason)
+  })

@@ -11,7 +11,11 @@ import { parsePairs } from '../../ui/input/values.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
-  static override examples = ['$ rsm hosts list', "$ rsm hosts list 'web*' --status OFFLINE -o names"]
+  static override examples = [
+    '$ rsm hosts list',
+    "$ rsm hosts list 'web*' --status OFFLINE -o names",
+    "$ rsm hosts list '@reachable' -o nodeset",
+  ]
   static override args = {
     selector: word({
       multiple: true,

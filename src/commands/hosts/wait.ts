@@ -4,6 +4,7 @@ import { awaitHosts } from '../../client/await-hosts.ts'
 import type { Client } from '../../client/client.ts'
 import { selectHosts } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
+import { canBeReached } from '../../core/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -32,7 +33,7 @@ async function standingOfNew(client: Client, selector: string): Promise<Awaited>
 export default class HostsWait extends BaseCommand {
   static override summary = 'Wait until hosts can be reached'
   static override description = `Exit code: 0 once all of them can, 124 when the time is over.
-By default WARNING is as good as ONLINE, for such a host runs tasks.`
+By default a host is there once a script would get to it, as @reachable selects it; --status waits for a status.`
   static override examples = [
     "$ rsm hosts wait 'web[1-3]' --timeout 2m",
     '$ rsm hosts wait --new web4 && rsm exec -w web4 ./setup.sh',
@@ -49,7 +50,7 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
     hosts: hostsFlag,
     status: string({
       options: ['ONLINE', 'WARNING', 'OFFLINE'],
-      description: 'until they have this status; if not said, ONLINE or WARNING',
+      description: 'until they have this status; if not said, until a script would get to them',
     }),
     new: boolean({ description: 'names that do not exist yet are waited for, too' }),
     timeout: string({
@@ -69,8 +70,8 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
         hint: 'rsm hosts list names them; rsm hosts wait --help',
       })
     const seconds = parseTimer('--timeout', flags.timeout)
-    const wanted = flags.status === undefined ? ['ONLINE', 'WARNING'] : [flags.status]
-    const isThere = (host: Host) => wanted.includes(host.status)
+    const { status } = flags
+    const isThere = (host: Host) => (status === undefined ? canBeReached(host) : host.status === status)
     const client = await this.client()
     const read = async (): Promise<Awaited> => {
       if (flags.new) return standingOfNew(client, selector)
@@ -84,10 +85,10 @@ By default WARNING is as good as ONLINE, for such a host runs tasks.`
     }
     const waited = () =>
       awaitHosts(client.api, { read, isThere, onCut, signal: over, retryFor: seconds * 1000 })
-    const state = wanted.join(' or ')
+    const state = status ?? 'reachable'
     try {
       const hosts = await (flags.quiet ? waited() : withSpinner(`waiting for ${selector}: ${state}`, waited))
-      this.done(`${foldNodeset(hosts.map((host) => host.hostname))}: ${flags.status ?? 'reachable'}`)
+      this.done(`${foldNodeset(hosts.map((host) => host.hostname))}: ${state}`)
       return { hosts }
     } catch (error) {
       if (!over.aborted) throw error

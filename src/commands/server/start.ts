@@ -3,6 +3,7 @@ import type { LogLevel } from '../../server/log.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
+import { parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
@@ -34,6 +35,12 @@ export default class ServerStart extends BaseCommand {
       min: 1,
       max: 86400,
       description: 'seconds between metrics of an agent',
+    }),
+    'warn-after': string({
+      env: 'RSM_WARN_AFTER',
+      default: '10m',
+      helpValue: 'TIME',
+      description: 'a host is WARNING once its cpu or memory was at 90 % for so long; disks warn at once',
     }),
     'ws-idle-timeout': integer({
       env: 'RSM_WS_IDLE_TIMEOUT',
@@ -114,6 +121,7 @@ export default class ServerStart extends BaseCommand {
       dataDir: dataDirectory('server', flags['data-dir']),
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
+      warnAfter: parseTimer('--warn-after', flags['warn-after']),
       wsIdleTimeout: flags['ws-idle-timeout'],
       taskRetention: flags['task-retention'],
       recordTerminals: !flags['no-record'],

@@ -41,6 +41,8 @@ export function gather(looked: readonly Look[]): Examination {
 
 /** What servers before this release do not tell of an agent is as what an agent has not said. */
 const unsaid = {
+  reachable: false,
+  linkLostAt: null,
   runAs: null,
   runsAsRoot: null,
   sandbox: null,

@@ -48,7 +48,7 @@ export function lookAtLoad(facts: HostFacts): Look {
       ),
     ]
   if (metrics === null) return null
-  const high = highMeasures(metrics, host.status === 'WARNING')
+  const high = highMeasures(metrics, { status: host.status, reason: host.statusReason })
   if (high.length === 0) return 'cpu, memory and disks have room'
   const mayRun = agent.connected || (agent.onDemand === true && agent.linkFault === null && !isLate(facts))
   return high.map((measure) => findingOf(measure, mayRun))

@@ -4,6 +4,8 @@ export interface SelectorHost {
   readonly hostname: string
   readonly tags: Readonly<Record<string, string>>
   readonly status: string
+  /** Whether what is sent to it gets there. */
+  readonly reachable: boolean
   readonly os: string | null
   readonly arch: string | null
 }

@@ -5,13 +5,16 @@ import { hasWildcard } from './wildcard.ts'
 
 /** What `@…` stands for (contract §8). Words are lower case, for groups ignore case; wildcards are kept. */
 export type Group =
-  | { readonly by: 'everything' }
+  | { readonly by: 'everything' | 'reachable' }
   | { readonly by: 'cluster'; readonly name: string }
   | { readonly by: 'tag'; readonly key: string; readonly value: string }
   | { readonly by: 'status' | 'os' | 'arch'; readonly value: string }
   | { readonly by: 'id'; readonly id: number }
 
 const statuses = { ONLINE: true, OFFLINE: true, WARNING: true } as const satisfies Record<HostStatus, true>
+
+/** A word of its own (contract-2 §9b), so no cluster may have it as a name. */
+export const reachableWord = 'reachable'
 
 const clusterName = /^[A-Za-z0-9._ *?-]+$/
 const tagKey = /^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/
@@ -27,6 +30,7 @@ export function parseGroup(name: string, place: Place): Group {
   if (name === '*') return { by: 'everything' }
   const colon = name.indexOf(':')
   if (colon < 0) {
+    if (name.toLowerCase() === reachableWord) return { by: 'reachable' }
     if (!clusterName.test(name)) throw syntaxError(`"@${name}" is not the name of a cluster`, place)
     return { by: 'cluster', name: name.toLowerCase() }
   }
@@ -37,6 +41,8 @@ export function parseGroup(name: string, place: Place): Group {
       if (!hasWildcard(value) && !(value.toUpperCase() in statuses))
         throw syntaxError(unknownName('status', value, Object.keys(statuses)), place)
       return { by: 'status', value: value.toLowerCase() }
+    case reachableWord:
+      throw syntaxError(`write @reachable, or @tag:reachable:${value} for a tag`, place)
     case 'os':
       return { by: 'os', value: value.toLowerCase() }
     case 'arch':

@@ -1,7 +1,7 @@
 import { type FieldFault, invalid } from '../errors.ts'
 import { unknownName, unknownTag } from '../text/nearest.ts'
 import type { Directory, SelectorCluster, SelectorHost } from './directory.ts'
-import type { Group } from './group.ts'
+import { type Group, reachableWord } from './group.ts'
 import { compareNatural } from './natural-order.ts'
 import { type Operator, parseSelector, type Selector, type Term } from './parse.ts'
 import { hasWildcard, matchesWildcard } from './wildcard.ts'
@@ -134,6 +134,8 @@ class Resolution {
     switch (group.by) {
       case 'everything':
         return this.#directory.hosts.map((host) => host.id)
+      case 'reachable':
+        return this.#reachable()
       case 'id':
         if (this.#directory.hostById(group.id)) return [group.id]
         return this.#missing('names', () => unknownName('host', `@id:${group.id}`, []))
@@ -146,6 +148,18 @@ class Resolution {
       case 'arch':
         return this.#attribute(group.by, group.value)
     }
+  }
+
+  #reachable(): Iterable<number> {
+    const { hosts } = this.#directory
+    this.#look(hosts.length)
+    // Of a server from before the word was reserved: its members are not those that it would now run on.
+    if (this.#directory.cluster(reachableWord))
+      return this.#missing(
+        'names',
+        () => '@reachable is a word of its own now: rename the cluster of that name',
+      )
+    return hosts.filter((host) => host.reachable).map(({ id }) => id)
   }
 
   #attribute(by: Attribute, value: string): Iterable<number> {

@@ -11,6 +11,8 @@ function groupText(group: Group): string {
   switch (group.by) {
     case 'everything':
       return '@*'
+    case 'reachable':
+      return '@reachable'
     case 'cluster':
       return `@${group.name}`
     case 'tag':

@@ -1,4 +1,5 @@
 import { faultPoint } from '#fault-point'
+import { faultInBrackets, wasStopped } from '../../core/host-status.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { limitWords, notEnforced } from '../../core/task/limits.ts'
 import { isoTime } from '../clock.ts'
@@ -10,6 +11,8 @@ import type { TaskRun } from './task-run.ts'
 
 /** How long a host that heartbeats without a link may take to come (contract §4). */
 const defaultQueueSeconds = 120
+/** How long one whose agent was stopped may: a restart of it takes no longer (contract-2 §9b). */
+const stoppedQueueSeconds = 15
 /** A seed-only agent says nothing of its capacity; the default of ours is taken for it (contract §9). */
 const defaultCapacity = 16
 
@@ -179,7 +182,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
   async function limitOf(waiting: Waiting, hostId: number): Promise<number> {
     const [view] = await state.presence.views([hostId])
     const chosen = waiting.run.task.queueSeconds
-    return (chosen ?? (view && view.status !== 'OFFLINE' ? defaultQueueSeconds : 0)) * 1000
+    const usual = wasStopped(view?.linkFault) ? stoppedQueueSeconds : defaultQueueSeconds
+    return (chosen ?? (view && view.status !== 'OFFLINE' ? usual : 0)) * 1000
   }
 
   /** Whether an agent may be on its way back of which this server, killed and started again, knows nothing (P34). */
@@ -213,14 +217,13 @@ export function createDispatcher(state: EngineState): Dispatcher {
       faultPoint('server.unreachable.before')
       await state.change(run, [position], (current) => {
         if (current.status !== 'PENDING') return null
-        const fault = view?.linkFault == null ? '' : ` (${view.linkFault})`
         // Why it is WARNING is not why nothing can be sent to it.
         const offline = view?.status === 'OFFLINE' ? view.statusReason : null
+        const fault = faultInBrackets(view?.linkFault)
         const why = offline
-          ? `${offline}${fault}`
-          : `its agent has no link${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
-        const { hostname } = current
-        return ended(current, 'UNREACHABLE', at, `${hostname} is ${view?.status ?? 'OFFLINE'}: ${why}`)
+          ? `OFFLINE: ${offline}`
+          : `not linked${fault}, and ${lastHeard(view?.lastHeartbeatAt)}`
+        return ended(current, 'UNREACHABLE', at, `${current.hostname} is ${why}`)
       })
       faultPoint('server.unreachable.after')
       given.delete(entry)

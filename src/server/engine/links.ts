@@ -1,4 +1,5 @@
 import { faultPoint } from '#fault-point'
+import { faultInBrackets } from '../../core/host-status.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
@@ -21,7 +22,7 @@ const missingOutput = 2 * 60_000
 const sentAway =
   'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
 const waitsFor = (fault: string | null | undefined) =>
-  `agent not connected${fault == null ? '' : ` (${fault})`}; waiting for it, then UNREACHABLE`
+  `agent not connected${faultInBrackets(fault)}; waiting for it, then UNREACHABLE`
 
 /** Reconciles what was sent with what agents say they have. */
 export interface Links {

@@ -27,6 +27,13 @@ interface KeptStatus {
   readonly agentStatus: AgentStatus | null
   /** Absent in files of older servers. */
   readonly running?: RunningScripts | null
+  /** Whether its agent links only while there is work. Absent in files of older servers, as what follows. */
+  readonly onDemand?: boolean | null
+  /** Why it has no link, and since when: ISO 8601. */
+  readonly linkFault?: string | null
+  readonly linkLostAt?: string | null
+  /** The measures that warn. */
+  readonly warns?: readonly string[]
 }
 
 /** A file that can't be written is logged, and no reason to stop. */

@@ -1,4 +1,13 @@
-import { hostStatus } from '../../core/host-status.ts'
+import {
+  type HostStanding,
+  hostStatus,
+  isReachable,
+  type LinkSigns,
+  type Load,
+  linkReason,
+  measuresNamed,
+  noLoad,
+} from '../../core/host-status.ts'
 import type { AgentStatus, HostStatus, Metrics } from '../../core/protocol/http/hosts.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { ClockComparison } from './clock-comparison.ts'
@@ -19,11 +28,17 @@ export interface KnownHost {
   metrics: Metrics | null
   /** Time of the newest report, no later than when it came: a clock that ran ahead must not shut out what follows. */
   metricsAt: number
+  load: Load
   connected: boolean
+  /** Milliseconds since the epoch: when its link was lost, or this server started without it. */
+  linkLostAt: number | null
+  /** Whether what is sent to it gets there. */
+  reachable: boolean
   duplicate: boolean
   revoked: boolean
   status: HostStatus
   reason: string | null
+  /** As the agent's HELLO over `rsm.1` said it; null where there never was one. */
   running: RunningScripts | null
   said: Pick<Beat, 'reason' | 'onDemand' | 'linkFault'> | null
   clock: ClockComparison
@@ -39,7 +54,10 @@ export function neverHeard(): KnownHost {
     uptime: null,
     metrics: null,
     metricsAt: Number.NEGATIVE_INFINITY,
+    load: noLoad,
     connected: false,
+    linkLostAt: null,
+    reachable: false,
     duplicate: false,
     revoked: false,
     status: 'OFFLINE',
@@ -72,35 +90,59 @@ export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void
   known.agentStatus = status
 }
 
+const secondsSilent = ({ heardAt }: KnownHost, clock: Clock): number =>
+  heardAt === null ? 0 : (clock.monotonic() - heardAt) / 1000
+
 /** Its status by what was heard; `heartbeatInterval` in seconds. */
-export function statusOf(
-  known: KnownHost,
-  clock: Clock,
-  heartbeatInterval: number,
-): ReturnType<typeof hostStatus> {
+export function statusOf(known: KnownHost, clock: Clock, heartbeatInterval: number): HostStanding {
   return hostStatus({
     registered: known.heardAt !== null,
     revoked: known.revoked,
-    secondsSilent: known.heardAt === null ? 0 : (clock.monotonic() - known.heardAt) / 1000,
+    secondsSilent: secondsSilent(known, clock),
     secondsSinceHeartbeat:
       known.lastHeartbeatAt === null ? null : (clock.now() - known.lastHeartbeatAt) / 1000,
     heartbeatInterval,
     agentStatus: known.heardSinceStart ? known.agentStatus : null,
     agentReason: known.said?.reason ?? null,
-    metrics: known.metrics,
+    high: measuresNamed(known.metrics, known.load.warns),
     last: { status: known.status, reason: known.reason },
     duplicateIdentity: known.duplicate,
   })
 }
 
-export function viewOf(known: KnownHost): PresenceView {
+function linkSigns(known: KnownHost, clock: Clock): LinkSigns {
+  return {
+    connected: known.connected,
+    hasLinked: known.running !== null,
+    onDemand: known.said?.onDemand === true,
+    secondsUnlinked: known.linkLostAt === null ? 0 : (clock.now() - known.linkLostAt) / 1000,
+    fault: known.said?.linkFault ?? null,
+  }
+}
+
+/** By its status as it was judged last; `heartbeatInterval` in seconds. */
+export function reachOf(known: KnownHost, clock: Clock, heartbeatInterval: number): boolean {
+  const { status, reason } = known
+  const heard = { status, reason, secondsSilent: secondsSilent(known, clock), heartbeatInterval }
+  return known.heardAt !== null && isReachable(linkSigns(known, clock), heard)
+}
+
+/** Who was revoked is not awaited. */
+function reasonOf(known: KnownHost, clock: Clock): string | null {
+  const link = known.revoked ? null : linkReason(linkSigns(known, clock))
+  return known.reason !== null && link !== null ? `${known.reason}, ${link}` : (known.reason ?? link)
+}
+
+export function viewOf(known: KnownHost, clock: Clock): PresenceView {
   return {
     status: known.status,
-    statusReason: known.reason,
+    statusReason: reasonOf(known, clock),
+    reachable: known.reachable,
     agentStatus: known.agentStatus,
     uptime: known.uptime,
     lastHeartbeatAt: lastHeartbeatText(known),
     connected: known.connected,
+    linkLostAt: known.connected || known.linkLostAt === null ? null : isoTime(known.linkLostAt),
     metrics: known.metrics,
     running: known.running,
     agentReason: known.said?.reason ?? null,

@@ -5,10 +5,14 @@ import type { RunningScripts } from './kept-status.ts'
 export interface PresenceView {
   status: HostStatus
   statusReason: string | null
+  /** Whether what is sent to it gets there (contract-2 §9b "Reachable"). */
+  reachable: boolean
   agentStatus: AgentStatus | null
   uptime: number | null
   lastHeartbeatAt: string | null
   connected: boolean
+  /** ISO 8601; null while it is connected, and where it never was. */
+  linkLostAt: string | null
   metrics: Metrics | null
   /** How scripts run there, as the agent's last HELLO said it; null: not said. */
   running: RunningScripts | null
@@ -33,7 +37,7 @@ export interface Beat {
 /** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
 export interface Presence {
   views(hostIds: readonly number[]): Promise<PresenceView[]>
-  /** Rises whenever the status of a host changes: what follows from all of them holds as long as this stands. */
+  /** Rises whenever the status of a host changes, or whether it is reachable: what follows from all of them holds as long as this stands. */
   readonly revision: number
   heartbeat(hostId: number, beat: Beat): void
   metrics(hostId: number, metrics: Metrics): void

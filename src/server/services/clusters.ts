@@ -1,5 +1,6 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../core/selector/directory.ts'
+import { reachableWord } from '../../core/selector/group.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
 import { resolveSelector, type Strictness } from '../../core/selector/resolve.ts'
 import type { ClusterService } from '../../core/services.ts'
@@ -30,6 +31,13 @@ export function createClusters(context: Context): ClusterService {
     const [cluster] = await fleet.showClusters([record])
     if (!cluster) throw notFound('cluster', record.id)
     return cluster
+  }
+
+  function checkName(name: string | undefined): void {
+    if (name?.toLowerCase() === reachableWord)
+      throw invalid([
+        { field: 'name', message: `@${reachableWord} selects what can be reached: choose another name` },
+      ])
   }
 
   /** Members are named or selected, not both; what is named has to exist. */
@@ -79,6 +87,7 @@ export function createClusters(context: Context): ClusterService {
       return show(record)
     },
     async create(input) {
+      checkName(input.name)
       const hostIds = [...new Set(input.hostIds)]
       await check(input.hostIds ?? [], input.selector ?? null)
       const at = context.time()
@@ -102,6 +111,7 @@ export function createClusters(context: Context): ClusterService {
     },
     async update(id, patch) {
       if (!(await store.get('clusters', id))) throw notFound('cluster', id)
+      checkName(patch.name)
       await check(patch.hostIds ?? [], patch.selector ?? null)
       const { hosts } = await fleet.directory()
       const record = await store.transact(async (tx) => {

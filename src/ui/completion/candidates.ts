@@ -114,6 +114,7 @@ async function selectorOffers(
           .filter(({ name }) => !reserved.includes(name.toLowerCase()))
           .map((offer) => ({ ...offer, name: `@${offer.name}` })),
         { name: '@*', about: 'every host' },
+        { name: '@reachable', about: 'hosts that a script gets to' },
         ...reserved.map((key) => ({ name: `@${key}`, about: 'group', isOpen: true })),
       ]
       return { offers, lead: end.lead }

@@ -69,7 +69,11 @@ export const runFlags = {
     helpValue: 'TIME',
     description: "run time on a host, like 90, 90s, 5m; 0 = none; if not said, the script's own, else 300",
   }),
-  queue: string({ ...run, helpValue: 'TIME', description: 'how long a host may take to be reachable' }),
+  queue: string({
+    ...run,
+    helpValue: 'TIME',
+    description: 'how long a host may take to be reachable; 15s if its agent was stopped, else 2m',
+  }),
   'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user on the host' }),
   workdir: string({ ...run, helpValue: 'DIR', description: 'directory on the host' }),
   limit: string({

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
+import { canBeReached } from '../../core/host-status.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -29,7 +30,7 @@ export async function explainUnreachable(
       if (error instanceof RsmError) return undefined
       throw error
     })
-    if (host === undefined || host.status === 'ONLINE') continue
+    if (host === undefined || canBeReached(host)) continue
     lines.push(`${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}`)
     away.push(hostname)
   }

@@ -72,6 +72,7 @@ function fleet() {
       ),
     ),
     status: 'ONLINE',
+    reachable: true,
     os: null,
     arch: null,
   }))

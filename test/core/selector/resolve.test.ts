@@ -7,14 +7,14 @@ import { whyEmpty } from '../../../src/core/selector/why-empty.ts'
 import { isUnknownName } from '../../../src/core/text/nearest.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
-  return { id, hostname, tags: {}, status: 'ONLINE', os: 'Linux', arch: 'x64', ...more }
+  return { id, hostname, tags: {}, status: 'ONLINE', reachable: true, os: 'Linux', arch: 'x64', ...more }
 }
 
 const directory = createDirectory(
   [
-    host(1, 'web10', { tags: { env: 'prod' } }),
+    host(1, 'web10', { tags: { env: 'prod', reachable: 'no' } }),
     host(2, 'web2', { tags: { env: 'prod', os: 'plan9' }, arch: 'arm64' }),
-    host(3, 'Web1', { tags: { ENV: 'Test' }, status: 'OFFLINE' }),
+    host(3, 'Web1', { tags: { ENV: 'Test' }, status: 'OFFLINE', reachable: false }),
     host(4, 'db1', { os: null, arch: null }),
   ],
   [
@@ -71,6 +71,10 @@ const cases: readonly (readonly [selector: string, hosts: string])[] = [
   ['@arch:arm64', 'web2'],
   ['@status:offline', 'Web1'],
   ['@status:WARNING', ''],
+  ['@reachable', 'db1 web2 web10'],
+  ['web*&@Reachable', 'web2 web10'],
+  ['@*!@reachable', 'Web1'],
+  ['@tag:reachable:no', 'web10'],
   ['@id:4', 'db1'],
   ['@id:[1-3]!@id:2', 'Web1 web10'],
 ]
@@ -200,4 +204,14 @@ for (const [text, why] of [
 
 test('why a fleet without hosts is an empty target', (t) => {
   t.is(whyEmpty(parseSelector('@*!db*'), createDirectory([], [])), 'there are no hosts yet')
+})
+
+test('A14 a cluster that an older server calls reachable is not taken for what can be reached', (t) => {
+  const older = createDirectory([host(1, 'web1')], [{ name: 'Reachable', hostIds: [], selector: null }])
+  t.throws(() => resolveSelector(parseSelector('@reachable'), older), { message: /rename the cluster/ })
+})
+
+test('A14 where nothing is reachable, that is why a selector names no host', (t) => {
+  const away = createDirectory([host(1, 'web1', { reachable: false })], [])
+  t.is(whyEmpty(parseSelector('web*&@reachable'), away), 'of 1 host before it none is in @reachable')
 })

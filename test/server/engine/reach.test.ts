@@ -1,9 +1,12 @@
 import test from 'ava'
+import type { Host } from '../../../src/core/protocol/http/hosts.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { followEvents } from '../../helpers/clients/follow.ts'
 import { finished, running, startTask, task } from '../../helpers/clients/tasks.ts'
+import { metrics } from '../../helpers/metrics/metrics.ts'
 import { scrape } from '../../helpers/metrics/scrape.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { until } from '../../helpers/until.ts'
 
 const beat = (server: Pick<TestServer, 'api'>, { agentId, token }: { agentId: string; token: string }) =>
   server.api(
@@ -41,8 +44,70 @@ test('a WARNING is not why a host without a link is UNREACHABLE', async (t) => {
   t.like(ended.results[0], { status: 'UNREACHABLE' })
   t.regex(
     ended.results[0]?.error ?? '',
-    /^web1 is WARNING: its agent has no link \(a proxy lets no WebSocket through\), and was last heard \d+ s ago$/,
+    /^web1 is not linked \(a proxy lets no WebSocket through\), and was last heard \d+ s ago$/,
   )
+})
+
+test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neither is said to be ONLINE', async (t) => {
+  let passed = 0
+  const clock = { now: () => Date.now() + passed, monotonic: () => performance.now() + passed }
+  const server = await startTestServer(t, { clock, heartbeatInterval: 600 })
+  const stopped = await server.enrol('stopped1')
+  const cut = await server.enrol('cut1')
+  const [goodbye, gone] = [await ScriptedAgent.link(server, stopped), await ScriptedAgent.link(server, cut)]
+  await Promise.all([goodbye.settled(), gone.settled()])
+  goodbye.socket.close(1001, 'the agent was stopped')
+  await goodbye.closed
+  await gone.cut()
+  const shown = async (hostId: number) => (await server.data('GET', `/api/hosts/${hostId}`)) as Host
+  for (const { hostId } of [stopped, cut])
+    await until('its link is gone', async () => (await shown(hostId)).agent?.connected === false)
+  t.like(await shown(stopped.hostId), { status: 'ONLINE', agent: { reachable: false } as never })
+  t.regex((await shown(stopped.hostId)).statusReason ?? '', /^no link for \d s \(the agent was stopped\)$/)
+  t.regex((await shown(cut.hostId)).statusReason ?? '', /^no link for \d s$/)
+  const taskId = await startTask(server, [stopped.hostId, cut.hostId])
+  const waiting = async () => (await task(server, taskId)).results.map(({ status }) => status)
+  passed += 14_000
+  await server.data('GET', '/api/server')
+  t.deepEqual(await waiting(), ['PENDING', 'PENDING'])
+  passed += 1500
+  await until('the wait is over', async () => (await waiting())[0] === 'UNREACHABLE')
+  passed += 100_000
+  t.is((await waiting())[1], 'PENDING')
+  passed += 5000
+  const [one, other] = (await finished(server, taskId)).results
+  t.regex(
+    one?.error ?? '',
+    /^stopped1 is not linked \(the agent was stopped\), and was last heard \d+ s ago$/,
+  )
+  t.regex(other?.error ?? '', /^cut1 is not linked, and was last heard 1\d\d s ago$/)
+})
+
+test('A14 @reachable selects who a script gets to, whatever warns; nobody else', async (t) => {
+  const server = await startTestServer(t, { warnAfter: 0 })
+  const busy = await server.enrol('busy1')
+  const agent = await ScriptedAgent.link(server, busy)
+  await agent.settled()
+  const report = { agentId: busy.agentId, ...metrics(new Date().toISOString(), { cpu: 97 }) }
+  await server.api('POST', '/api/agent/metrics', report, { authorization: `Bearer ${busy.token}` })
+  const gone = await server.enrol('gone1')
+  const link = await ScriptedAgent.link(server, gone)
+  await link.settled()
+  await server.enrol('seed1')
+  await server.data('POST', '/api/hosts', { hostname: 'never1', ip: '10.0.0.1' })
+  const names = async (selector: string) => {
+    const page = await server.data('GET', `/api/hosts?selector=${encodeURIComponent(selector)}`)
+    return page.content.map(({ hostname }: Host) => hostname).join()
+  }
+  t.is(await names('@reachable'), 'busy1,gone1,seed1')
+  t.is(await names('@status:ONLINE'), 'gone1,seed1')
+  const { id } = await server.data('POST', '/api/clusters', { name: 'up', selector: '@reachable' })
+  await link.cut()
+  await until('its link is gone', async () => (await names('@reachable')) === 'busy1,seed1')
+  t.is((await server.data('GET', `/api/clusters/${id}`)).hostCount, 2)
+  const refused = await server.api('POST', '/api/clusters', { name: 'Reachable', hostIds: [] })
+  t.is(refused.status, 400)
+  t.is(refused.body.errors?.[0]?.field, 'name')
 })
 
 test('a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {

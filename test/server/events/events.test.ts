@@ -73,8 +73,28 @@ test('a status that changes with a heartbeat or with silence is told', async (t)
   t.is(warning.data.host.agent.status, 'DEGRADED')
 })
 
-test('a warning for another reason is told, one whose numbers moved is not', async (t) => {
+test('A14 a link that is lost is told, why it stays away, and that it is back', async (t) => {
   const server = await startTestServer(t)
+  const web1 = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, web1)
+  await agent.settled()
+  const events = await readEvents(t, server, '?type=host')
+  agent.socket.close()
+  const reasonIs = (reason: RegExp) =>
+    events.next('host', (data) => reason.test(data.host.statusReason ?? '') && !data.host.agent.reachable)
+  const lost = await reasonIs(/^no link for 0 s$/)
+  t.is(lost.data.host.status, 'ONLINE')
+  const beat = { agentId: web1.agentId, status: 'HEALTHY', linkFault: 'the server answered 502' }
+  await server.api('POST', '/api/agent/heartbeat', beat, { authorization: `Bearer ${web1.token}` })
+  await reasonIs(/^no link for \d+ s \(the server answered 502\)$/)
+  await ScriptedAgent.link(server, web1)
+  const back = await events.next('host', (data) => data.host.agent.reachable)
+  t.is(back.data.host.statusReason, null)
+  t.is(back.data.host.agent.linkLostAt, null)
+})
+
+test('a warning for another reason is told, one whose numbers moved is not', async (t) => {
+  const server = await startTestServer(t, { warnAfter: 0 })
   const events = await readEvents(t, server, '?type=host')
   const web1 = await server.enrol('web1')
   const report = async (cpu: number, disk: number) => {

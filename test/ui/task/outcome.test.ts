@@ -57,6 +57,15 @@ test('hosts that fell silent together are folded, though each was heard last at 
   t.deepEqual(failureLines(foldFailures(taskOf([silent('web1', 355), silent('web2', 355)]))), [
     'web[1-2]: UNREACHABLE: OFFLINE: no heartbeat for 355 s',
   ])
+  const away = (hostname: string, heartbeat: string, link: string) =>
+    resultOf(hostname, {
+      status: 'UNREACHABLE',
+      error: `${hostname} is OFFLINE: no heartbeat for ${heartbeat}, no link for ${link}`,
+    })
+  t.deepEqual(
+    failureLines(foldFailures(taskOf([away('web1', '5 min', '5 min'), away('web2', '94 s', '5 min')]))),
+    ['web[1-2]: UNREACHABLE: OFFLINE: no heartbeat for 94 s to 5 min, no link for 5 min'],
+  )
 })
 
 test('failures are folded by reason, most hosts first', (t) => {

@@ -227,6 +227,27 @@ test('every size gives a frame that fits it', async (t) => {
       }
 })
 
+test('A14 the fleet: a host that is ONLINE without a link is not among the green ones, and says why, since when', (t) => {
+  const state = new FleetState()
+  const nothing = () => undefined
+  const view = new FleetView(state, 'here', { openTask: nothing, tasksOf: nothing, terminal: nothing })
+  const base = exampleHost as unknown as Host
+  const agent = base.agent as NonNullable<Host['agent']>
+  const gone = { ...agent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
+  const statusReason = 'no link for 1 s (the agent was stopped)'
+  state.readHosts([
+    { ...base, id: 1, hostname: 'db1', status: 'ONLINE', statusReason: null },
+    { ...base, id: 2, hostname: 'web1', status: 'ONLINE', statusReason, agent: gone },
+  ])
+  const screen = () => screenOf(view.frame({ cols: 120, rows: 14 }, now))
+  screen()
+  view.key({ name: 'j', text: null })
+  const shown = screen()
+  t.regex(shown[1] ?? '', /2 hosts {2}1 no link {2}1 ONLINE$/)
+  t.regex(shown[4] ?? '', /web1 +no link +2m00s/)
+  t.regex(shown[3] ?? '', /ONLINE: no link for 2 min \(the agent was stopped\)/)
+})
+
 test('the fleet: hosts that are not ONLINE first; a task of the chosen host is opened with it', (t) => {
   const state = new FleetState()
   const did: string[] = []

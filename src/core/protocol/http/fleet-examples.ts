@@ -40,6 +40,8 @@ export const hostAgent = {
   status: 'HEALTHY',
   uptime: 86_400,
   connected: true,
+  reachable: true,
+  linkLostAt: null,
   registeredAt: '2026-03-01T08:15:00.000Z',
   lastHeartbeatAt: '2026-03-02T09:30:12.480Z',
   runAs: 'deploy',

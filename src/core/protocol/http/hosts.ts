@@ -161,6 +161,13 @@ export const HostAgent = Type.Object(
     uptime: Nullable(Type.Number()),
     /** Whether it has a link over which it can be sent something: an agent of ours has said HELLO. */
     connected: Type.Boolean(),
+    /**
+     * Whether a script would get there, as `@reachable` selects it: it is linked, or heard and either links on demand or
+     * has never linked over `rsm.1`.
+     */
+    reachable: Type.Boolean(),
+    /** Since when it has no link; null while it is connected, and where it never was. */
+    linkLostAt: Nullable(Time),
     registeredAt: Time,
     lastHeartbeatAt: Nullable(Time),
     /** The user that scripts run as where a task names none; this and what follows: null until the agent has said it. */

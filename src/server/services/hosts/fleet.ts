@@ -37,7 +37,7 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
   const unresolved = new WeakSet<ClusterRecord>()
   let last: { revisions: string; directory: Directory } | null = null
 
-  /** Made anew only when hosts, clusters or a status have changed: every list asks for it. */
+  /** Made anew only when hosts, clusters, a status or what is reachable have changed: every list asks for it. */
   async function directory(): Promise<Directory> {
     const revisions = [store.revision('hosts'), store.revision('clusters'), presence.revision].join()
     if (last?.revisions !== revisions) last = { revisions, directory: await readDirectory() }
@@ -53,6 +53,7 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
         hostname,
         tags,
         status: views[index]?.status ?? 'OFFLINE',
+        reachable: views[index]?.reachable ?? false,
         os: systemInfo?.os ?? null,
         arch: systemInfo?.arch ?? null,
       })),
@@ -172,6 +173,8 @@ function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds
       status: view?.agentStatus ?? null,
       uptime: view?.uptime ?? null,
       connected: view?.connected ?? false,
+      reachable: view?.reachable ?? false,
+      linkLostAt: view?.linkLostAt ?? null,
       registeredAt: record.agent.registeredAt,
       lastHeartbeatAt: view?.lastHeartbeatAt ?? null,
       runAs: view?.running?.runAs ?? null,

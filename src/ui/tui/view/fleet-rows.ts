@@ -1,3 +1,4 @@
+import { reasonNow } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { showTags } from '../../hosts/view.ts'
@@ -8,7 +9,7 @@ import type { FleetState } from '../fleet-state.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, fitRight, spread } from './fit.ts'
 import { type Glyph, glyph } from './glyphs.ts'
-import { shortTime } from './host-row.ts'
+import { fleetState, type HostState, shortTime } from './host-row.ts'
 import { progressBar } from './layout.ts'
 
 const leastBar = 10
@@ -22,6 +23,7 @@ const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style 
 }
 const shares = [
   { status: 'OFFLINE', style: { fg: 'red' } },
+  { status: 'no link', style: { fg: 'red' } },
   { status: 'WARNING', style: { fg: 'yellow' } },
   { status: 'ONLINE', style: { fg: 'green' } },
 ] as const
@@ -61,9 +63,9 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
   })
 }
 
-function countOf({ hosts }: FleetState, status: Host['status']): number {
+function countOf({ hosts }: FleetState, status: HostState): number {
   let count = 0
-  for (const host of hosts.values()) if (host.status === status) count++
+  for (const host of hosts.values()) if (fleetState(host) === status) count++
   return count
 }
 
@@ -93,8 +95,10 @@ export function fleetProgress(state: FleetState, cols: number): Row {
 }
 
 /** What is known of a host, above its tasks. */
-export function aboutHost({ status, statusReason, ip, systemInfo, agent, tags }: Host): Span[][] {
-  const reason = statusReason === null ? '' : `: ${sanitizeLine(statusReason)}`
+export function aboutHost(host: Host, now: number): Span[][] {
+  const { status, ip, systemInfo, agent, tags } = host
+  const why = reasonNow(host, now)
+  const reason = why === null ? '' : `: ${sanitizeLine(why)}`
   const system =
     systemInfo === null
       ? 'system not known'
@@ -105,13 +109,13 @@ export function aboutHost({ status, statusReason, ip, systemInfo, agent, tags }:
     `  ${ip}  ${sanitizeLine(system)}  ${sanitizeLine(version)}`,
     ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
   ]
-  const isBad = status !== 'ONLINE'
+  const state = fleetState(host)
   return [
     ...lines.map((text, at): Span[] => [
       {
         text,
-        ...(at === 0 && isBad
-          ? { style: { fg: status === 'OFFLINE' ? 'red' : 'yellow', bold: true } as const }
+        ...(at === 0 && state !== 'ONLINE'
+          ? { style: { fg: state === 'WARNING' ? 'yellow' : 'red', bold: true } as const }
           : {}),
       },
     ]),

@@ -4,7 +4,7 @@ import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { fit } from './fit.ts'
 import { aboutHost, fleetProgress, fleetTitle, taskRows } from './fleet-rows.ts'
 import { allHosts, HostPane } from './host-pane.ts'
-import { fleetRow } from './host-row.ts'
+import { fleetRow, fleetState } from './host-row.ts'
 import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
 import { List, stepOf } from './list.ts'
 import { helpLines, overlay } from './overlay.ts'
@@ -24,7 +24,7 @@ const help: Keys = [
   ['Tab', 'the other pane'],
   ['Enter', 'open the chosen task; of a host, its newest one'],
   ['f', 'hosts with this text in name or state'],
-  ['e E', 'next, previous host that is not ONLINE'],
+  ['e E', 'next, previous host that is not ONLINE or not reachable'],
   ['t', 'a terminal on the chosen host'],
   ['Esc', 'all hosts again'],
   ['Ctrl-L Ctrl-Z', 'draw anew; suspend'],
@@ -152,8 +152,11 @@ export class FleetView {
   }
 
   #jump(direction: 'up' | 'down'): void {
-    const isOff = ({ id }: { id: number }) => this.#state.hosts.get(id)?.status !== 'ONLINE'
-    if (!this.#hosts.jump(direction, isOff)) this.say('every host is ONLINE')
+    const isOff = ({ id }: { id: number }) => {
+      const host = this.#state.hosts.get(id)
+      return host === undefined || fleetState(host) !== 'ONLINE'
+    }
+    if (!this.#hosts.jump(direction, isOff)) this.say('every host is ONLINE and reachable')
   }
 
   #terminal(): void {
@@ -200,7 +203,7 @@ export class FleetView {
   #right({ right, height }: Panes, now: number): Span[][] {
     if (right <= 0) return []
     const host = this.#state.hosts.get(this.#selected)
-    const about = host === undefined ? [] : aboutHost(host)
+    const about = host === undefined ? [] : aboutHost(host, now)
     this.#tasksFrom = about.length
     const tasks = new Map(this.#state.tasks.map((task) => [task.taskId, task]))
     const shown = this.#tasks.shown(Math.max(1, height - about.length)).flatMap((id) => tasks.get(id) ?? [])

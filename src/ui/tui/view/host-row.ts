@@ -1,3 +1,4 @@
+import { canBeReached } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { ResultStatus, TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { compareNatural } from '../../../core/selector/natural-order.ts'
@@ -35,7 +36,15 @@ const looks: Readonly<Record<ResultStatus, Look>> = {
   SKIPPED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
   SUCCESS: { mark: 'success', rank: 4, style: { fg: 'green' } },
 }
-const hostLooks: Readonly<Record<Host['status'], Look>> = {
+/** How the fleet counts a host: to one that is heard and can't be reached no script gets. */
+export type HostState = Host['status'] | 'no link'
+
+export function fleetState(host: Host): HostState {
+  return host.status !== 'OFFLINE' && !canBeReached(host) ? 'no link' : host.status
+}
+
+const hostLooks: Readonly<Record<HostState, Look>> = {
+  'no link': { mark: 'lost', rank: 0, style: bad },
   OFFLINE: { mark: 'failed', rank: 0, style: bad },
   WARNING: { mark: 'warning', rank: 1, style: { fg: 'yellow' } },
   ONLINE: { mark: 'success', rank: 2, style: { fg: 'green' } },
@@ -67,19 +76,23 @@ export function resultRow(result: TaskResult, now: number): HostRow {
 }
 
 /** Silence has a time only where there is one: heartbeats are no events, and an old time would look like a silence. */
-function silence({ status, agent }: Host, now: number): string {
+function silence(host: Host, now: number): string {
+  const { status, agent } = host
+  if (fleetState(host) === 'no link' && agent?.linkLostAt != null)
+    return shortTime(Math.max(0, now - Date.parse(agent.linkLostAt)))
   if (status !== 'OFFLINE') return ''
   const heard = agent?.lastHeartbeatAt ?? null
   return heard === null ? 'never' : shortTime(Math.max(0, now - Date.parse(heard)))
 }
 
 export function fleetRow(host: Host, now: number): HostRow {
+  const state = fleetState(host)
   return {
     id: host.id,
     name: sanitizeLine(host.hostname),
-    state: host.status,
     time: silence(host, now),
-    ...hostLooks[host.status],
+    state,
+    ...hostLooks[state],
   }
 }
 
