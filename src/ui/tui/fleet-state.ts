@@ -12,6 +12,7 @@ export class FleetState {
   #tasks: readonly TaskSummary[] = []
   #hostId: number | null = null
   isLoaded = false
+  areTasksRead = false
   version = 0
 
   /** Newest first. */
@@ -38,6 +39,7 @@ export class FleetState {
       return isOutdated(task, before) ? before : task
     })
     this.#hostId = hostId
+    this.areTasksRead = true
   }
 
   /** True where the tasks of the chosen host have to be read anew: an event does not say whose a new task is. */

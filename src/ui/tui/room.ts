@@ -4,6 +4,8 @@ import type { Frame, Key, Mouse, Size } from './screen/screen.ts'
 export interface View {
   readonly isTyping: boolean
   readonly isCopying: boolean
+  /** Whether there is something for keys to act on. */
+  readonly isReady: boolean
   key(key: Key): void
   mouse(mouse: Mouse): void
   frame(size: Size, now: number): Frame

@@ -22,6 +22,10 @@ export interface TuiOptions {
   readonly runTerminal: (hostId: number, signal: AbortSignal) => Promise<string | null>
 }
 
+/** Keys that need no data. */
+const atOnce = new Set(['?', 'escape'])
+const mostEarly = 32
+
 interface Ended {
   readonly exit: number
   /** It goes on without us. */
@@ -38,6 +42,7 @@ export class Tui implements House, ScreenListener {
   #isInTerminal = false
   #isClosed = false
   #exit: number | null = null
+  readonly #early: Key[] = []
   readonly #departing = new AbortController()
   /** How it ends once the session has given the terminal back. */
   #ending: (() => void) | null = null
@@ -107,9 +112,25 @@ export class Tui implements House, ScreenListener {
     if (key.name === 'C-z') this.#screen.suspend()
     else if (key.name === 'C-l') this.#screen.redraw()
     else if ((key.name === 'q' && !view.isTyping) || key.name === 'C-c') this.#end(0)
+    else if (this.#isEarly(key)) this.#early.push(key)
     else {
       view.key(key)
       this.#heard()
+    }
+  }
+
+  /** What is typed before there is anything to act on waits for that. */
+  #isEarly({ name }: Key): boolean {
+    const { view } = this.#room
+    return !view.isReady && !view.isTyping && !atOnce.has(name) && this.#early.length < mostEarly
+  }
+
+  #makeUp(): void {
+    if (!this.#room.view.isReady) return
+    for (const key of this.#early.splice(0)) {
+      this.key(key)
+      // What a key moves, the next one acts on: that is settled by a frame.
+      this.#room.view.frame(this.#screen.size, Date.now())
     }
   }
 
@@ -135,6 +156,7 @@ export class Tui implements House, ScreenListener {
   #enter(room: Room): void {
     this.#room.close()
     this.#room = room
+    this.#early.length = 0
     this.#watch(room)
     this.changed()
   }
@@ -159,6 +181,7 @@ export class Tui implements House, ScreenListener {
     }
     this.#screen.draw(this.#room.view.frame(this.#screen.size, Date.now()))
     this.#drawnAt = performance.now()
+    if (this.#early.length > 0) this.#makeUp()
   }
 
   /** By a signal; a second one ends the process at once. */

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { LogEntry, LogPage, LogQuery, Stream } from '../../../src/core/protocol/http/logs.ts'
 import { type LogLine, LogLines } from '../../../src/ui/tui/log/lines.ts'
 import { LogReader } from '../../../src/ui/tui/log/reader.ts'
-import { Viewport } from '../../../src/ui/tui/log/viewport.ts'
+import { partsOf, Viewport } from '../../../src/ui/tui/log/viewport.ts'
 import { LogWindow, windowBounds } from '../../../src/ui/tui/log/window.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -284,7 +284,7 @@ test('a viewport follows, stays where it was scrolled to whatever comes, and fol
   const shown = () => view.rows(lines).map(({ text }) => text)
   t.deepEqual(shown(), ['line 6', 'line 7', 'line 8', 'line 9'])
   all.push('a longer line', '漢字漢字漢')
-  t.deepEqual(shown(), ['a longer', ' line', '漢字漢字', '漢'])
+  t.deepEqual(shown(), ['a longer', 'line', '漢字漢字', '漢'])
   view.scroll(lines, -3)
   const scrolled = ['line 7', 'line 8', 'line 9', 'a longer']
   t.deepEqual(shown(), scrolled)
@@ -305,4 +305,18 @@ test('a viewport follows, stays where it was scrolled to whatever comes, and fol
   t.deepEqual(shown(), ['l', 'i', 'n'])
   view.show(lines, 12)
   t.true(view.rows(lines).some(({ number }) => number === 12))
+})
+
+test('A16 lines are broken at blanks; where there is none near the end of a row, in the word', (t) => {
+  const cases: [text: string, width: number, rows: string[]][] = [
+    ['the disk of web1 is full', 10, ['the disk', 'of web1 is', 'full']],
+    ['exactly so', 10, ['exactly so']],
+    ['exactly so it', 10, ['exactly so', 'it']],
+    ['a /srv/very/long/path', 10, ['a /srv/ver', 'y/long/pat', 'h']],
+    ['漢字漢字 漢字 x', 12, ['漢字漢字', '漢字 x']],
+    ['    indented  by two', 12, ['    indented', ' by two']],
+    ['          ', 4, ['    ', '    ', '']],
+    ['', 4, ['']],
+  ]
+  for (const [text, width, rows] of cases) t.deepEqual(partsOf(text, width), rows, text)
 })

@@ -5,7 +5,15 @@ import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
 import type { Frame, Screen, ScreenListener } from '../../../src/ui/tui/screen/screen.ts'
 import { Tui, type TuiOptions } from '../../../src/ui/tui/tui.ts'
-import { envelope, eventStream, resultOf, startFakeServer, taskOf } from '../../fixtures/fake-server.ts'
+import {
+  envelope,
+  eventStream,
+  hostNamed,
+  pageOf,
+  resultOf,
+  startFakeServer,
+  taskOf,
+} from '../../fixtures/fake-server.ts'
 import { until } from '../../helpers/until.ts'
 
 type Routes = Parameters<typeof startFakeServer>[1]
@@ -251,4 +259,36 @@ test('a signal ends the wait for a session that does not begin, and then all of 
   tui.gone()
   t.like(await ended, { exit: 129 })
   t.deepEqual(calls, ['enter', 'leave', 'close'])
+})
+
+test('A16 keys that are pressed before the first data have come act on it', async (t) => {
+  let come = () => {}
+  const comes = new Promise<void>((resolve) => {
+    come = resolve
+  })
+  const log = { taskId: 'task-1', entries: [], next: 0, previous: 0 }
+  const summary = { ...running, taskId: 'task-1' }
+  const { tui, press, shows, server } = await openTui(
+    t,
+    {
+      'GET /api/events': (_seen, response) => ready(response),
+      'GET /api/hosts': async () => {
+        await comes
+        return pageOf([hostNamed(1, 'web1'), hostNamed(2, 'web2')])
+      },
+      'GET /api/tasks': ({ query }) =>
+        pageOf([query.get('hostId') === '2' ? { ...summary, taskId: 'task-2' } : summary]),
+      'GET /api/tasks/task-2': () => ({ ...running, taskId: 'task-2' }),
+      'GET /api/tasks/task-2/logs': () => log,
+    },
+    null,
+  )
+  const ended = tui.run()
+  await shows('reading')
+  press('j', 'j', 'enter')
+  come()
+  await until('the task of web2 is open', () => server.seen.some(({ path }) => path === '/api/tasks/task-2'))
+  t.false(server.seen.some(({ path }) => path === '/api/tasks/task-1'))
+  press('q')
+  t.like(await ended, { exit: 0 })
 })

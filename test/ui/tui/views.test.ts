@@ -125,11 +125,11 @@ test('a task: failures first, its counts, the log of all; then that of the chose
   t.regex(shown[0] ?? '', /^ .*task-1 +RUNNING +\S+$/)
   t.regex(shown[1] ?? '', /2\/4 done {2}1 failed {2}1 running {2}1 pending {2}1 ok$/)
   t.deepEqual(
-    shown.slice(3, 8).map((line) => line.slice(0, 32).replace(/ +/g, ' ').trimEnd()),
+    shown.slice(3, 8).map((line) => (line.split('│')[0] ?? '').replace(/ +/g, ' ').trimEnd()),
     [' all hosts 4', '✗ web2 exit 3 1.5s', '▸ web10 RUNNING 1m05s', '· web3 PENDING', '✓ web1 SUCCESS 1.5s'],
   )
   t.deepEqual(
-    shown.slice(3, 6).map((line) => line.slice(33).trimEnd()),
+    shown.slice(3, 6).map((line) => (line.split('│')[1] ?? '').trimEnd()),
     ['  web1  all is well', '! web2  disk is full', '  web10 漢字 is well'],
   )
   press('tab', 'g')
@@ -138,7 +138,7 @@ test('a task: failures first, its counts, the log of all; then that of the chose
   const chosen = await settled()
   t.regex(chosen[2] ?? '', /web2 exit 3/)
   t.deepEqual(
-    chosen.slice(3, 5).map((line) => line.slice(33)),
+    chosen.slice(3, 5).map((line) => line.split('│')[1]),
     ['  the disk is full', '! disk is full'],
   )
   press('s')
@@ -166,8 +166,8 @@ test('keys: search, filter, errors, copy, help, and questions that a y answers',
   press('t')
   t.deepEqual(did, ['terminal 2'])
   press('y')
-  t.true(view.isCopying)
   const copying = view.frame(usual, now)
+  t.true(view.isCopying)
   t.false(copying.mouse)
   t.deepEqual(screenOf(copying).slice(0, 2), ['disk is full', ''])
   press('q', '?')
@@ -284,8 +284,8 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
   t.regex(shown[4] ?? '', /^✗ web1 +OFFLINE +never/)
   t.regex(shown[5] ?? '', /^✗ web2 +OFFLINE +1m00s/)
   t.regex(shown[6] ?? '', /^✓ db1 +ONLINE +│/)
-  t.regex(shown[3] ?? '', /RUNNING.* df -h {2}new/)
-  t.regex(shown[4] ?? '', /SUCCESS.* deploy {2}old/)
+  t.regex(shown[3] ?? '', /RUNNING.* df -h +new {2}admin$/)
+  t.regex(shown[4] ?? '', /SUCCESS.* deploy +old {2}admin$/)
   press('j')
   t.regex(screen()[3] ?? '', /OFFLINE: never heard/)
   t.deepEqual(did, ['tasks of 2'])
@@ -347,4 +347,58 @@ test('A16 of all hosts the screen tells for whom the task waits, in a line for a
     screen({ cols: 120, rows: 14 }).join('\n'),
     /web\[4-6\] \(3 hosts\): agent not connected; waiting for it/,
   )
+})
+
+const leftOf = (rows: readonly string[]) => (rows[3] ?? '').indexOf('│')
+
+test('A16 the hosts take as much of the screen as their names usually need, and the log the most', async (t) => {
+  const few = await openTask(t, fleet)
+  t.true(leftOf(few.screen({ cols: 80, rows: 24 })) <= 26)
+  const odd = `ip-10-0-0-1.${'a'.repeat(84)}`
+  const names = [...Array.from({ length: 40 }, (_, at) => `web${100 + at}`), odd]
+  const many = await openTask(
+    t,
+    names.map((name, at) => resultOf(at + 1, name, { status: 'SUCCESS' })),
+    'SUCCESS',
+  )
+  const shown = many.screen({ cols: 160, rows: 50 })
+  t.true(leftOf(shown) <= 26, 'one odd name widens nothing')
+  t.regex(shown.join('\n'), /✓ ip-1…? SUCCESS|✓ ip-10… SUCCESS/)
+  const long = await openTask(
+    t,
+    names
+      .slice(0, 40)
+      .map((name, at) => resultOf(at + 1, `${name}.rack7.example.org`, { status: 'SUCCESS' })),
+    'SUCCESS',
+  )
+  t.true(leftOf(long.screen({ cols: 80, rows: 24 })) <= 32, 'the log has the most at 80 columns')
+  t.regex(long.screen({ cols: 120, rows: 40 }).join('\n'), /web100\.rack7\.example\.org SUCCESS/)
+})
+
+test('A16 a row of tasks tells how long ago, who, and the end of the id, at 80 columns too', (t) => {
+  const state = new FleetState()
+  const nothing = () => undefined
+  const view = new FleetView(state, 'x', { openTask: nothing, tasksOf: nothing, terminal: nothing })
+  state.readHosts([{ ...(exampleHost as unknown as Host), hostname: 'db1', status: 'ONLINE' }])
+  const task = taskSummary as unknown as TaskSummary
+  const createdAt = '2026-03-02T09:58:45.000Z'
+  const scriptName = 'a script with a long name that has to give way'
+  state.readTasks(
+    [{ ...task, taskId: '01M7ZEF5G74K5B44GT1WC0PYME', createdAt, scriptName, createdBy: 'ann' }],
+    null,
+  )
+  const row = (cols: number) => screenOf(view.frame({ cols, rows: 24 }, now))[3] ?? ''
+  t.regex(row(80), /1m15s ago {2}a script .*… {2}C0PYME {2}ann$/)
+  t.regex(row(120), /1m15s ago {2}a script .* {2}C0PYME {2}ann$/)
+})
+
+test('A16 copy mode shows the log as soon as it has come, and then keeps still', async (t) => {
+  const { view, screen, press, settled } = await openTask(t, fleet)
+  press('s', 's', 'y')
+  screen()
+  t.false(view.isCopying, 'there is nothing yet to select')
+  t.is((await settled())[0], 'web2: disk is full')
+  t.true(view.isCopying)
+  press('y')
+  t.regex(screen()[2] ?? '', /stderr only/)
 })

@@ -25,14 +25,17 @@ interface Place {
 /** A line takes no more rows than that: the longest ones are cut by their assembler. */
 const mostParts = 1_000
 
-/** A text in rows of this width; characters are not cut in two. */
+/** A text in rows of this width, broken at a blank in the second half of a row, else between two characters. */
 export function partsOf(text: string, width: number): string[] {
   const parts: string[] = []
   let rest = text
   while (widthOf(rest) > width && parts.length < mostParts) {
     const part = beginningOf(rest, width) || String.fromCodePoint(rest.codePointAt(0) ?? 32)
-    parts.push(part)
-    rest = rest.slice(part.length)
+    // The blank at which it is broken may be the first one that does not fit; it is not shown.
+    const blank = rest.lastIndexOf(' ', part.length)
+    const isWorthIt = blank > part.length / 2
+    parts.push(isWorthIt ? rest.slice(0, blank) : part)
+    rest = rest.slice(isWorthIt ? blank + 1 : part.length)
   }
   return [...parts, rest]
 }

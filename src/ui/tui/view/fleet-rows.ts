@@ -37,28 +37,43 @@ function failuresOf({ counts }: TaskSummary): number {
   return statuses.reduce((sum, status) => sum + counts[status], 0)
 }
 
+const userOf = ({ createdBy }: TaskSummary) => sanitizeLine(createdBy)
+
 function failedOf(task: TaskSummary): string {
   const failures = failuresOf(task)
   return failures === 0 ? '' : `${failures} failed`
 }
 
-/** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status, and room is left to tell what ran. */
+/** The last characters tell one id from the next, and are taken for it. */
+const shortId = 6
+const longestUser = 10
+/** What ran is told in so many columns, before who ran it, and then which task it is. */
+const leastName = 12
+
+/** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status. */
 export function taskRows(tasks: readonly TaskSummary[], width: number, now: number): Span[][] {
   const isNarrow = width < narrow
   const widest = (shown: (task: TaskSummary) => string) =>
     tasks.reduce((most, task) => Math.max(most, shown(task).length), 0)
   const [done, failed] = [widest(doneOf), widest(failedOf)]
+  const user = Math.min(longestUser, widest(userOf))
   return tasks.map((task) => {
     const { mark, style } = looks[task.status]
-    const age = fitRight(shortTime(now - Date.parse(task.createdAt)), 7)
-    return [
+    const front: Span[] = [
       { text: `${glyph(mark)} `, style },
       ...(isNarrow ? [] : [{ text: fit(task.status, 10), style }]),
       { text: fitRight(doneOf(task), done) },
       { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
-      { text: isNarrow ? `${age}  ` : `${age} ago  `, style: { dim: true } },
-      { text: sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command')) },
-      { text: `  ${task.taskId}  ${sanitizeLine(task.createdBy)}`, style: { dim: true } },
+      { text: `${fitRight(shortTime(now - Date.parse(task.createdAt)), 7)} ago  `, style: { dim: true } },
+    ]
+    const room = width - front.reduce((sum, { text }) => sum + widthOf(text), 0)
+    const back = [`  ${task.taskId.slice(-shortId)}`, `  ${fit(userOf(task), user)}`]
+    while (back.length > 0 && room - widthOf(back.join('')) < leastName) back.pop()
+    const name = sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command'))
+    return [
+      ...front,
+      { text: fit(name, room - widthOf(back.join(''))) },
+      { text: back.join(''), style: { dim: true } },
     ]
   })
 }

@@ -1,4 +1,5 @@
 import { sanitizeLine } from '../../text/sanitize.ts'
+import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { fit } from './fit.ts'
@@ -57,6 +58,8 @@ export class FleetView {
   #shown = ''
   #selected: number = allHosts
   #panes: Panes | null = null
+  /** A task of the chosen host is to be opened as soon as they have come. */
+  #isToOpen = false
   /** In which row of its pane the first task stands. */
   #tasksFrom = 0
 
@@ -68,6 +71,10 @@ export class FleetView {
 
   readonly isCopying = false
 
+  get isReady(): boolean {
+    return this.#state.isLoaded && this.#state.areTasksRead
+  }
+
   get isTyping(): boolean {
     return this.#prompt !== null
   }
@@ -78,6 +85,7 @@ export class FleetView {
 
   key(key: Key): void {
     this.#note = null
+    this.#isToOpen = false
     const { name } = key
     if (this.#prompt !== null) this.#typed(key, this.#prompt)
     else if (this.#isHelping) this.#isHelping = false
@@ -89,6 +97,8 @@ export class FleetView {
     else if (name === 'e' || name === 'E') this.#jump(name === 'e' ? 'down' : 'up')
     else if (name === 't') this.#terminal()
     else this.#moved(name)
+    // At once, and not with the next frame: the next key may be for what is chosen now.
+    this.#select()
   }
 
   mouse({ action, x, y }: Mouse): void {
@@ -115,12 +125,14 @@ export class FleetView {
 
   frame(size: Size, now: number): Frame {
     this.#refresh(now)
-    const panes = panesOf(size, this.#hosts.wanted, this.#focus)
+    const leftTitle = this.#leftTitle()
+    const wanted = Math.max(this.#hosts.wanted, ...leftTitle.map(({ text }) => widthOf(text)))
+    const panes = panesOf(size, wanted, this.#focus)
     this.#panes = panes
     const frame = assemble(size, panes, {
       title: fleetTitle(this.#state, this.#server, size.cols),
       progress: fleetProgress(this.#state, size.cols),
-      leftTitle: this.#leftTitle(),
+      leftTitle,
       rightTitle: [{ text: ` Tasks ${this.#selected === allHosts ? '' : `of ${this.#selectedName()} `}` }],
       rightState: this.#state.isLoaded ? [] : [{ text: ' reading... ' }],
       left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
@@ -140,6 +152,9 @@ export class FleetView {
 
   #open(): void {
     const taskId = this.#focus === 'right' ? this.#tasks.chosen : this.#state.tasks[0]?.taskId
+    // They are another's until those of the chosen host have come.
+    this.#isToOpen = this.#state.hostId !== this.#hostId()
+    if (this.#isToOpen) return
     if (this.#focus === 'left' && this.#selected === allHosts) this.#focus = 'right'
     else if (typeof taskId === 'string') this.#actions.openTask(taskId, this.#hostId())
     else this.say('no task to open')
@@ -178,12 +193,19 @@ export class FleetView {
       this.#shown = shown
       this.#hosts.set([...this.#state.hosts.values()].map((host) => fleetRow(host, now)))
     }
-    const chosen = this.#hosts.list.chosen ?? allHosts
-    if (chosen !== this.#selected) {
-      this.#selected = chosen
-      this.#actions.tasksOf(chosen === allHosts ? null : chosen)
-    }
+    this.#select()
     this.#tasks.set(this.#state.tasks.map(({ taskId }) => taskId))
+    if (this.#isToOpen && this.#state.hostId === this.#hostId()) {
+      this.#isToOpen = false
+      this.#open()
+    }
+  }
+
+  #select(): void {
+    const chosen = this.#hosts.list.chosen ?? allHosts
+    if (chosen === this.#selected) return
+    this.#selected = chosen
+    this.#actions.tasksOf(chosen === allHosts ? null : chosen)
   }
 
   #hostId(): number | null {

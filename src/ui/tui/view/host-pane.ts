@@ -8,10 +8,21 @@ import { List } from './list.ts'
 /** The row above the hosts, which stands for all of them. */
 export const allHosts = 0
 
-const timeWidth = 7
-const widestState = 11
 const markWidth = 2
+/** A state is shown beside as much of the names, or all of a shorter one. */
 const leastName = 10
+/** Of the names, in parts of one, so many tell how wide they usually are … */
+const usual = 0.9
+/** … and one that is wider by more columns is cut, so that it takes no room from the log. */
+const tolerated = 8
+const all = '  all hosts'
+
+/** The widest one that is not out of the ordinary. */
+function usualWidth(widths: readonly number[]): number {
+  const sorted = [...widths].sort((a, b) => a - b)
+  const most = (sorted[Math.floor(usual * (sorted.length - 1))] ?? 0) + tolerated
+  return sorted.findLast((width) => width <= most) ?? 0
+}
 
 /** The hosts, in their order, with what tells them apart. */
 export class HostPane {
@@ -19,12 +30,18 @@ export class HostPane {
   #filter = ''
   #rows = new Map<number, HostRow>()
 
-  /** The width in which nothing is cut. */
-  get wanted(): number {
-    return markWidth + Math.max(leastName, this.longestName) + 1 + widestState + timeWidth + 1
-  }
+  /** The widest so far: a pane that changed with each row would not keep still. */
+  #stateWidth = 0
+  #timeWidth = 0
+  /** In columns; longer names are cut. */
+  nameWidth = 0
 
-  longestName = 0
+  /** The width in which nothing usual is cut. */
+  get wanted(): number {
+    const columns = [this.nameWidth, this.#stateWidth, this.#timeWidth].filter((width) => width > 0)
+    const rows = markWidth + columns.reduce((sum, width) => sum + width + 1, 0)
+    return Math.max(rows, all.length + String(this.count).length + 2)
+  }
 
   get shownCount(): number {
     return this.list.ids.length - 1
@@ -49,7 +66,11 @@ export class HostPane {
 
   set(rows: readonly HostRow[]): void {
     this.#rows = new Map(rows.map((row) => [row.id, row]))
-    this.longestName = rows.reduce((most, { name }) => Math.max(most, widthOf(name)), 0)
+    this.nameWidth = usualWidth(rows.map(({ name }) => widthOf(name)))
+    for (const { state, time } of rows) {
+      this.#stateWidth = Math.max(this.#stateWidth, state.length)
+      this.#timeWidth = Math.max(this.#timeWidth, time.length)
+    }
     this.#narrow()
   }
 
@@ -88,24 +109,21 @@ export class HostPane {
 
   #all(width: number): Span[] {
     const count = String(this.shownCount)
-    return [
-      { text: fit('  all hosts', width - count.length - 1), style: { bold: true } },
-      { text: `${count} ` },
-    ]
+    return [{ text: fit(all, width - count.length - 1), style: { bold: true } }, { text: `${count} ` }]
   }
 
   #host(id: number, width: number): Span[] {
     const row = this.#rows.get(id)
     if (row === undefined) return []
     const { mark, name, state, time, style } = row
-    const room = width - markWidth - timeWidth - 1
-    const hasState = room - widestState - 1 >= Math.min(this.longestName, leastName)
-    const nameWidth = hasState ? room - widestState - 1 : room
+    const [stateWidth, timeWidth] = [this.#stateWidth, this.#timeWidth]
+    const room = width - markWidth - 1 - (timeWidth > 0 ? timeWidth + 1 : 0)
+    const hasState = room - stateWidth - 1 >= Math.min(this.nameWidth, leastName)
     return [
       { text: `${glyph(mark)} `, style },
-      { text: fit(name, nameWidth) },
-      ...(hasState ? [{ text: ` ${fit(state, widestState)}`, style }] : []),
-      { text: `${fitRight(time, timeWidth)} `, style: { dim: true } },
+      { text: fit(name, hasState ? room - stateWidth - 1 : room) },
+      ...(hasState ? [{ text: ` ${fit(state, stateWidth)}`, style }] : []),
+      { text: timeWidth > 0 ? ` ${fitRight(time, timeWidth)} ` : ' ', style: { dim: true } },
     ]
   }
 }

@@ -23,6 +23,9 @@ export interface Panes {
   readonly height: number
 }
 
+/** The left one takes no more than this part of the screen: the log is what one reads. */
+const largestLeft = 0.4
+
 /** `wanted` is what the left one would like to have. */
 export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Panes {
   const at = { top: headRows, height: Math.max(1, rows - headRows - footRows) }
@@ -30,7 +33,7 @@ export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Pan
     return focus === 'left'
       ? { left: cols, right: 0, rightAt: cols, ...at }
       : { left: 0, right: cols, rightAt: 0, ...at }
-  const left = Math.max(16, Math.min(wanted, Math.floor(cols * 0.45)))
+  const left = Math.max(16, Math.min(wanted, Math.floor(cols * largestLeft)))
   return { left, right: cols - left - 1, rightAt: left + 1, ...at }
 }
 

@@ -150,6 +150,12 @@ export class LogPane {
     return had
   }
 
+  /** Whether the pane shows as much as there is for it. */
+  get isFilled(): boolean {
+    const { window, isLoaded } = this.#reader
+    return isLoaded && (window.previous === 0 || this.viewport.rows(window).length >= this.viewport.height)
+  }
+
   /** The rows of a pane of this size; asks for what is about to be needed. */
   rows(width: number, height: number): Span[][] {
     const nameWidth = Math.min(this.#longestName, widestName, Math.floor(width / 3))

@@ -2,6 +2,7 @@ import { isFailure } from '../../../core/task/task-state.ts'
 import { silentLines } from '../../task/silent-hosts.ts'
 import type { TaskState } from '../../task/task-state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
+import { widthOf } from '../../text/width.ts'
 import type { LogReader } from '../log/reader.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
@@ -46,6 +47,7 @@ export class TaskView {
   #question: Question | null = null
   #isHelping = false
   #isCopying = false
+  #isCopyShown = false
   #note: Span | null = null
   /** Why nothing new comes at present; null while it does. */
   lost: string | null = null
@@ -70,9 +72,13 @@ export class TaskView {
     this.#wanted = hostId
   }
 
-  /** While text is selected nothing may be drawn over it. */
+  /** While text is selected nothing may be drawn over it; until all of it has come there is nothing to select. */
   get isCopying(): boolean {
-    return this.#isCopying
+    return this.#isCopying && this.#isCopyShown
+  }
+
+  get isReady(): boolean {
+    return this.#state.summary !== null
   }
 
   /** Whether every key, `q` too, is for what is being typed or answered. */
@@ -110,15 +116,22 @@ export class TaskView {
   frame(size: Size, now: number): Frame {
     this.#refresh(now)
     this.#select()
-    if (this.#isCopying) return copyFrame(this.#log, size)
-    const panes = panesOf(size, this.#hosts.wanted, this.#focus)
+    if (this.#isCopying) {
+      if (this.#reader.isLoaded && !this.#isCopyShown) this.#log.hold()
+      const frame = copyFrame(this.#log, size)
+      this.#isCopyShown ||= this.#log.isFilled
+      return frame
+    }
+    const leftTitle = this.#leftTitle()
+    const wanted = Math.max(this.#hosts.wanted, ...leftTitle.map(({ text }) => widthOf(text)))
+    const panes = panesOf(size, wanted, this.#focus)
     this.#panes = panes
     // First: what the title says of the log comes of what is shown of it.
     const right = this.#right(panes)
     const frame = assemble(size, panes, {
       title: taskTitle(this.#state, size.cols, now),
       progress: taskProgress(this.#state, size.cols),
-      leftTitle: this.#leftTitle(),
+      leftTitle,
       rightTitle: logTitle(this.#log, this.#hosts.row(this.#selected ?? allHosts)),
       rightState: logState(this.#log, this.#reader, this.#state.isRunning),
       left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
@@ -198,8 +211,8 @@ export class TaskView {
   }
 
   #copy(): void {
-    this.#log.hold()
     this.#isCopying = true
+    this.#isCopyShown = false
   }
 
   #copied(key: Key): void {
@@ -260,7 +273,7 @@ export class TaskView {
     const chosen = this.#hosts.list.chosen
     if (chosen === null || chosen === this.#selected || this.#state.summary === null) return
     this.#selected = chosen
-    this.#log.select(chosen === allHosts ? null : chosen, this.#hosts.longestName)
+    this.#log.select(chosen === allHosts ? null : chosen, this.#hosts.nameWidth)
   }
 
   #leftTitle(): Span[] {
