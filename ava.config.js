@@ -1,6 +1,7 @@
 /** What takes longest begins first: else one of them runs alone at the end. */
 const longest = [
   'server/routes/bad-input',
+  'server/held-loop',
   'web/terminal',
   'e2e/fleet',
   'web/console',
@@ -10,6 +11,7 @@ const longest = [
   'server/routes/access',
   'commands/services',
   'server/hub/slow-disk',
+  'regular-expressions',
   'agent/executions/restart',
   'e2e/tls',
 ]

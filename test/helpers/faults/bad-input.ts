@@ -45,7 +45,7 @@ const badValues: unknown[] = [
 
 type Step = string | number
 
-function pathsOf(value: unknown, path: Step[] = []): Step[][] {
+export function pathsOf(value: unknown, path: Step[] = []): Step[][] {
   if (typeof value !== 'object' || value === null) return [path]
   const inner = Object.entries(value).flatMap(([key, held]) =>
     pathsOf(held, [...path, Array.isArray(value) ? Number(key) : key]),
@@ -53,7 +53,7 @@ function pathsOf(value: unknown, path: Step[] = []): Step[][] {
   return [path, ...inner]
 }
 
-function changedAt(
+export function changedAt(
   value: unknown,
   [step, ...rest]: readonly Step[],
   change: (held: unknown) => unknown,

@@ -1,102 +1,22 @@
 import { readdir, stat } from 'node:fs/promises'
-import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import fc from 'fast-check'
 import { bodyAjv, queryAjv } from '../../../src/server/http/validation.ts'
-import { operationsOfTheApp, type RegisteredOperation } from '../../helpers/api/operations.ts'
+import { operationsOfTheApp } from '../../helpers/api/operations.ts'
 import { badBodies, badIds, badQueries } from '../../helpers/faults/bad-input.ts'
-import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { type Answer, callerOf, openFixture, pathOf, send } from '../../helpers/faults/every-operation.ts'
+import type { TestServer } from '../../helpers/servers/server.ts'
 
 /** Inputs per operation; the continuous run takes more. */
 const runs = Number(process.env['RSM_BAD_INPUTS'] ?? 300)
 const seed = Number(process.env['RSM_BAD_INPUT_SEED'] ?? Date.now() % 2 ** 31)
 const atOnce = 16
-const answerWithin = 60_000
 
 const operations = operationsOfTheApp()
 const withBody = operations.filter(({ operation }) => operation.body !== undefined)
 const withQuery = operations.filter(({ operation }) => operation.query !== undefined)
 const withId = operations.filter(({ url }) => url.includes(':'))
-
-interface Fixture {
-  server: TestServer
-  ids: Record<string, string>
-  agent: { token: string; agentId: string; hostId: number }
-  http: Agent
-}
-
-async function openFixture(t: ExecutionContext): Promise<Fixture> {
-  const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
-  const hostIds = [agent.hostId]
-  // The first use of an agent's token is noted in the store, whatever the body says.
-  const { agentId } = agent
-  const auth = { authorization: `Bearer ${agent.token}` }
-  await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'HEALTHY' }, auth)
-  const script = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'true' })
-  const cluster = await server.data('POST', '/api/clusters', { name: 'c', hostIds })
-  const user = await server.data('POST', '/api/users', {
-    username: 'u',
-    password: 'long enough',
-    role: 'VIEWER',
-  })
-  const token = await server.data('POST', '/api/tokens', { name: 't' })
-  const enrolment = await server.data('POST', '/api/enrollment-tokens', {})
-  const task = await server.data('POST', '/api/tasks', {
-    script: { content: 'true' },
-    target: { hostIds },
-    queueSeconds: 0,
-    async: false,
-  })
-  const http = new Agent({ keepAlive: true, maxSockets: atOnce })
-  t.teardown(() => http.destroy())
-  const ids = {
-    hosts: agent.hostId,
-    scripts: script.id,
-    clusters: cluster.id,
-    users: user.id,
-    tokens: token.id,
-    'enrollment-tokens': enrolment.id,
-    tasks: task.taskId,
-  }
-  return {
-    server,
-    agent,
-    http,
-    ids: Object.fromEntries(Object.entries(ids).map(([noun, id]) => [noun, String(id)])),
-  }
-}
-
-interface Answer {
-  status: number
-  text: string
-  type: string
-}
-
-function send(fixture: Fixture, method: string, path: string, token: string, body?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      authorization: `Bearer ${token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    }
-    const url = new URL(fixture.server.url)
-    const asked = request(
-      { host: url.hostname, port: url.port, agent: fixture.http, method, path, headers },
-      (response) => {
-        let text = ''
-        response.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk
-        })
-        const { statusCode: status = 0, headers: answered } = response
-        response.on('end', () => resolve({ status, text, type: answered['content-type'] ?? '' }))
-      },
-    )
-    asked.setTimeout(answerWithin, () => asked.destroy(new Error(`no answer to ${method} ${path}`)))
-    asked.on('error', reject)
-    asked.end(body)
-  })
-}
 
 /** Every file of the store, with its size: what a refused request must not change. */
 async function storeSize(server: TestServer): Promise<string> {
@@ -105,15 +25,6 @@ async function storeSize(server: TestServer): Promise<string> {
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).size))
   return names.map((name, index) => `${name} ${sizes[index]}`).join('\n')
 }
-
-function pathOf({ url }: RegisteredOperation, fixture: Fixture, id?: string): string {
-  const noun = url.split('/')[2] ?? ''
-  return url.replace(/:\w+/, id ?? fixture.ids[noun] ?? '1').replace(':version', '1')
-}
-
-/** Whether an operation is the agent's: only its token gets as far as the body. */
-const callerOf = ({ operation }: RegisteredOperation, { server, agent }: Fixture) =>
-  operation.allow.agent && !operation.allow.users ? agent.token : server.token
 
 /** What holds of every answer to bad input: an envelope that names the fault, and nothing of our insides. */
 function checkRefusal(t: ExecutionContext, { status, text }: Answer, what: string): void {

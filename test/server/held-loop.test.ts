@@ -1,0 +1,241 @@
+import { createServer, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test from 'ava'
+import { operationsOfTheApp } from '../helpers/api/operations.ts'
+import { changedAt, pathsOf } from '../helpers/faults/bad-input.ts'
+import { callerOf, type Fixture, openFixture, pathOf } from '../helpers/faults/every-operation.ts'
+import { harmlessText, hostileTexts } from '../helpers/faults/hostile-text.ts'
+
+/** What fits into the headers of a request beside the others, and what of a body any field would have to refuse. */
+const headSigns = 15_000
+const bodySigns = 65_536
+/** Of the hostile texts each header of each operation gets so many, in turns; the continuous run takes more. */
+const textsOfAHeader = Math.ceil(Number(process.env['RSM_BAD_INPUTS'] ?? 300) / 100)
+/** How often what took long is asked again: chance, a collection of garbage or a first compilation passes. */
+const tries = 5
+
+const operations = operationsOfTheApp()
+
+/** What programs send, proxies add and our routes read. */
+const headers = [
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'authorization',
+  'cookie',
+  'content-type',
+  'content-encoding',
+  'forwarded',
+  'idempotency-key',
+  'if-modified-since',
+  'if-none-match',
+  'last-event-id',
+  'origin',
+  'range',
+  'referer',
+  'user-agent',
+  'x-forwarded-for',
+  'x-forwarded-proto',
+  'x-request-id',
+]
+const upgrade = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' }
+const upgradeHeaders = [
+  'authorization',
+  'origin',
+  'sec-websocket-extensions',
+  'sec-websocket-key',
+  'sec-websocket-protocol',
+]
+
+interface Ask {
+  readonly url: string
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Milliseconds of processor that this process, server and client, spends on a request: a busy machine adds nothing to it. */
+async function spentOn({ url, method, path, headers: sent, body }: Ask): Promise<number> {
+  const { hostname, port } = new URL(url)
+  const start = process.cpuUsage()
+  await new Promise<void>((resolve, reject) => {
+    const asked = request({ hostname, port, method, path, headers: sent, agent: false })
+    asked.on('error', reject)
+    asked.on('upgrade', (_, socket) => {
+      socket.destroy()
+      resolve()
+    })
+    asked.on('response', (response: IncomingMessage) => {
+      response.on('error', () => {})
+      // The first piece of a stream, which never ends, or all of an answer.
+      if (response.headers['content-type']?.startsWith('text/event-stream') === true) asked.destroy()
+      else response.resume().on('end', resolve)
+      response.on('close', resolve)
+    })
+    asked.end(body)
+  })
+  const { user, system } = process.cpuUsage(start)
+  return (user + system) / 1000
+}
+
+async function leastOf(ask: Ask, times: number, enough = 0): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let time = 0; time < times && least > enough; time++) least = Math.min(least, await spentOn(ask))
+  return least
+}
+
+/** A field of a request, and the request with a text in it. */
+interface Place {
+  readonly name: string
+  readonly signs: number
+  readonly with: (text: string) => Ask
+  readonly texts: readonly string[]
+}
+
+/** The places whose hostile texts take far longer than a harmless one as long, in the words of a failure. */
+async function slowPlaces(places: readonly Place[]): Promise<{ slow: string[]; asked: number }> {
+  const slow: string[] = []
+  let asked = 0
+  const typical: number[] = []
+  for (const place of places) {
+    const harmless = await leastOf(place.with(harmlessText(place.signs)), 3)
+    typical.push(harmless)
+    const usual = typical.toSorted((one, other) => one - other)[Math.floor(typical.length / 2)] ?? harmless
+    const bound = 20 * (harmless + usual)
+    for (const text of place.texts) {
+      asked++
+      const took = await leastOf(place.with(text), tries, bound)
+      if (took > bound)
+        slow.push(
+          `${place.name}: ${JSON.stringify(text.slice(0, 12))}… took ${took.toFixed(1)} ms, harmless text as long ${harmless.toFixed(1)} ms`,
+        )
+    }
+  }
+  return { slow, asked }
+}
+
+/** As many signs as fit once they are escaped. */
+function escaped(text: string): string {
+  const whole = encodeURIComponent(text).slice(0, headSigns)
+  return whole.replace(/%[0-9A-F]?$/, '')
+}
+
+/** What a header can hold; Node's client refuses the rest. */
+const inHeader = (text: string) => !/[^\t\u0020-\u007e]/.test(text)
+
+function placesOf(fixture: Fixture): Place[] {
+  const places: Place[] = []
+  const { url } = fixture.server
+  const inHead = hostileTexts(headSigns).filter(inHeader)
+  let turn = 0
+  const drawn = () => Array.from({ length: textsOfAHeader }, () => inHead[turn++ % inHead.length] ?? '')
+  for (const one of operations) {
+    const { method, operation } = one
+    // Nothing is to be removed or ended by what happens to be good.
+    const id = method === 'GET' ? undefined : '999999'
+    const path = pathOf(one, fixture, id)
+    const token = operation.id === 'logout' ? 'rsm_ses_none' : callerOf(one, fixture)
+    const authorization = `Bearer ${token}`
+    const { examples }: { examples?: unknown[] } = operation.body ?? {}
+    const example = examples?.[0]
+    const usual = { authorization, ...(example === undefined ? {} : { 'content-type': 'application/json' }) }
+    const empty = example === undefined ? {} : { body: '{}' }
+    for (const header of headers)
+      places.push({
+        name: `${operation.id} header ${header}`,
+        signs: headSigns,
+        with: (text) => ({ url, method, path, headers: { ...usual, [header]: text }, ...empty }),
+        texts: drawn(),
+      })
+    const { properties = {} }: { properties?: object } = operation.query ?? {}
+    for (const name of [...Object.keys(properties), null])
+      places.push({
+        name: `${operation.id} query ${name ?? 'name'}`,
+        signs: headSigns,
+        with: (text) => ({
+          url,
+          method,
+          path: `${path}?${name === null ? `${escaped(text)}=1` : `${name}=${escaped(text)}`}`,
+          headers: usual,
+          ...empty,
+        }),
+        texts: hostileTexts(headSigns),
+      })
+    if (example === undefined) continue
+    // Of an operation on one record the body counts only where there is that record.
+    const whole = pathOf(one, fixture)
+    for (const steps of pathsOf(example)) {
+      const inBody = (body: unknown) => ({
+        url,
+        method,
+        path: whole,
+        headers: usual,
+        body: JSON.stringify(body),
+      })
+      places.push({
+        name: `${operation.id} body ${steps.join('.')}`,
+        signs: bodySigns,
+        with: (text) => inBody(changedAt(example, steps, () => text)),
+        texts: hostileTexts(bodySigns),
+      })
+    }
+    places.push({
+      name: `${operation.id} body, an unknown field`,
+      signs: bodySigns,
+      with: (text) => ({
+        url,
+        method,
+        path: whole,
+        headers: usual,
+        body: JSON.stringify({ ...(example as object), [text]: text }),
+      }),
+      texts: hostileTexts(bodySigns),
+    })
+  }
+  for (const path of ['/ws/agent/x', '/ws/terminal/x'])
+    for (const header of upgradeHeaders)
+      places.push({
+        name: `${path} header ${header}`,
+        signs: headSigns,
+        with: (text) => ({ url, method: 'GET', path, headers: { ...upgrade, [header]: text } }),
+        texts: inHead,
+      })
+  places.push({
+    name: 'a path',
+    signs: headSigns,
+    with: (text) => ({ url, method: 'GET', path: `/${escaped(text)}`, headers: {} }),
+    texts: hostileTexts(headSigns),
+  })
+  return places
+}
+
+test('A08 no header, query or field of a body holds the server longer than a harmless one as long', async (t) => {
+  t.timeout(900_000, 'every field of every operation is asked, one request at a time')
+  const { slow, asked } = await slowPlaces(placesOf(await openFixture(t)))
+  t.true(asked > 10_000, `only ${asked} were asked`)
+  t.deepEqual(slow, [])
+})
+
+test('A08 the measure tells a server that goes over a header again and again', async (t) => {
+  const server = createServer(({ headers: { 'if-none-match': known = '' } }, response) => {
+    response.end(String(known.split(/\s*,\s*/).length))
+  })
+  server.listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { slow } = await slowPlaces([
+    {
+      name: 'if-none-match',
+      signs: headSigns,
+      with: (text) => ({ url, method: 'GET', path: '/', headers: { 'if-none-match': text } }),
+      texts: hostileTexts(headSigns).filter(inHeader),
+    },
+  ])
+  t.true(slow.length > 0)
+  t.true(
+    slow.every((told) => /^if-none-match: "a?[ \\,]/.test(told)),
+    slow.join('\n'),
+  )
+})
