@@ -1,11 +1,11 @@
 import type { Clock } from '../clock.ts'
 import type { Containment } from '../processes/containment.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
-import { listed, toldOf, treeOf } from '../processes/survivors.ts'
+import { leftOver, treeOf } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { readExit } from '../script/launch.ts'
 import type { ExecutionRecord, Started } from './execution-record.ts'
-import { type Outcome, outcome } from './run.ts'
+import { nothingLeft, type Outcome, outcome } from './run.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
 const lookEvery = 50
@@ -24,19 +24,20 @@ export async function whatBecameOf(
   const left = readExit(directory)
   const root = (isSameBoot && record.spawned) || null
   if (root && isAlive(root) && !(left !== null && record.ending)) return { root }
-  const tree = treeOf(started, root)
+  const tree = treeOf(started, root, directory)
   // What is to end as a whole may outlive its wrapper, and the agent that had begun with it. And without its wrapper
   // nobody would learn how the rest ends.
   const isToEnd = isSameBoot && (left === null || record.ending !== undefined)
-  const remnants = isToEnd ? await containment.end(tree) : []
+  const ended = isToEnd ? await containment.end(tree) : nothingLeft
   const exit = left ?? readExit(directory)
   const duration = exit ? Math.max(0, Math.round((exit.uptime - started.uptime) * 1000)) : 0
   if (exit !== null || record.ending)
-    return { outcome: outcome(exit, { tree, reason: record.ending, duration, remnants }) }
+    return { outcome: outcome(exit, { tree, reason: record.ending, duration, ended }) }
   const gone = isSameBoot
     ? 'its processes were gone when the agent came back, and left no exit code'
     : 'the host was restarted while it ran'
-  const error = [gone, toldOf(remnants)].filter((told) => told !== null).join('; ')
+  const rest = leftOver(ended)
+  const error = rest.told === null ? gone : `${gone}; ${rest.told}`
   return {
     outcome: {
       exitCode: 255,
@@ -45,7 +46,7 @@ export async function whatBecameOf(
       error,
       duration,
       containment: levelOf(tree),
-      survivors: listed(remnants),
+      ...rest.left,
     },
   }
 }

@@ -1,9 +1,9 @@
 import { constants } from 'node:os'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Clock } from '../clock.ts'
-import type { Containment } from '../processes/containment.ts'
-import { listed, toldOf } from '../processes/survivors.ts'
-import { levelOf, type Remnant, type Tree } from '../processes/tree.ts'
+import type { Containment, Ended } from '../processes/containment.ts'
+import { leftOver } from '../processes/survivors.ts'
+import { levelOf, type Tree } from '../processes/tree.ts'
 import { type Exit, readExit } from '../script/launch.ts'
 import type { EndReason } from './execution-record.ts'
 
@@ -12,7 +12,8 @@ const longestTimer = 1_000_000_000
 
 /** How an execution ended, without its output. */
 export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &
-  Required<Pick<ScriptComplete, 'status' | 'signal' | 'error' | 'containment' | 'survivors'>>
+  Required<Pick<ScriptComplete, 'status' | 'signal' | 'error' | 'containment'>> &
+  Pick<ScriptComplete, 'survivors'>
 
 interface RunOptions {
   readonly tree: Tree
@@ -46,13 +47,16 @@ interface End {
   readonly reason: EndReason | undefined
   /** Milliseconds. */
   readonly duration: number
-  readonly remnants: readonly Remnant[]
+  readonly ended: Ended
 }
 
+/** Of a tree that was not to be ended. */
+export const nothingLeft: Ended = { remnants: [], isAllKnown: true }
+
 /** What the end of a script means (seed "Script exit codes"), and what of its tree could not be ended. */
-export function outcome(exit: Exit | null, { tree, reason, duration, remnants }: End): Outcome {
-  const error = toldOf(remnants)
-  const common = { duration, containment: levelOf(tree), survivors: listed(remnants) }
+export function outcome(exit: Exit | null, { tree, reason, duration, ended }: End): Outcome {
+  const { left, told: error } = leftOver(ended)
+  const common = { duration, containment: levelOf(tree), ...left }
   if (reason === 'TIMEOUT') return { ...common, exitCode: -1, status: 'TIMEOUT', signal: null, error }
   if (reason === 'CANCELLED') {
     // KILL takes the wrapper too, which then leaves no word.
@@ -79,11 +83,12 @@ export class Run {
   readonly #options: RunOptions
   readonly #began: number
   #reason: EndReason | undefined
-  #killing: Promise<Remnant[]> | undefined
+  #killing: Promise<Ended> | undefined
   /** Settles when something was left that no signal ends: nobody waits for the wrapper then. */
   readonly #gaveUp: Promise<void>
   #giveUp: () => void = () => {}
   #stopTimer: () => void = () => {}
+  readonly #stopNoting: () => void
 
   constructor(options: RunOptions) {
     this.#options = options
@@ -91,6 +96,7 @@ export class Run {
     this.#gaveUp = new Promise((resolve) => {
       this.#giveUp = resolve
     })
+    this.#stopNoting = options.containment.note(options.tree)
     if (options.timeout > 0) this.#armTimeout()
     this.ended = Promise.race([options.exited, this.#gaveUp]).then(() => this.#settle())
   }
@@ -112,6 +118,7 @@ export class Run {
   /** Leaves the script to the next agent. */
   leave(): void {
     this.#stopTimer()
+    this.#stopNoting()
   }
 
   #armTimeout(): void {
@@ -127,21 +134,23 @@ export class Run {
     const exit = readExit(this.#options.directory)
     // Without its wrapper nobody would learn how the rest ends.
     if (exit === null && !this.#killing) this.#killing = this.#endTree()
-    const remnants = (await this.#killing) ?? []
+    const ended = await (this.#killing ?? nothingLeft)
+    this.#stopNoting()
     const { tree } = this.#options
-    const end = { tree, reason: this.#reason, duration: this.#duration(exit), remnants }
+    const end = { tree, reason: this.#reason, duration: this.#duration(exit), ended }
     return outcome(exit ?? readExit(this.#options.directory), end)
   }
 
-  async #endTree(): Promise<Remnant[]> {
+  async #endTree(): Promise<Ended> {
     const { containment, tree } = this.#options
     try {
-      const remnants = await containment.end(tree)
-      if (remnants.length > 0) this.#giveUp()
-      return remnants
+      const ended = await containment.end(tree)
+      if (ended.remnants.length > 0) this.#giveUp()
+      return ended
     } catch (error) {
       // What became of it can't be told (EMFILE), and is not waited for either.
       this.#giveUp()
+      this.#stopNoting()
       throw error
     }
   }

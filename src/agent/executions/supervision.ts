@@ -49,7 +49,7 @@ export class Supervision {
     const { clock, containment, log, notes } = this.#options
     const { taskId, directory } = execution
     const run = new Run({
-      tree: treeOf(started, root),
+      tree: treeOf(started, root, directory),
       containment,
       directory,
       clock,

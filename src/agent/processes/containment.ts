@@ -4,15 +4,27 @@ import type { AgentHello } from '../../core/protocol/messages.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
 import { ProcessTable } from './processes.ts'
+import { isLoose, lookAt } from './strays.ts'
 import { type EndingTimes, endTree, levelOf, type Remnant, type Tree } from './tree.ts'
+import { Watch } from './watch.ts'
+
+/** What is known of the end of a tree. */
+export interface Ended {
+  /** What could not be ended. */
+  readonly remnants: readonly Remnant[]
+  /** False where something lives that may have left the tree unseen. */
+  readonly isAllKnown: boolean
+}
 
 /** How trees of processes are held together on this machine. */
 export interface Containment {
   readonly level: AgentHello['capabilities']['containment']
   /** The cgroup of an execution, created; null where there are none. */
   create(taskId: string): string | null
+  /** Notes what a tree is made of while it runs, where nothing holds it; until what it answers is called. */
+  note(tree: Tree): () => void
   /** Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. Rejects where /proc can't be read. */
-  end(tree: Tree): Promise<Remnant[]>
+  end(tree: Tree): Promise<Ended>
   /** Removes what has become empty since, but those of the executions named. */
   sweep(running: ReadonlySet<string>): void
 }
@@ -23,9 +35,17 @@ export interface Containment {
  */
 export function findContainment(storeId: string, isBoxed = false, times?: EndingTimes): Containment {
   const table = new ProcessTable()
-  const end = (tree: Tree) => endTree(tree, table, times)
+  const watch = new Watch(table)
+  const note = (tree: Tree) => (isLoose(tree) ? watch.add(tree) : () => {})
+  const end = async (tree: Tree): Promise<Ended> => {
+    const known = watch.knownOf(tree)
+    const remnants = await endTree(tree, table, times, known)
+    if (!isLoose(tree)) return { remnants, isAllKnown: true }
+    const { strays } = await lookAt(tree, table, known)
+    return { remnants, isAllKnown: strays.every((stray) => watch.isOfAnother(stray, tree)) }
+  }
   const level = levelOf({ cgroup: null, isBoxed })
-  const none: Containment = { level, create: () => null, end, sweep: () => {} }
+  const none: Containment = { level, create: () => null, note, end, sweep: () => {} }
   try {
     const parent = cgroupHome(null)
     if (parent === null) return none
@@ -40,6 +60,7 @@ export function findContainment(storeId: string, isBoxed = false, times?: Ending
     if (!canKill) return none
     return {
       level: 'cgroup',
+      note,
       end,
       create(taskId) {
         const path = `${prefix}-${taskId}`

@@ -1,4 +1,6 @@
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Started } from '../executions/execution-record.ts'
+import type { Ended } from './containment.ts'
 import type { ProcessId } from './machine.ts'
 import type { Remnant, Tree } from './tree.ts'
 
@@ -6,10 +8,14 @@ import type { Remnant, Tree } from './tree.ts'
 export const mostSurvivors = 20
 export const longestCommand = 64
 
-/** The tree of an execution that has been started. */
-export function treeOf({ mark, cgroup, isBoxed, uid }: Started, root: ProcessId | null): Tree {
+/** The tree of an execution that has been started, with its output in `directory`. */
+export function treeOf(
+  { mark, cgroup, isBoxed, uid }: Started,
+  root: ProcessId | null,
+  directory: string,
+): Tree {
   const own = process.getuid?.() ?? 0
-  return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true }
+  return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true, directory }
 }
 
 /** As results carry them. */
@@ -17,6 +23,17 @@ export function listed(remnants: readonly Remnant[]): { pid: number; command: st
   return remnants
     .slice(0, mostSurvivors)
     .map(({ pid, command }) => ({ pid, command: command.slice(0, longestCommand) }))
+}
+
+/** What a result says of what is left: `survivors` is absent where that is not known. */
+export function leftOver({ remnants, isAllKnown }: Ended): {
+  left: Pick<ScriptComplete, 'survivors'>
+  told: string | null
+} {
+  const told = toldOf(remnants)
+  if (isAllKnown) return { left: { survivors: listed(remnants) }, told }
+  const unknown = 'processes that left their parents are not known'
+  return { left: {}, told: told === null ? unknown : `${told}; ${unknown}` }
 }
 
 /** `could not end: 4711 dd (in uninterruptible sleep), 4712 sleep`; null where all is ended. */

@@ -3,20 +3,16 @@ import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promis
 import type { Containment as Level } from '../../core/protocol/http/hosts.ts'
 import { cgroupPids, isPopulated, killCgroup } from './cgroup-files.ts'
 import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'
-import {
-  groupsWithin,
-  isMarked,
-  membersOf,
-  type Origin,
-  type Process,
-  type ProcessTable,
-} from './processes.ts'
+import { groupsWithin, isMarked, type Origin, type Process, type ProcessTable } from './processes.ts'
+import { lookAt } from './strays.ts'
 
 /** One execution's processes: where they are held, and what they are known by. */
 export interface Tree extends Origin {
   readonly cgroup: string | null
   /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
   readonly isBoxed: boolean
+  /** Where its output goes; absent where that is no file. */
+  readonly directory?: string
 }
 
 /** What is in force for a tree, whatever the machine offers to others. */
@@ -85,8 +81,8 @@ interface Unlooked {
 class Ending {
   readonly #tree: Tree
   readonly #table: ProcessTable
-  /** All that were ever found outside the cgroup. */
-  readonly #known = new Map<number, ProcessId>()
+  /** All that were ever found outside the cgroup, by pid. */
+  readonly #known: Map<number, ProcessId>
   /** Of the last look, those that may live still. */
   #waiting: ProcessId[] = []
   readonly #stopped = new Map<number, number>()
@@ -95,16 +91,15 @@ class Ending {
   #hasKilledGroup = false
   #unlooked: Unlooked | null = null
 
-  constructor(tree: Tree, table: ProcessTable) {
+  constructor(tree: Tree, table: ProcessTable, known: Map<number, ProcessId>) {
     this.#tree = tree
     this.#table = table
+    this.#known = known
   }
 
   async #look(): Promise<{ all: Process[]; members: Process[] }> {
     const began = performance.now()
-    const all = await this.#table.look(this.#tree.root?.startTime)
-    const members = membersOf(all, this.#tree, this.#known.values())
-    for (const { pid, startTime } of members) this.#known.set(pid, { pid, startTime })
+    const { all, members } = await lookAt(this.#tree, this.#table, this.#known)
     this.#waiting = members
     const ended = performance.now()
     this.#rest = ended + Math.min((ended - began) * (lookShare - 1), longestRest)
@@ -260,13 +255,17 @@ async function within(milliseconds: number, isDone: (elapsed: number) => Promise
   }
 }
 
-/** Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. */
+/**
+ * Ends a whole tree: TERM, 5 s, KILL (contract §4). Answers what outlived even that. `known`: what was found before, by
+ * pid; what is found is added.
+ */
 export async function endTree(
   tree: Tree,
   table: ProcessTable,
   { grace, patience }: EndingTimes = endingTimes,
+  known: Map<number, ProcessId> = new Map(),
 ): Promise<Remnant[]> {
-  const ending = new Ending(tree, table)
+  const ending = new Ending(tree, table, known)
   await ending.ask()
   if (await within(grace, () => ending.hasEnded())) return []
   const isKilled = await within(patience, (elapsed) => ending.kill(elapsed < patience / 2))

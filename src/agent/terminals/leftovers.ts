@@ -74,7 +74,7 @@ export async function sweepSessions(
   const end = async (sessionId: string) => {
     const held = read(join(directory, sessionId))
     if (held && held.bootId === machine.bootId()) {
-      const remnants = await containment.end(held.tree)
+      const { remnants } = await containment.end(held.tree)
       log('INFO', 'ended what a session had left', { sessionId, remaining: remnants.length })
       removeGroups(held)
     }

@@ -212,12 +212,12 @@ export class Session {
     this.#close({ ...end, reason: reason === '' ? null : reason })
   }
 
-  async #endTree(): Promise<Remnant[]> {
+  async #endTree(): Promise<readonly Remnant[]> {
     if (this.#held === null) return []
     const { tree } = this.#held
     // Nothing leaves its cgroup but by being given to another: to look at all processes for it would take longer than the end.
     if (this.#reason === null && tree.cgroup !== null && !isPopulated(tree.cgroup)) return []
-    return this.#options.containment.end(tree)
+    return (await this.#options.containment.end(tree)).remnants
   }
 
   #close(end: End): void {

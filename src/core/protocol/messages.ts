@@ -68,7 +68,7 @@ export interface ScriptComplete {
   truncated?: boolean
   /** What held its tree together; null where it was never started, or a newer agent names what is not known here. */
   containment?: Containment | null
-  /** What was ended and lives on, at most 20. */
+  /** What was ended and lives on, at most 20. Absent beside `containment` where that is not known. */
   survivors?: Survivor[]
 }
 

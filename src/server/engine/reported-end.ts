@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import type { Survivor } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { FinalStatus } from '../../core/task/task-state.ts'
 import { printable } from '../../core/text/printable.ts'
@@ -63,6 +64,12 @@ function sentence(parts: readonly (string | null | undefined)[]): string | null 
   return said.length === 0 ? null : printable(said.join('; '))
 }
 
+/** Who tells what held the processes, but not what is left of them, does not know that. */
+function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | null {
+  if (survivors === undefined) return containment ? null : []
+  return survivors.map(({ pid, command }) => ({ pid, command: printable(command) }))
+}
+
 /** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
 export function settled(
   complete: ScriptComplete,
@@ -83,6 +90,6 @@ export function settled(
     outputComplete: status !== 'LOST' && !misses(complete, live),
     error: sentence([complete.error, doubt]),
     containment: levels.find((level) => level === complete.containment) ?? null,
-    survivors: (complete.survivors ?? []).map(({ pid, command }) => ({ pid, command: printable(command) })),
+    survivors: survivorsOf(complete),
   }
 }

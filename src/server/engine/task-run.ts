@@ -175,7 +175,7 @@ export function resultOf(execution: ExecutionRecord): TaskResult {
     outputComplete,
     error,
     containment: execution.containment ?? null,
-    survivors: execution.survivors ?? [],
+    survivors: execution.survivors === undefined ? [] : execution.survivors,
     lateResult,
   }
 }

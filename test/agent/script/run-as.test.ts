@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -9,12 +9,9 @@ import { ownAccount } from '../../../src/agent/script/account.ts'
 import { barredUser, namedAccount } from '../../../src/agent/script/privileges.ts'
 import { openSandbox } from '../../../src/agent/script/sandbox.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
-import { openProgram } from '../../helpers/programs/open-program.ts'
-import { said, shownErrors } from '../../helpers/programs/said.ts'
+import { plainAgent } from '../../helpers/agents/plain-agent.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
-/** What an agent loads from node_modules. */
-const agentPackages = ['node-pty', 'systeminformation', 'tweetnacl', 'typebox', 'ws']
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
 
@@ -155,27 +152,9 @@ test('an agent that is not root refuses another user at its start, and says why'
 })
 
 asRoot('A18 an agent that is not root answers 126 to another user, and runs its own scripts', async (t) => {
-  const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   t.teardown(() => server.close())
-  spawnSync('chown', ['nobody', dataDir])
-  const program = join(openProgram(t, agentPackages), 'dist/test/fixtures/agent-process.js')
-  const { log: _, ...options } = {
-    ...agentOptions(server, dataDir),
-    agentId: 'plain',
-    allowRunAs: ['daemon'],
-  }
-  const child = spawn(
-    'setpriv',
-    ['--reuid=nobody', '--regid=nogroup', '--clear-groups', process.execPath, program],
-    {
-      env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(options) },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  )
-  t.teardown(() => child.kill('SIGKILL'))
-  shownErrors(child)
-  await said(child)
+  await plainAgent(t, server, { allowRunAs: ['daemon'] })
   await server.linked()
   t.like(server.hellos[0]?.capabilities, { runAs: 'nobody', runsAsRoot: false, sandbox: 'none' })
   server.execute('plain', { taskId: 'other', runAs: 'daemon' })

@@ -179,6 +179,19 @@ test('what an agent says of an end is kept as one line without control character
   t.deepEqual(result?.survivors, [{ pid: 7, command: 'a\ufffd\ufffdb' }])
 })
 
+test('A07 survivors are null where an agent that knows its containment does not know them, and none where nobody tells', async (t) => {
+  const { server, agent, taskId } = await started(t)
+  const error = 'processes that left their parents are not known'
+  agent.complete(taskId, -1, { lastSequence: -1, containment: 'process-group', error })
+  const unknown = await finished(server, taskId)
+  t.like(unknown.results[0], { survivors: null, error, containment: 'process-group' })
+  await server.restart()
+  t.is((await server.data('GET', `/api/tasks/${taskId}`)).results[0].survivors, null)
+  const older = await started(t)
+  older.agent.complete(older.taskId, 0, { lastSequence: -1 })
+  t.deepEqual((await finished(older.server, older.taskId)).results[0]?.survivors, [])
+})
+
 test('a lying start and end are replaced by what the server saw, and no duration is negative', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.complete(taskId, 0, {

@@ -158,7 +158,8 @@ export type Survivor = Static<typeof Survivor>
 
 /**
  * One host's part of a task. `containment`: what held its processes together, by which a timeout or a cancel finds them;
- * null where nothing was started, or nothing is known. `survivors`: what could not be ended, 20 at most; `duration` in milliseconds. */
+ * null where nothing was started, or nothing is known. `survivors`: what could not be ended, 20 at most;
+ * null where a process may have left unseen; `duration` in milliseconds. */
 export const TaskResult = Type.Object(
   {
     hostId: Id,
@@ -175,7 +176,7 @@ export const TaskResult = Type.Object(
     outputComplete: Type.Boolean(),
     error: Nullable(Type.String()),
     containment: Nullable(Containment),
-    survivors: Type.Array(Survivor),
+    survivors: Nullable(Type.Array(Survivor)),
     lateResult: Nullable(LateResult),
   },
   { examples: [examples.taskResult] },

@@ -1,0 +1,134 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as breathe } from 'node:timers/promises'
+import { isAlive, type ProcessId, readStat } from './machine.ts'
+import { membersOf, type Origin, type Process, type ProcessTable } from './processes.ts'
+import type { Tree } from './tree.ts'
+
+/** Descriptors of one process that are looked at. */
+const mostDescriptors = 64
+
+let found: Promise<number> | undefined
+
+/**
+ * Who becomes the parent of what loses its own here: process 1, or an ancestor of the agent that has asked for it
+ * (PR_SET_CHILD_SUBREAPER, as a user's systemd does). No file tells; so it is tried out, once.
+ */
+function adopter(): Promise<number> {
+  found ??= tryOut().catch(() => 1)
+  return found
+}
+
+async function tryOut(): Promise<number> {
+  const parent = spawn('/bin/sh', ['-c', 'sleep 60 >/dev/null 2>&1 & echo $!'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  let said = ''
+  parent.stdout.on('data', (data: Buffer) => (said += data.toString()))
+  await once(parent, 'close')
+  const orphan = readStat(Number(said))
+  if (orphan === null) return 1
+  process.kill(orphan.pid, 'SIGKILL')
+  // It must not be taken for a stray itself.
+  while (isAlive(orphan)) await breathe()
+  return orphan.parent
+}
+
+/** What a stray is told by. */
+interface Place {
+  /** Who adopts here. */
+  readonly adopters: ReadonlySet<number>
+  /** Whether a process is in the agent's own cgroups, as all is that a script starts. */
+  readonly isNear: (pid: number) => boolean
+}
+
+/**
+ * Those that may have left an execution and not be known any more: begun since it did, without the parent that began
+ * them, and saying nothing of another execution.
+ */
+export function straysAmong(
+  all: readonly Process[],
+  members: readonly Process[],
+  { mark, root }: Origin,
+  { adopters, isNear }: Place,
+): Process[] {
+  const ours = new Set(members.map(({ pid }) => pid))
+  return all.filter(
+    (each) =>
+      adopters.has(each.parent) &&
+      !ours.has(each.pid) &&
+      each.startTime >= (root?.startTime ?? 0) &&
+      (each.mark === null || each.mark === mark) &&
+      isNear(each.pid),
+  )
+}
+
+function cgroupsOf(pid: number | 'self'): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, 'utf8')
+  } catch {
+    return null
+  }
+}
+
+const stated = (path: string): BigIntStats | null => {
+  try {
+    return statSync(path, { bigint: true })
+  } catch {
+    return null
+  }
+}
+
+/** Whether it holds open one of the files that a script's output goes to. */
+function holdsOutput(pid: number, directory: string): boolean {
+  const spools = ['stdout', 'stderr'].flatMap((name) => stated(join(directory, name)) ?? [])
+  let names: string[]
+  try {
+    names = readdirSync(`/proc/${pid}/fd`)
+  } catch {
+    return false
+  }
+  return names.slice(0, mostDescriptors).some((name) => {
+    const open = stated(`/proc/${pid}/fd/${name}`)
+    return open !== null && spools.some(({ dev, ino }) => open.dev === dev && open.ino === ino)
+  })
+}
+
+interface Looked {
+  readonly all: Process[]
+  readonly members: Process[]
+  /** Those that may be of it, or not. */
+  readonly strays: Process[]
+}
+
+/** Whether nothing but marks and parents tells what belongs to a tree. */
+export function isLoose({ cgroup, isBoxed, root }: Tree): boolean {
+  return cgroup === null && !isBoxed && root !== null
+}
+
+/**
+ * A look at all processes, for those of a tree and, where it is loose, for those that may have left it. `known`: what was
+ * found before, by pid; what is found is added.
+ */
+export async function lookAt(
+  tree: Tree,
+  table: ProcessTable,
+  known: Map<number, ProcessId>,
+): Promise<Looked> {
+  const adopters = isLoose(tree) ? new Set([1, await adopter()]) : new Set<number>()
+  const near = cgroupsOf('self')
+  const place: Place = { adopters, isNear: (pid) => cgroupsOf(pid) === near }
+  const all = await table.look(tree.root?.startTime)
+  let members = membersOf(all, tree, known.values())
+  let strays = straysAmong(all, members, tree, place)
+  const { directory } = tree
+  const ours = directory === undefined ? [] : strays.filter(({ pid }) => holdsOutput(pid, directory))
+  if (ours.length > 0) {
+    members = membersOf(all, tree, [...known.values(), ...ours])
+    strays = straysAmong(all, members, tree, place)
+  }
+  for (const { pid, startTime } of members) known.set(pid, { pid, startTime })
+  return { all, members, strays }
+}
