@@ -3,7 +3,8 @@ import { unknownName, unknownTag } from '../text/nearest.ts'
 import type { Directory, SelectorCluster, SelectorHost } from './directory.ts'
 import { type Group, reachableWord } from './group.ts'
 import { compareNatural } from './natural-order.ts'
-import { type Operator, parseSelector, type Selector, type Term } from './parse.ts'
+import { parseSelector, type Selector, type Term } from './parse.ts'
+import { combine, indexTags } from './sets.ts'
 import { hasWildcard, matchesWildcard } from './wildcard.ts'
 
 /**
@@ -32,6 +33,15 @@ const maxLooks = 2_000_000
 /** How many characters its wildcards may compare: some tenths of a second too. */
 const maxComparisons = 20_000_000
 
+/** How many hosts are looked at before others get their turn: some milliseconds. */
+export const sliceLooks = 20_000
+
+/** A look at a host takes about as long as the comparison of so many characters. */
+const charactersOfALook = 20
+
+/** Work that is done in slices: it gives way between two, telling how many hosts it has looked at in the last. */
+export type Sliced<T> = Generator<number, T>
+
 type Attribute = 'status' | 'os' | 'arch'
 
 /** What one resolution has looked up; nothing outlives the call. */
@@ -43,6 +53,9 @@ class Resolution {
   #unlisted = 0
   #looks = 0
   #comparisons = 0
+  /** Looked at in this slice; a comparison is a part of a look. */
+  #slice = 0
+  #everything: ReadonlySet<number> | undefined
   readonly #clusters = new Map<string, ReadonlySet<number>>()
   /** The dynamic clusters being resolved, outermost first. */
   readonly #path: string[] = []
@@ -68,33 +81,59 @@ class Resolution {
     return hosts.sort((a, b) => compareNatural(a.hostname, b.hostname))
   }
 
-  evaluate(selector: Selector): ReadonlySet<number> {
+  *evaluate(selector: Selector): Sliced<ReadonlySet<number>> {
     let result = new Set<number>()
-    for (const term of selector.terms) result = combine(result, term.operator, this.#members(term))
+    for (const term of selector.terms) {
+      result = combine(result, term.operator, yield* this.#members(term))
+      yield* this.#giveWay()
+    }
     return result
   }
 
-  #members(term: Term): ReadonlySet<number> {
+  /** Ends the slice where it is full. */
+  *#giveWay(): Sliced<void> {
+    if (this.#slice < sliceLooks) return
+    const looked = this.#slice
+    this.#slice = 0
+    yield looked
+  }
+
+  *#members(term: Term): Sliced<ReadonlySet<number>> {
     const ids = new Set<number>()
-    if (term.kind === 'names') {
-      this.#look(term.names.length)
-      for (const name of term.names) this.#addHost(name, ids)
-    } else if (term.kind === 'wildcards') for (const mask of term.masks) this.#addMatching(mask, ids)
-    else
+    if (term.kind === 'names')
+      for (const name of term.names) {
+        this.#look(1)
+        this.#addHost(name, ids)
+        if (this.#slice >= sliceLooks) yield* this.#giveWay()
+      }
+    else if (term.kind === 'wildcards') for (const mask of term.masks) yield* this.#addMatching(mask, ids)
+    else {
+      const [only] = term.groups
+      if (term.groups.length === 1 && only?.by === 'everything') return this.#all()
       for (const group of term.groups) {
         let members = 0
-        for (const id of this.#group(group)) {
+        for (const id of yield* this.#group(group)) {
           ids.add(id)
           members++
         }
         this.#look(members)
+        yield* this.#giveWay()
       }
+    }
     return ids
+  }
+
+  /** The whole fleet, made once however many terms name it. */
+  #all(): ReadonlySet<number> {
+    this.#look(this.#directory.hosts.length)
+    this.#everything ??= new Set(this.#directory.hosts.map((host) => host.id))
+    return this.#everything
   }
 
   /** Keeps a long selector over a large fleet from stopping the server. */
   #look(hosts: number): void {
     this.#looks += hosts
+    this.#slice += hosts
     if (this.#looks > maxLooks) {
       const message = `it looks at more than ${maxLooks.toLocaleString('en-US')} hosts: use fewer groups and wildcards`
       throw invalid([{ field: this.#field, message }])
@@ -104,6 +143,7 @@ class Resolution {
   /** Many masks over long names: few hosts, and yet a long time. */
   readonly #compare = (characters: number): void => {
     this.#comparisons += characters
+    this.#slice += characters / charactersOfALook
     if (this.#comparisons > maxComparisons) {
       const message = `its wildcards compare more than ${maxComparisons.toLocaleString('en-US')} characters: use fewer or shorter ones`
       throw invalid([{ field: this.#field, message }])
@@ -123,30 +163,32 @@ class Resolution {
       )
   }
 
-  #addMatching(mask: string, ids: Set<number>): void {
-    this.#look(this.#directory.hosts.length)
+  *#addMatching(mask: string, ids: Set<number>): Sliced<void> {
     const names = this.#directory.lowerCaseNames()
-    for (const [index, host] of this.#directory.hosts.entries())
+    for (const [index, host] of this.#directory.hosts.entries()) {
+      this.#look(1)
       if (matchesWildcard(mask, names[index] ?? '', this.#compare)) ids.add(host.id)
+      if (this.#slice >= sliceLooks) yield* this.#giveWay()
+    }
   }
 
-  #group(group: Group): Iterable<number> {
+  *#group(group: Group): Sliced<Iterable<number>> {
     switch (group.by) {
       case 'everything':
-        return this.#directory.hosts.map((host) => host.id)
+        return this.#all()
       case 'reachable':
         return this.#reachable()
       case 'id':
         if (this.#directory.hostById(group.id)) return [group.id]
         return this.#missing('names', () => unknownName('host', `@id:${group.id}`, []))
       case 'cluster':
-        return this.#cluster(group.name)
+        return yield* this.#cluster(group.name)
       case 'tag':
-        return this.#tag(group.key, group.value)
+        return yield* this.#tag(group.key, group.value)
       case 'status':
       case 'os':
       case 'arch':
-        return this.#attribute(group.by, group.value)
+        return yield* this.#attribute(group.by, group.value)
     }
   }
 
@@ -162,14 +204,15 @@ class Resolution {
     return hosts.filter((host) => host.reachable).map(({ id }) => id)
   }
 
-  #attribute(by: Attribute, value: string): Iterable<number> {
-    this.#look(this.#directory.hosts.length)
+  *#attribute(by: Attribute, value: string): Sliced<Iterable<number>> {
     const wild = hasWildcard(value)
     const ids: number[] = []
     for (const host of this.#directory.hosts) {
+      this.#look(1)
       const held = host[by]?.toLowerCase()
       if (held !== undefined && (wild ? matchesWildcard(value, held, this.#compare) : held === value))
         ids.push(host.id)
+      if (this.#slice >= sliceLooks) yield* this.#giveWay()
     }
     // A status exists whether or not a host has it just now; an os or arch only through the hosts that report it.
     if (ids.length > 0 || wild || by === 'status') return ids
@@ -179,14 +222,16 @@ class Resolution {
     })
   }
 
-  #tag(key: string, value: string): Iterable<number> {
+  *#tag(key: string, value: string): Sliced<Iterable<number>> {
     this.#tags ??= indexTags(this.#directory.hosts)
     const values = this.#tags.get(key)
     if (hasWildcard(value)) {
-      this.#look(values?.size ?? 0)
       const ids: number[] = []
-      for (const [held, carriers] of values ?? [])
-        if (matchesWildcard(value, held, this.#compare)) ids.push(...carriers)
+      for (const [held, carriers] of values ?? []) {
+        this.#look(1)
+        if (matchesWildcard(value, held, this.#compare)) for (const id of carriers) ids.push(id)
+        if (this.#slice >= sliceLooks) yield* this.#giveWay()
+      }
       return ids
     }
     const carriers = values?.get(value)
@@ -199,15 +244,15 @@ class Resolution {
     })
   }
 
-  #cluster(name: string): Iterable<number> {
+  *#cluster(name: string): Sliced<Iterable<number>> {
     if (hasWildcard(name)) {
-      const names = [...this.#directory.clusterNames()]
-      this.#look(names.length)
       const ids = new Set<number>()
-      for (const known of names.map((text) => text.toLowerCase())) {
-        if (!matchesWildcard(name, known, this.#compare)) continue
+      for (const known of this.#directory.clusterNames()) {
+        this.#look(1)
+        if (this.#slice >= sliceLooks) yield* this.#giveWay()
+        if (!matchesWildcard(name, known.toLowerCase(), this.#compare)) continue
         let members = 0
-        for (const id of this.#cluster(known)) {
+        for (const id of yield* this.#cluster(known.toLowerCase())) {
           ids.add(id)
           members++
         }
@@ -221,12 +266,12 @@ class Resolution {
     if (!cluster)
       return this.#missing('names', () => unknownName('cluster', name, this.#directory.clusterNames()))
     const members =
-      cluster.selector === null ? new Set(cluster.hostIds) : this.#dynamic(cluster, cluster.selector)
+      cluster.selector === null ? new Set(cluster.hostIds) : yield* this.#dynamic(cluster, cluster.selector)
     this.#clusters.set(name, members)
     return members
   }
 
-  #dynamic(cluster: SelectorCluster, selector: string): ReadonlySet<number> {
+  *#dynamic(cluster: SelectorCluster, selector: string): Sliced<ReadonlySet<number>> {
     const loop = this.#path.includes(cluster.name)
     if (loop || this.#path.length >= maxDepth) {
       const path = [...this.#path, cluster.name].join(' → ')
@@ -236,7 +281,7 @@ class Resolution {
       throw invalid([{ field: this.#field, message }])
     }
     this.#path.push(cluster.name)
-    const members = this.evaluate(parseSelector(selector, this.#field))
+    const members = yield* this.evaluate(parseSelector(selector, this.#field))
     this.#path.pop()
     return members
   }
@@ -252,52 +297,22 @@ class Resolution {
     }
     const within = inCluster === undefined ? '' : ` (in the selector of cluster ${inCluster})`
     this.#faults.push({ field: this.#field, message: message() + within })
+    // It has read every name.
+    this.#slice += sliceLooks
     return []
   }
 }
 
-/** Key → value → the hosts that carry it, keys and values in lower case. */
-function indexTags(hosts: readonly SelectorHost[]): Map<string, Map<string, Set<number>>> {
-  const index = new Map<string, Map<string, Set<number>>>()
-  for (const host of hosts)
-    for (const [key, value] of Object.entries(host.tags)) {
-      const lowerKey = key.toLowerCase()
-      let values = index.get(lowerKey)
-      if (!values) index.set(lowerKey, (values = new Map<string, Set<number>>()))
-      const lowerValue = value.toLowerCase()
-      const carriers = values.get(lowerValue)
-      if (carriers) carriers.add(host.id)
-      else values.set(lowerValue, new Set([host.id]))
-    }
-  return index
-}
-
-/** Changes `left` where it can: the cost is that of `right`. */
-function combine(left: Set<number>, operator: Operator, right: ReadonlySet<number>): Set<number> {
-  switch (operator) {
-    case ',':
-      for (const id of right) left.add(id)
-      return left
-    case '!':
-      for (const id of right) left.delete(id)
-      return left
-    case '&':
-      return new Set([...right].filter((id) => left.has(id)))
-    case '^':
-      for (const id of right) if (!left.delete(id)) left.add(id)
-      return left
-  }
-}
-
 /**
- * The hosts that a selector names, in natural order of their names (contract §8). Throws `invalid` with a fault for
- * every exact name and group that does not exist, each with the nearest name. Wildcards may match nothing.
+ * The hosts that a selector names, in natural order of their names (contract §8), looked up in slices of `sliceLooks`
+ * hosts, or of the whole fleet where that is larger. Throws `invalid` with a fault for every exact name and group that
+ * does not exist, each with the nearest name. Wildcards may match nothing.
  */
-export function resolveSelector(
+export function* resolveInSlices(
   selector: Selector,
   directory: Directory,
   { field = 'selector', strictness = 'all' }: ResolveOptions = {},
-): SelectorHost[] {
+): Sliced<SelectorHost[]> {
   const resolution = new Resolution(directory, field, strictness)
-  return resolution.finish(resolution.evaluate(selector))
+  return resolution.finish(yield* resolution.evaluate(selector))
 }

@@ -1,7 +1,7 @@
 import type { Directory } from './directory.ts'
 import type { Group } from './group.ts'
 import type { Selector, Term } from './parse.ts'
-import { resolveSelector } from './resolve.ts'
+import { resolveInSlices, type Sliced } from './resolve.ts'
 
 /** Each step is a resolution of its own: of a longer selector it is not worth its cost. */
 const mostTerms = 16
@@ -45,12 +45,13 @@ function emptiness(term: Term, directory: Directory): string {
 }
 
 /** Why a selector of which everything exists names no host, as words that go after that; null where it is not known. */
-export function whyEmpty({ text, terms }: Selector, directory: Directory): string | null {
+export function* whyEmpty({ text, terms }: Selector, directory: Directory): Sliced<string | null> {
   if (terms.length > mostTerms) return null
-  const counts = terms.map(
-    (_, at) =>
-      resolveSelector({ text, terms: terms.slice(0, at + 1) }, directory, { strictness: 'none' }).length,
-  )
+  const counts: number[] = []
+  for (const at of terms.keys()) {
+    const first = { text, terms: terms.slice(0, at + 1) }
+    counts.push((yield* resolveInSlices(first, directory, { strictness: 'none' })).length)
+  }
   const last = counts.findLastIndex((count) => count > 0)
   const added = terms.filter(({ operator }) => operator === ',')
   if (last < 0) return added.map((term) => emptiness(term, directory)).join('; ')

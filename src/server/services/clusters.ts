@@ -2,9 +2,10 @@ import { type FieldFault, invalid } from '../../core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../core/selector/directory.ts'
 import { reachableWord } from '../../core/selector/group.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
-import { resolveSelector, type Strictness } from '../../core/selector/resolve.ts'
+import { resolveInSlices, type Strictness } from '../../core/selector/resolve.ts'
 import type { ClusterService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
+import { inTurns } from '../slices.ts'
 import type { ClusterRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
 import { type Context, notFound } from './context.ts'
@@ -65,7 +66,7 @@ export function createClusters(context: Context): ClusterService {
       const newest = id === next.id ? undefined : await tx.get('clusters', id)
       if (newest) clusters.push(newest)
     }
-    resolveSelector(selector, createDirectory(hosts, clusters), { strictness })
+    await inTurns(resolveInSlices(selector, createDirectory(hosts, clusters), { strictness }))
   }
 
   return {

@@ -10,6 +10,7 @@ import { defaultTimeout } from '../../core/task/plan.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { sha256 } from '../digest.ts'
+import { inTurns } from '../slices.ts'
 import type { TaskRecord } from '../store/records.ts'
 import { unknownHosts } from './clusters.ts'
 import { type Context, notFound } from './context.ts'
@@ -89,7 +90,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
 
   /** Why a target that is good names no host, where that can be said. */
   async function whyNone({ clusterId, selector }: Target): Promise<string | null> {
-    if (selector !== undefined) return whyEmpty(parseSelector(selector), await fleet.directory())
+    if (selector !== undefined) return inTurns(whyEmpty(parseSelector(selector), await fleet.directory()))
     const cluster = clusterId === undefined ? undefined : await store.get('clusters', clusterId)
     return cluster ? `cluster ${cluster.name} has no hosts` : null
   }

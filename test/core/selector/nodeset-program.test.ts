@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { createDirectory } from '../../../src/core/selector/directory.ts'
 import { expandNodeset, foldNodeset } from '../../../src/core/selector/nodeset.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
-import { resolveSelector } from '../../../src/core/selector/resolve.ts'
+import { resolveNow } from '../../helpers/selectors/at-once.ts'
 import { askNodeset, hasNodeset } from '../../helpers/selectors/clustershell.ts'
 import { index, name, nodeset, part } from '../../helpers/selectors/nodesets.ts'
 
@@ -109,7 +109,7 @@ withNodeset('selectors with clusters, tags and wildcards name the hosts that nod
   )
   const directory = fleet()
   for (const [at, text] of cases.entries()) {
-    const found = resolveSelector(parseSelector(text), directory).map(({ hostname }) => hostname)
+    const found = resolveNow(parseSelector(text), directory).map(({ hostname }) => hostname)
     if (!t.is(joined(found), answers[at] as string, `seed ${seed}: ${text}`)) return
   }
   t.log(`${cases.length} selectors, seed ${seed}`)

@@ -2,9 +2,10 @@ import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import { createDirectory, type SelectorHost } from '../../../src/core/selector/directory.ts'
 import { parseSelector } from '../../../src/core/selector/parse.ts'
-import { resolveSelector, type Strictness } from '../../../src/core/selector/resolve.ts'
+import { resolveInSlices, type Strictness, sliceLooks } from '../../../src/core/selector/resolve.ts'
 import { whyEmpty } from '../../../src/core/selector/why-empty.ts'
 import { isUnknownName } from '../../../src/core/text/nearest.ts'
+import { atOnce, resolveNow } from '../../helpers/selectors/at-once.ts'
 
 function host(id: number, hostname: string, more: Partial<SelectorHost> = {}): SelectorHost {
   return { id, hostname, tags: {}, status: 'ONLINE', reachable: true, os: 'Linux', arch: 'x64', ...more }
@@ -29,13 +30,13 @@ const directory = createDirectory(
 )
 
 function names(text: string, strictness: Strictness = 'all'): string {
-  const hosts = resolveSelector(parseSelector(text), directory, { strictness })
+  const hosts = resolveNow(parseSelector(text), directory, { strictness })
   return hosts.map((found) => found.hostname).join(' ')
 }
 
 function faults(text: string, strictness: Strictness = 'all'): string[] {
   try {
-    resolveSelector(parseSelector(text), directory, { field: 'target.selector', strictness })
+    resolveNow(parseSelector(text), directory, { field: 'target.selector', strictness })
   } catch (error) {
     if (error instanceof RsmError && error.fields.every((fault) => fault.field === 'target.selector'))
       return error.fields.map((fault) => fault.message)
@@ -116,7 +117,7 @@ test('unknown names among many long ones are refused in bounded time', (t) => {
   ] as const) {
     const selector = parseSelector(text)
     const begun = performance.now()
-    t.throws(() => resolveSelector(selector, createDirectory(hosts, [])), { message: /no such host/ })
+    t.throws(() => resolveNow(selector, createDirectory(hosts, [])), { message: /no such host/ })
     const took = performance.now() - begun
     t.log(`${took.toFixed(1)} ms`)
     t.true(took < 5000)
@@ -142,7 +143,7 @@ test('10,000 hosts resolve without a noticeable wait', (t) => {
   )
   const fleet = createDirectory(hosts, [])
   const begun = performance.now()
-  t.is(resolveSelector(parseSelector('rack[0-99]n[0-99]&@env:prod!rack1*'), fleet).length, 4400)
+  t.is(resolveNow(parseSelector('rack[0-99]n[0-99]&@env:prod!rack1*'), fleet).length, 4400)
   const took = performance.now() - begun
   t.log(`${took.toFixed(1)} ms`)
   t.true(took < 2000)
@@ -159,10 +160,10 @@ test('a selector that would look at the whole fleet over and over is refused in 
   ]) {
     const begun = performance.now()
     const selector = parseSelector(`${text}n1`)
-    t.throws(() => resolveSelector(selector, fleet), { message: /looks at more than 2,000,000 hosts/ })
+    t.throws(() => resolveNow(selector, fleet), { message: /looks at more than 2,000,000 hosts/ })
     t.true(performance.now() - begun < 5000)
   }
-  t.is(resolveSelector(parseSelector('@id:[1-5000]'), fleet).length, 5000)
+  t.is(resolveNow(parseSelector('@id:[1-5000]'), fleet).length, 5000)
 })
 
 test('wildcards that would compare long names over and over are refused in bounded time', (t) => {
@@ -170,20 +171,20 @@ test('wildcards that would compare long names over and over are refused in bound
   const fleet = createDirectory(hosts, [])
   for (const text of ['*a*a*a*a*a*a*a*[1-6600]b', `*${'a'.repeat(120)}[1-6600]b`]) {
     const begun = performance.now()
-    t.throws(() => resolveSelector(parseSelector(text), fleet), {
+    t.throws(() => resolveNow(parseSelector(text), fleet), {
       message: /compare more than 20,000,000 characters/,
     })
     const took = performance.now() - begun
     t.log(`${took.toFixed(1)} ms`)
     t.true(took < 5000)
   }
-  t.is(resolveSelector(parseSelector('*a*[0-29]'), fleet).length, 300)
+  t.is(resolveNow(parseSelector('*a*[0-29]'), fleet).length, 300)
 })
 
 test('a hostile wildcard is matched in bounded time', (t) => {
   const fleet = createDirectory([host(1, 'a'.repeat(253))], [])
   const begun = performance.now()
-  t.is(resolveSelector(parseSelector(`${'*a'.repeat(100)}*b`), fleet).length, 0)
+  t.is(resolveNow(parseSelector(`${'*a'.repeat(100)}*b`), fleet).length, 0)
   t.true(performance.now() - begun < 1000)
 })
 
@@ -199,19 +200,62 @@ for (const [text, why] of [
 ] as const)
   test(`why ${text} names no host: ${why ?? 'not known'}`, (t) => {
     t.is(names(text), '')
-    t.is(whyEmpty(parseSelector(text), directory)?.toLowerCase() ?? null, why?.toLowerCase() ?? null)
+    t.is(atOnce(whyEmpty(parseSelector(text), directory))?.toLowerCase() ?? null, why?.toLowerCase() ?? null)
   })
 
 test('why a fleet without hosts is an empty target', (t) => {
-  t.is(whyEmpty(parseSelector('@*!db*'), createDirectory([], [])), 'there are no hosts yet')
+  t.is(atOnce(whyEmpty(parseSelector('@*!db*'), createDirectory([], []))), 'there are no hosts yet')
 })
 
 test('A14 a cluster that an older server calls reachable is not taken for what can be reached', (t) => {
   const older = createDirectory([host(1, 'web1')], [{ name: 'Reachable', hostIds: [], selector: null }])
-  t.throws(() => resolveSelector(parseSelector('@reachable'), older), { message: /rename the cluster/ })
+  t.throws(() => resolveNow(parseSelector('@reachable'), older), { message: /rename the cluster/ })
 })
 
 test('A14 where nothing is reachable, that is why a selector names no host', (t) => {
   const away = createDirectory([host(1, 'web1', { reachable: false })], [])
-  t.is(whyEmpty(parseSelector('web*&@reachable'), away), 'of 1 host before it none is in @reachable')
+  t.is(atOnce(whyEmpty(parseSelector('web*&@reachable'), away)), 'of 1 host before it none is in @reachable')
+})
+
+const hostOfMany = (n: number) =>
+  host(n + 1, `rack${n % 100}n${Math.floor(n / 100)}`, { tags: { env: n % 2 ? 'prod' : 'test', n: `v${n}` } })
+const many = createDirectory(
+  Array.from({ length: 10_000 }, (_, n) => hostOfMany(n)),
+  [
+    { name: 'half', hostIds: Array.from({ length: 5000 }, (_, n) => n + 1), selector: null },
+    { name: 'deep', hostIds: [], selector: '@half^'.repeat(30) + '@half' },
+  ],
+)
+const bombs: readonly (readonly [what: string, text: string])[] = [
+  ['the whole fleet 200 times', '@*^'.repeat(199) + '@*'],
+  ['a status 200 times', '@status:online^'.repeat(199) + '@*'],
+  ['reachable 200 times', '@reachable^'.repeat(199) + '@*'],
+  ['a tag 200 times', '@env:prod^'.repeat(199) + '@*'],
+  ['the values of a tag', '@n:v*^'.repeat(60) + '@*'],
+  ['wildcards', 'rack*n*^'.repeat(190) + '@*'],
+  ['many wildcards in one term', 'rack*n[1-190]*'],
+  ['a cluster of clusters', '@deep,'.repeat(30) + '@de*,@half'],
+  ['all names', 'rack[0-99]n[0-99]'],
+  ['names that do not exist', 'gone[1-5000]'],
+  ['long comparisons', `*${'r?c*'.repeat(30)}x,`.repeat(20) + 'rack1n1'],
+]
+for (const [what, text] of bombs)
+  test(`A08 a selector gives way to others after a bounded number of looks: ${what}`, (t) => {
+    const work = resolveInSlices(parseSelector(text), many)
+    const slices: number[] = []
+    try {
+      for (let step = work.next(); step.done !== true; step = work.next()) slices.push(step.value)
+    } catch (error) {
+      if (!(error instanceof RsmError)) throw error
+    }
+    // The last look of a slice may be at the members of a whole group.
+    const most = sliceLooks + many.hosts.length
+    t.true(Math.max(0, ...slices) <= most, `a slice looked at ${Math.max(...slices)}`)
+    if (what !== 'all names') t.true(slices.length >= 5, `${slices.length} slices`)
+  })
+
+test('A08 the answer to a selector in slices is that of one at once', (t) => {
+  t.is(resolveNow(parseSelector('@*^'.repeat(199) + '@*'), many).length, 0)
+  t.is(resolveNow(parseSelector('@*^'.repeat(198) + '@*'), many).length, 10_000)
+  t.is(resolveNow(parseSelector('@deep!@half,rack1n*'), many).length, 100)
 })

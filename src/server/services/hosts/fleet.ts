@@ -3,9 +3,10 @@ import type { Cluster } from '../../../core/protocol/http/clusters.ts'
 import type { Host, HostStatus } from '../../../core/protocol/http/hosts.ts'
 import { createDirectory, type Directory } from '../../../core/selector/directory.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
-import { resolveSelector } from '../../../core/selector/resolve.ts'
+import { resolveInSlices } from '../../../core/selector/resolve.ts'
 import type { Log } from '../../log.ts'
 import type { Presence, PresenceView } from '../../presence/presence.ts'
+import { inTurns } from '../../slices.ts'
 import type { ClusterRecord, HostRecord } from '../../store/records.ts'
 import type { Store } from '../../store/store.ts'
 
@@ -32,7 +33,7 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
     ids: number[]
     set: ReadonlySet<number>
   }
-  const dynamic = new WeakMap<Directory, Map<ClusterRecord, Members>>()
+  const dynamic = new WeakMap<Directory, Map<ClusterRecord, Promise<Members>>>()
   /** The clusters that the log has been told of: every list would else tell it again. */
   const unresolved = new WeakSet<ClusterRecord>()
   let last: { revisions: string; directory: Directory } | null = null
@@ -61,13 +62,13 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
     )
   }
 
-  function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Members {
-    const found = dynamic.get(known) ?? new Map<ClusterRecord, Members>()
+  /** Resolved once, whoever asks meanwhile. */
+  function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members> {
+    const found = dynamic.get(known) ?? new Map<ClusterRecord, Promise<Members>>()
     dynamic.set(known, found)
     let members = found.get(cluster)
     if (!members) {
-      const ids = resolveToShow(cluster, selector, known)
-      members = { ids, set: new Set(ids) }
+      members = resolveToShow(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
       found.set(cluster, members)
     }
     return members
@@ -77,9 +78,13 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
    * A selector that was good when it was stored can fail later: the fleet outgrows its bounds, a cluster takes a name
    * that it used. One such cluster must not take every list of hosts down with it, so that it is shown without members.
    */
-  function resolveToShow(cluster: ClusterRecord, selector: string, known: Directory): number[] {
+  async function resolveToShow(
+    cluster: ClusterRecord,
+    selector: string,
+    known: Directory,
+  ): Promise<number[]> {
     try {
-      const hosts = resolveSelector(parseSelector(selector), known, { strictness: 'none' })
+      const hosts = await inTurns(resolveInSlices(parseSelector(selector), known, { strictness: 'none' }))
       unresolved.delete(cluster)
       return hosts.map(({ id }) => id)
     } catch (error) {
@@ -99,22 +104,24 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
   async function membership(): Promise<(hostId: number) => number[]> {
     const clusters = await store.all('clusters')
     const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
-    const sets = clusters.map((cluster) => {
+    const sets: { id: number; set: ReadonlySet<number> }[] = []
+    for (const cluster of clusters) {
       let set = staticMembers.get(cluster)
-      if (cluster.selector !== null && known) set = dynamicMembers(cluster, cluster.selector, known).set
+      if (cluster.selector !== null && known)
+        ({ set } = await dynamicMembers(cluster, cluster.selector, known))
       else if (!set) {
         set = new Set(cluster.hostIds)
         staticMembers.set(cluster, set)
       }
-      return { id: cluster.id, set }
-    })
+      sets.push({ id: cluster.id, set })
+    }
     return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ id }) => id)
   }
 
   async function members(cluster: ClusterRecord): Promise<number[]> {
     return cluster.selector === null
       ? cluster.hostIds
-      : dynamicMembers(cluster, cluster.selector, await directory()).ids
+      : (await dynamicMembers(cluster, cluster.selector, await directory())).ids
   }
 
   return {
@@ -123,11 +130,15 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
     async targets(cluster, field) {
       if (cluster.selector === null) return cluster.hostIds
       const selector = parseSelector(cluster.selector, field)
-      const hosts = resolveSelector(selector, await directory(), { field, strictness: 'names' })
+      const hosts = await inTurns(
+        resolveInSlices(selector, await directory(), { field, strictness: 'names' }),
+      )
       return hosts.map(({ id }) => id)
     },
     async select(selector, field) {
-      const hosts = resolveSelector(parseSelector(selector, field), await directory(), { field })
+      const hosts = await inTurns(
+        resolveInSlices(parseSelector(selector, field), await directory(), { field }),
+      )
       return hosts.map(({ id }) => id)
     },
     async showHosts(records) {
@@ -143,12 +154,23 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
     },
     async showClusters(records) {
       const known = records.some(({ selector }) => selector !== null) ? await directory() : null
-      return records.map((record) => {
+      const shown: Cluster[] = []
+      for (const record of records) {
         const { id, name, description, selector, createdAt, updatedAt } = record
         const hostIds =
-          selector !== null && known ? dynamicMembers(record, selector, known).ids : record.hostIds
-        return { id, name, description, hostIds, selector, hostCount: hostIds.length, createdAt, updatedAt }
-      })
+          selector !== null && known ? (await dynamicMembers(record, selector, known)).ids : record.hostIds
+        shown.push({
+          id,
+          name,
+          description,
+          hostIds,
+          selector,
+          hostCount: hostIds.length,
+          createdAt,
+          updatedAt,
+        })
+      }
+      return shown
     },
   }
 }

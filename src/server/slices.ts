@@ -1,0 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Sliced } from '../core/selector/resolve.ts'
+
+/** Only one slice, of whichever work, runs between two looks at the sockets. */
+let turn: Promise<unknown> = Promise.resolve()
+
+/** Does sliced work so that requests and heartbeats are answered meanwhile, however much of it there is at once. */
+export async function inTurns<T>(work: Sliced<T>): Promise<T> {
+  for (;;) {
+    const step = work.next()
+    if (step.done === true) return step.value
+    turn = turn.then(() => setImmediate())
+    await turn
+  }
+}

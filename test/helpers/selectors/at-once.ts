@@ -1,0 +1,10 @@
+import { resolveInSlices, type Sliced } from '../../../src/core/selector/resolve.ts'
+
+/** What sliced work comes to, where nobody else waits. */
+export function atOnce<T>(work: Sliced<T>): T {
+  let step = work.next()
+  while (step.done !== true) step = work.next()
+  return step.value
+}
+
+export const resolveNow = (...given: Parameters<typeof resolveInSlices>) => atOnce(resolveInSlices(...given))
