@@ -209,7 +209,7 @@ export function isReachable(
   )
 }
 
-/** Whether a script would get to a host, as its server shows it; servers before 0.2 say only whether it is heard. */
+/** Whether a script would get to a host, as its server shows it; older servers say only whether it is heard. */
 export function canBeReached({ status, agent }: Pick<Host, 'status' | 'agent'>): boolean {
   const said: boolean | undefined = agent?.reachable
   return said ?? status !== 'OFFLINE'

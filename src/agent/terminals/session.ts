@@ -10,6 +10,7 @@ import { toldOf } from '../processes/survivors.ts'
 import type { Remnant } from '../processes/tree.ts'
 import { ownProcesses } from '../script/launch.ts'
 import { Frames } from './frames.ts'
+import type { InputGuard } from './input-guard.ts'
 import { type Held, note, removeGroups } from './leftovers.ts'
 import type { PtyHost } from './pty-host.ts'
 import { login, prepareShell } from './shell.ts'
@@ -63,8 +64,12 @@ export class Session {
   /** Set when it has ended. */
   closed: TerminalClosed | null = null
   isCloseSent = false
+  /** Of the present link's TERMINAL_OPEN; null where that had no key, as those of older servers. */
+  guard: InputGuard | null = null
   /** Of input that found no place. */
   readonly drops: Burst = new Burst()
+  /** Of input that the server did not send. */
+  readonly refusals: Burst = new Burst()
   readonly #options: SessionOptions
   readonly #events: SessionEvents
   readonly #directory: string

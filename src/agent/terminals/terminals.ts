@@ -1,6 +1,8 @@
 import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
+import type { TypedInput } from '../../core/typed-input.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { isTooOld } from '../link/verify.ts'
+import type { InputGuard } from './input-guard.ts'
 import { PastSessions } from './past-sessions.ts'
 import type { PtyHost } from './pty-host.ts'
 import type { Session, SessionOptions } from './session.ts'
@@ -33,13 +35,22 @@ export interface TerminalsOptions
 
 interface Loaded {
   readonly Session: typeof Session
+  readonly InputGuard: typeof InputGuard
   readonly host: PtyHost
 }
 
 /** What an agent that never had a session does not carry. */
 async function loadSessions(): Promise<Loaded> {
-  const [{ Session }, { PtyHost }] = await Promise.all([import('./session.ts'), import('./pty-host.ts')])
-  return { Session, host: new PtyHost() }
+  const [{ Session }, { InputGuard }, { PtyHost }] = await Promise.all([
+    import('./session.ts'),
+    import('./input-guard.ts'),
+    import('./pty-host.ts'),
+  ])
+  return { Session, InputGuard, host: new PtyHost() }
+}
+
+function guardOf({ sessionId, inputKey }: TerminalOpen, { InputGuard }: Loaded): InputGuard | null {
+  return inputKey === undefined ? null : new InputGuard(sessionId, inputKey)
 }
 
 /** The sessions of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
@@ -128,7 +139,7 @@ export class Terminals {
       return this.#refuse(sessionId, distrust)
     }
     const known = this.#sessions.get(sessionId)
-    if (known) return this.#takeUp(known, request)
+    if (known) return this.#takeUp(known, request, this.#loaded)
     this.#undecided.takeInput(sessionId)
     if (request.after !== undefined)
       return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
@@ -139,11 +150,12 @@ export class Terminals {
     return this.#begin(request, this.#loaded)
   }
 
-  input({ sessionId, data }: Payloads['TERMINAL_INPUT']): void {
+  input(input: Payloads['TERMINAL_INPUT']): void {
+    const { sessionId } = input
     const session = this.#sessions.get(sessionId)
-    if (session?.isAttached) return session.write(data)
-    if (this.#undecided.keepInput(sessionId, data)) return
-    // Input is not signed: who has not shown over this link to be the server must not type into a shell that lives.
+    if (session?.isAttached) return this.#typed(session, input)
+    if (this.#undecided.keepInput(input)) return
+    // Who has not shown over this link to be the server must not type into a shell that lives.
     if (session && session.closed === null)
       this.#options.distrusted(
         `TERMINAL_INPUT ${sessionId}`,
@@ -151,9 +163,40 @@ export class Terminals {
       )
   }
 
-  resize({ sessionId, cols, rows }: Payloads['TERMINAL_RESIZE']): void {
-    const session = this.#sessions.get(sessionId)
-    if (session?.isAttached) session.resize(cols, rows)
+  resize(size: Payloads['TERMINAL_RESIZE']): void {
+    const session = this.#sessions.get(size.sessionId)
+    if (session?.isAttached && this.#isMeant(session, 'TERMINAL_RESIZE', size))
+      session.resize(size.cols, size.rows)
+  }
+
+  #typed(session: Session, input: Payloads['TERMINAL_INPUT']): void {
+    if (this.#isMeant(session, 'TERMINAL_INPUT', input)) session.write(input.data)
+  }
+
+  /** Whether the server sent this and nothing before it is missing; what it did not send is dropped, and told of. */
+  #isMeant<T extends TypedInput>(session: Session, type: T, payload: Payloads[T]): boolean {
+    const { guard, sessionId } = session
+    if (guard === null || session.closed !== null) return true
+    const judgement = guard.judge(type, payload)
+    if (judgement === 'next') return true
+    const what = `${type} ${sessionId}`
+    const { distrusted, clock } = this.#options
+    if (judgement === 'gap') {
+      const reason =
+        'signature holds, but what was typed before never came: something between server and host drops input'
+      distrusted(what, reason)
+      session.end(reason)
+      return false
+    }
+    const reason =
+      judgement === 'again'
+        ? 'signature is of input that has come before'
+        : 'signature missing or not of the server'
+    if (session.refusals.begins(clock.monotonic())) {
+      distrusted(what, reason)
+      this.#sending?.send('ERROR', { code: 403, message: `${reason} (${what})`, refId: null, sessionId })
+    }
+    return false
   }
 
   acknowledged({ sessionId, sequence }: Payloads['TERMINAL_ACK']): void {
@@ -194,7 +237,8 @@ export class Terminals {
     this.#sending?.send('TERMINAL_CLOSED', { sessionId, exitCode: null, signal: null, reason })
   }
 
-  async #begin(request: TerminalOpen, { Session, host }: Loaded): Promise<void> {
+  async #begin(request: TerminalOpen, loaded: Loaded): Promise<void> {
+    const { Session, host } = loaded
     const { sessionId } = request
     const session = new Session(
       request,
@@ -206,6 +250,7 @@ export class Terminals {
         ended: () => this.#ended(session),
       },
     )
+    session.guard = guardOf(request, loaded)
     session.isAttached = this.#sending !== null
     this.#sessions.set(sessionId, session)
     this.#options.changed()
@@ -213,21 +258,25 @@ export class Terminals {
   }
 
   #opened(session: Session): void {
-    const { sessionId, isAttached } = session
-    if (isAttached) this.#sending?.send('TERMINAL_OPENED', { sessionId })
+    if (session.isAttached) this.#sayOpened(session)
     else this.#awaitLink(session)
   }
 
-  #takeUp(session: Session, { cols, rows, after = -1 }: TerminalOpen): void {
+  #sayOpened({ sessionId, guard }: Session): void {
+    this.#sending?.send('TERMINAL_OPENED', { sessionId, ...(guard ? { inputKey: guard.publicKey } : {}) })
+  }
+
+  #takeUp(session: Session, request: TerminalOpen, loaded: Loaded): void {
     const { sessionId } = session
+    const { cols, rows, after = -1 } = request
+    session.guard = guardOf(request, loaded)
     session.attach(after)
     if (session.closed === null) {
       this.#cancelTimer(sessionId)
       session.resize(cols, rows)
-      if (session.isOpen) this.#sending?.send('TERMINAL_OPENED', { sessionId })
+      if (session.isOpen) this.#sayOpened(session)
     }
-    const typed = this.#undecided.takeInput(sessionId)
-    if (typed) session.write(typed)
+    for (const input of this.#undecided.takeInput(sessionId)) this.#typed(session, input)
     this.#pump(session)
   }
 

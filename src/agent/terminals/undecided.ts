@@ -1,12 +1,13 @@
-import type { TerminalOpen } from '../../core/protocol/messages.ts'
+import type { Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 
 /** Characters of input that are kept for a session while it is asked whether its message is too old. */
 const mostInput = 64 * 1024
+const mostFrames = 1024
 
 /** Messages of which it is not decided yet whether the server sent them, and what is typed meanwhile. */
 export class Undecided {
   readonly #requests = new Set<TerminalOpen>()
-  readonly #input = new Map<string, string>()
+  readonly #input = new Map<string, Payloads['TERMINAL_INPUT'][]>()
 
   begin(request: TerminalOpen): void {
     this.#requests.add(request)
@@ -22,20 +23,21 @@ export class Undecided {
 
   /** What is typed into the session waits from now on. */
   holdInput(sessionId: string): void {
-    this.#input.set(sessionId, '')
+    this.#input.set(sessionId, [])
   }
 
   /** Whether input of the session waits; what is too much of it is dropped. */
-  keepInput(sessionId: string, data: string): boolean {
-    const kept = this.#input.get(sessionId)
+  keepInput(input: Payloads['TERMINAL_INPUT']): boolean {
+    const kept = this.#input.get(input.sessionId)
     if (kept === undefined) return false
-    if (kept.length + data.length <= mostInput) this.#input.set(sessionId, kept + data)
+    const characters = kept.reduce((sum, { data }) => sum + data.length, 0)
+    if (characters + input.data.length <= mostInput && kept.length < mostFrames) kept.push(input)
     return true
   }
 
   /** Ends the waiting; answers what was typed. */
-  takeInput(sessionId: string): string {
-    const kept = this.#input.get(sessionId) ?? ''
+  takeInput(sessionId: string): readonly Payloads['TERMINAL_INPUT'][] {
+    const kept = this.#input.get(sessionId) ?? []
     this.#input.delete(sessionId)
     return kept
   }

@@ -16,6 +16,8 @@ const signal = text({ pattern: /^[ -~]{0,32}$/ })
 const sentence = text({ maxLength: longestSentence })
 /** Of a frame, where an ERROR names it. */
 const longestId = 128
+/** An X25519 key, or a MAC of SHA-256: 32 bytes, base64url. */
+const bytes32 = optional(text({ pattern: /^[A-Za-z0-9_-]{43}$/ }))
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: largestScreen })
@@ -99,13 +101,20 @@ const payloads: Record<MessageType, Shape> = {
     expiry: maybeText,
     signature: maybeText,
     keyId: maybeText,
+    inputKey: bytes32,
     linkId: maybeText,
   }),
-  TERMINAL_OPENED: object({ sessionId: id }),
-  TERMINAL_INPUT: object({ sessionId: id, data: text() }),
+  TERMINAL_OPENED: object({ sessionId: id, inputKey: bytes32 }),
+  TERMINAL_INPUT: object({ sessionId: id, data: text(), counter: optional(sequence), mac: bytes32 }),
   TERMINAL_OUTPUT: object({ sessionId: id, data: text(), sequence: optional(sequence) }),
   TERMINAL_ACK: object({ sessionId: id, sequence: lastSequence }),
-  TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size }),
+  TERMINAL_RESIZE: object({
+    sessionId: id,
+    cols: size,
+    rows: size,
+    counter: optional(sequence),
+    mac: bytes32,
+  }),
   TERMINAL_CLOSE: object({ sessionId: id }),
   TERMINAL_CLOSED: object({
     sessionId: id,

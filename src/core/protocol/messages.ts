@@ -1,4 +1,5 @@
 import type { LimitName } from '../task/limits.ts'
+import type { InputMark } from '../typed-input.ts'
 import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { Stream } from './http/logs.ts'
 import type { ScriptType } from './http/scripts.ts'
@@ -129,6 +130,8 @@ export interface TerminalOpen extends Signed {
   noStdin?: true
   /** Of a session that is taken up: the last output that the server has, -1 for none. Absent at the first. */
   after?: number
+  /** The server's X25519 key, made for this message, base64url: then only input with a mark is typed. */
+  inputKey?: string
 }
 
 /** Output of a session; `sequence` counts its frames from 0. An agent that knows only the seed's fields leaves it out. */
@@ -155,12 +158,13 @@ export interface Payloads {
   CANCEL_SCRIPT: { taskId: string }
   AGENT_HELLO: AgentHello
   TERMINAL_OPEN: TerminalOpen
-  TERMINAL_OPENED: { sessionId: string }
-  TERMINAL_INPUT: { sessionId: string; data: string }
+  /** `inputKey`: the agent's X25519 key, where the TERMINAL_OPEN that it answers had one. */
+  TERMINAL_OPENED: { sessionId: string; inputKey?: string }
+  TERMINAL_INPUT: { sessionId: string; data: string } & Partial<InputMark>
   TERMINAL_OUTPUT: TerminalOutput
   /** All output up to `sequence` has gone where it was for; beyond 256 KiB without one the PTY is paused. */
   TERMINAL_ACK: { sessionId: string; sequence: number }
-  TERMINAL_RESIZE: { sessionId: string; cols: number; rows: number }
+  TERMINAL_RESIZE: { sessionId: string; cols: number; rows: number } & Partial<InputMark>
   TERMINAL_CLOSE: { sessionId: string }
   TERMINAL_CLOSED: TerminalClosed
   /** `sessionId` where it is about a terminal session and no frame: 413 from an agent tells of input that was dropped. */

@@ -127,7 +127,7 @@ export function createHub(deps: HubDependencies): Hub {
           noteReported(link, message.payload)
           return terminals.reported(link, message.payload)
         case 'TERMINAL_OPENED':
-          return terminals.opened(link, message.id, message.payload.sessionId)
+          return terminals.opened(link, message.id, message.payload)
         case 'TERMINAL_OUTPUT':
           return terminals.output(link, message.id, message.payload, json)
         case 'TERMINAL_CLOSED':

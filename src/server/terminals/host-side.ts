@@ -12,7 +12,7 @@ import type { TerminalsState } from './state.ts'
 export interface HostSide {
   linked(link: AgentLink): void
   unlinked(link: AgentLink): void
-  opened(link: AgentLink, frameId: string, sessionId: string): Promise<void>
+  opened(link: AgentLink, frameId: string, opened: Payloads['TERMINAL_OPENED']): Promise<void>
   /** `json` is the text of the output as JSON, where it came so. */
   output(link: AgentLink, frameId: string, output: TerminalOutput, json?: Uint8Array): Promise<void>
   closed(link: AgentLink, frameId: string, closed: TerminalClosed): Promise<void>
@@ -69,10 +69,13 @@ export function createHostSide({ store, bus, clock, sessions, openings, links }:
       }
     },
 
-    async opened(link, frameId, sessionId) {
+    async opened(link, frameId, { sessionId, inputKey }) {
       const session = present(link, sessionId)
       if (!session) return void (await isOwn(link, frameId, sessionId))
-      session.taken()
+      if (!session.taken(inputKey)) {
+        link.send('ERROR', { code: 400, message: 'inputKey is no X25519 key', refId: frameId })
+        return session.finish(ended('its host answered with a key that is none'))
+      }
       // Before the next frame, which may be its end already.
       openings.get(sessionId)?.resolve()
     },
@@ -104,7 +107,9 @@ export function createHostSide({ store, bus, clock, sessions, openings, links }:
     },
 
     reported(link, { code, sessionId }) {
-      if (code === 413 && sessionId !== undefined) present(link, sessionId)?.input.dropped(clock.monotonic())
+      const input = sessionId === undefined ? undefined : present(link, sessionId)?.input
+      if (code === 413) input?.dropped(clock.monotonic())
+      else if (code === 403) input?.refused(clock.monotonic())
     },
   }
 }

@@ -1,7 +1,10 @@
 import { Burst } from '../../core/burst.ts'
+import type { Payloads } from '../../core/protocol/messages.ts'
 import { pieces } from '../../core/text/pieces.ts'
+import type { TypedInput } from '../../core/typed-input.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalClient } from './client.ts'
+import { InputKey } from './input-key.ts'
 
 /** Characters of one frame to the agent. */
 const pieceLength = 16 * 1024
@@ -19,13 +22,26 @@ export class InputQueue {
   #kept = ''
   #onItsWay = 0
   #held: TerminalClient | null = null
+  #key: InputKey | null = null
   readonly #drops = new Burst()
+  readonly #refusals = new Burst()
   readonly #sessionId: string
   readonly #client: () => TerminalClient | null
 
   constructor(sessionId: string, client: () => TerminalClient | null) {
     this.#sessionId = sessionId
     this.#client = client
+  }
+
+  /** A key for a TERMINAL_OPEN that is to be sent: its public part. */
+  offer(): string {
+    this.#key = new InputKey(this.#sessionId)
+    return this.#key.publicKey
+  }
+
+  /** The agent has answered with its own. Throws where that is none. */
+  agree(agentKey: string): void {
+    this.#key?.agree(agentKey)
   }
 
   linked(link: AgentLink | null): void {
@@ -56,6 +72,14 @@ export class InputQueue {
     this.#client()?.send('ERROR', { code: 413, message, refId: null })
   }
 
+  /** The host has refused at `now` what came over the link as if it was typed here. */
+  refused(now: number): void {
+    if (!this.#refusals.begins(now)) return
+    const message =
+      'the host refused input that this server did not send: whoever is between them tries to type into this session'
+    this.#client()?.send('ERROR', { code: 403, message, refId: null })
+  }
+
   /** Its client is gone: whoever comes next is read from the beginning. */
   clientGone(): void {
     this.#held = null
@@ -66,7 +90,7 @@ export class InputQueue {
     const link = this.#link
     if (!link) return
     this.#count(overhead, (written) =>
-      link.send('TERMINAL_RESIZE', { sessionId: this.#sessionId, cols, rows }, written),
+      this.#type(link, 'TERMINAL_RESIZE', { sessionId: this.#sessionId, cols, rows }, written),
     )
     this.#balance()
   }
@@ -74,9 +98,13 @@ export class InputQueue {
   #send(link: AgentLink, data: string): void {
     for (const piece of pieces(data, pieceLength))
       this.#count(piece.length + overhead, (written) =>
-        link.send('TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written),
+        this.#type(link, 'TERMINAL_INPUT', { sessionId: this.#sessionId, data: piece }, written),
       )
     this.#balance()
+  }
+
+  #type<T extends TypedInput>(link: AgentLink, type: T, payload: Payloads[T], written: () => void): boolean {
+    return link.send(type, this.#key?.mark(type, payload) ?? payload, written)
   }
 
   #count(size: number, send: (written: () => void) => boolean): void {

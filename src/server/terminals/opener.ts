@@ -22,7 +22,7 @@ export interface NewSession {
 export function sendOpen(
   { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
   link: AgentLink,
-  record: TerminalRecord,
+  { record, input }: TerminalSession,
   after?: number,
 ): boolean {
   const { id: sessionId, cols, rows, runAs, shell, term, command, noStdin } = record
@@ -37,6 +37,7 @@ export function sendOpen(
     ...(command === null ? {} : { command }),
     ...(noStdin ? { noStdin } : {}),
     ...(after === undefined ? {} : { after }),
+    inputKey: input.offer(),
     ...(linkId === undefined ? {} : { linkId }),
   }
   const expiry = isoTime(clock.now() + signatureLife)
@@ -50,8 +51,8 @@ export const lostLink = (hostname: string): RsmError =>
 export function createOpener(state: TerminalsState) {
   const { store, clock, sessions, openings, recordings } = state
 
-  async function onHost({ record }: TerminalSession, link: AgentLink): Promise<void> {
-    const { id, hostname } = record
+  async function onHost(session: TerminalSession, link: AgentLink): Promise<void> {
+    const { id, hostname } = session.record
     const opened = new Promise<void>((resolve, reject) => {
       const isOpen = () => {
         openings.delete(id)
@@ -66,7 +67,7 @@ export function createOpener(state: TerminalsState) {
       openings.get(id)?.reject(new RsmError('conflict', message))
     }, openWait)
     try {
-      if (!sendOpen(state, link, record)) throw lostLink(hostname)
+      if (!sendOpen(state, link, session)) throw lostLink(hostname)
       await opened
     } catch (error) {
       // Whoever ended it meanwhile must not leave a shell that nobody knows of.

@@ -139,11 +139,25 @@ export class TerminalSession {
     if (wasAway) this.#notice('host-back', `${this.record.hostname} is connected again`)
   }
 
-  /** The agent has believed that it is asked by its server, and takes input over this link. */
-  taken(): void {
-    if (!this.link || this.#isTaken) return
+  /**
+   * The agent has believed that it is asked by its server, and takes input over this link, marked where it gave a key;
+   * false for one that is none.
+   */
+  taken(agentKey?: string): boolean {
+    if (!this.link) return true
+    try {
+      if (agentKey !== undefined) this.input.agree(agentKey)
+    } catch {
+      return false
+    }
+    this.#take(this.link)
+    return true
+  }
+
+  #take(link: AgentLink): void {
+    if (this.#isTaken) return
     this.#isTaken = true
-    this.input.linked(this.link)
+    this.input.linked(link)
     if (this.#size !== sizeOf(this.record)) this.#sendSize()
     this.#acknowledge()
   }

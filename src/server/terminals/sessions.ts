@@ -46,7 +46,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const closing = new Map<string, TerminalSession>()
 
   const events: SessionEvents = {
-    reopen: (session, link, after) => void sendOpen(deps, link, session.record, after),
+    reopen: (session, link, after) => void sendOpen(deps, link, session, after),
     ended(session, end) {
       const { record } = session
       const { id } = record

@@ -1,6 +1,5 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import { canBeReached } from '../../core/host-status.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -30,8 +29,8 @@ export async function explainUnreachable(
       if (error instanceof RsmError) return undefined
       throw error
     })
-    if (host === undefined || canBeReached(host)) continue
-    lines.push(`${hostname} is ${host.status}: ${host.statusReason ?? 'not known why'}`)
+    if (host === undefined || host.statusReason === null) continue
+    lines.push(`${hostname} is ${host.status}: ${host.statusReason}`)
     away.push(hostname)
   }
   const next = away.length === 0 ? undefined : `rsm hosts doctor ${shellWord(foldNodeset(away))}`

@@ -165,7 +165,7 @@ test('P43 an agent that keeps to its window may do so in single characters', asy
   const opens: Promise<void>[] = []
   const { terminals, open, link } = await inside(t, (type, { sessionId }) => {
     if (type === 'TERMINAL_OPEN')
-      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', sessionId)))
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', { sessionId })))
     return true
   })
   await open()
@@ -179,7 +179,7 @@ test('P40 an end that the store does not take is no success, and is written down
   const opens: Promise<void>[] = []
   const { terminals, store, open, link, refuse } = await inside(t, (type, { sessionId }) => {
     if (type === 'TERMINAL_OPEN')
-      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', sessionId)))
+      opens.push(Promise.resolve().then(() => terminals.opened(link, 'f', { sessionId })))
     return true
   })
   await open()

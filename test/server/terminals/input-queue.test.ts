@@ -1,4 +1,6 @@
 import test from 'ava'
+import { InputGuard } from '../../../src/agent/terminals/input-guard.ts'
+import type { Payloads } from '../../../src/core/protocol/messages.ts'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
 import type { TerminalClient } from '../../../src/server/terminals/client.ts'
 import { InputQueue } from '../../../src/server/terminals/input-queue.ts'
@@ -21,4 +23,35 @@ test('P44 while the host is away 64 KiB of input are kept, and what exceeds them
   }
   queue.linked(link as unknown as AgentLink)
   t.is(sent.length, 4)
+})
+
+test('A10 input is marked for an agent that gave a key, from 0 for each message, and goes as it is to an older one', (t) => {
+  const queue = new InputQueue('s1', () => null)
+  const sent: Payloads['TERMINAL_INPUT'][] = []
+  const link = {
+    send(_type: string, payload: Payloads['TERMINAL_INPUT'], written: () => void) {
+      sent.push(payload)
+      written()
+      return true
+    },
+  } as unknown as AgentLink
+  queue.offer()
+  queue.linked(link)
+  queue.push('old', 'x')
+  for (const data of ['first', 'second']) {
+    queue.linked(null)
+    const guard = new InputGuard('s1', queue.offer())
+    queue.agree(guard.publicKey)
+    queue.linked(link)
+    queue.push(data, 'x')
+    t.is(guard.judge('TERMINAL_INPUT', sent.at(-1) ?? { sessionId: '', data: '' }), 'next')
+  }
+  t.deepEqual(
+    sent.map(({ data, counter }) => [data, counter]),
+    [
+      ['old', undefined],
+      ['first', 0],
+      ['second', 0],
+    ],
+  )
 })

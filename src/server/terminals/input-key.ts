@@ -1,0 +1,41 @@
+import { createHmac, createPublicKey, diffieHellman, generateKeyPairSync, hkdfSync } from 'node:crypto'
+import type { Payloads } from '../../core/protocol/messages.ts'
+import { inputKeyInfo, markedText, type TypedInput } from '../../core/typed-input.ts'
+
+/**
+ * The server's half of the key that marks what is typed into one session over one link. Its public part is signed with
+ * the TERMINAL_OPEN; the agent's is not, and who puts their own in its place has every input refused (contract-2 §9b).
+ */
+export class InputKey {
+  readonly publicKey: string
+  readonly #privateKey
+  readonly #sessionId: string
+  #shared: Buffer | null = null
+  #counter = 0
+
+  constructor(sessionId: string) {
+    const { publicKey, privateKey } = generateKeyPairSync('x25519')
+    this.publicKey = publicKey.export({ format: 'jwk' }).x ?? ''
+    this.#privateKey = privateKey
+    this.#sessionId = sessionId
+  }
+
+  /** The agent's half has come. Throws where it is none. */
+  agree(agentKey: string): void {
+    const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: agentKey }, format: 'jwk' })
+    const secret = diffieHellman({ privateKey: this.#privateKey, publicKey })
+    const info = inputKeyInfo(this.#sessionId, this.publicKey, agentKey)
+    this.#shared = Buffer.from(hkdfSync('sha256', secret, '', info, 32))
+    this.#counter = 0
+  }
+
+  /** The payload as it is sent: as it is to an agent that gave no key, which is of a release before this one. */
+  mark<T extends TypedInput>(type: T, payload: Payloads[T]): Payloads[T] {
+    if (this.#shared === null) return payload
+    const counter = this.#counter++
+    const mac = createHmac('sha256', this.#shared)
+      .update(markedText(type, payload, counter))
+      .digest('base64url')
+    return { ...payload, counter, mac }
+  }
+}

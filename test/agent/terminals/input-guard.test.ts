@@ -1,0 +1,77 @@
+import test from 'ava'
+import { InputGuard } from '../../../src/agent/terminals/input-guard.ts'
+import { InputKey } from '../../../src/server/terminals/input-key.ts'
+import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+
+function agreed(sessionId = 's1') {
+  const key = new InputKey(sessionId)
+  const guard = new InputGuard(sessionId, key.publicKey)
+  key.agree(guard.publicKey)
+  const input = (data: string) => key.mark('TERMINAL_INPUT', { sessionId, data })
+  const size = (cols: number) => key.mark('TERMINAL_RESIZE', { sessionId, cols, rows: 24 })
+  return { key, guard, input, size }
+}
+
+test('A10 what the server marks is taken once, in the order in which it was typed', (t) => {
+  const { guard, input, size } = agreed()
+  const [first, second, third] = [input('a'), size(100), input('\0b\ud800漢')]
+  t.is(guard.judge('TERMINAL_INPUT', first), 'next')
+  t.is(guard.judge('TERMINAL_INPUT', first), 'again')
+  t.is(guard.judge('TERMINAL_INPUT', third), 'gap')
+  t.is(guard.judge('TERMINAL_RESIZE', second), 'next')
+  t.is(guard.judge('TERMINAL_INPUT', third), 'next')
+})
+
+test('A10 nothing else is: other text, another place in the row, another session or type, another key, no mark', (t) => {
+  const { guard, input, size } = agreed()
+  const good = input('ls\n')
+  const { mac = '', counter = 0, data } = good
+  const foreign = [
+    { sessionId: 's1', data },
+    { ...good, mac: mac.slice(1) },
+    { ...good, mac: `${mac}AAAA` },
+    { ...good, mac: '' },
+    { ...good, data: 'ls \n' },
+    { ...good, counter: counter + 1 },
+    { ...good, sessionId: 's2' },
+    agreed().input('ls\n'),
+    { sessionId: 's1', data, counter },
+  ]
+  for (const [at, input] of foreign.entries())
+    t.is(guard.judge('TERMINAL_INPUT', input), 'foreign', String(at))
+  const { cols, rows, ...marked } = size(80)
+  t.is(guard.judge('TERMINAL_INPUT', { ...marked, data: `${cols}x${rows}` }), 'foreign')
+  t.is(guard.judge('TERMINAL_INPUT', good), 'next')
+})
+
+test('A10 each message of the server gets a key of its own, and one that is no point is refused', (t) => {
+  const { key, guard, input } = agreed()
+  const again = new InputGuard('s1', key.publicKey)
+  t.not(again.publicKey, guard.publicKey)
+  t.is(again.judge('TERMINAL_INPUT', input('a')), 'foreign')
+  const zero = Buffer.alloc(32).toString('base64url')
+  t.throws(() => new InputGuard('s1', zero))
+  t.throws(() => key.agree(zero))
+})
+
+test('A10 input without a mark is typed where the signed message had no key, as that of older servers', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const old = await new TerminalSession(server, agent.agentId).open()
+  old.type('echo old-$((1 + 1))\n')
+  await old.shows(/old-2\r\n/)
+  const key = new InputKey('keyed1')
+  const session = await new TerminalSession(server, agent.agentId, 'keyed1').open({ inputKey: key.publicKey })
+  session.type('echo unmarked-$((1 + 1))\n')
+  session.resize(40, 10)
+  await server.until(() => server.errors.some(({ sessionId }) => sessionId === 'keyed1'), 'it is refused')
+  const [opened] = server.messages.flatMap(({ type, payload }) =>
+    type === 'TERMINAL_OPENED' && payload.sessionId === 'keyed1' ? [payload] : [],
+  )
+  key.agree(opened?.inputKey ?? '')
+  const typed = { sessionId: 'keyed1', data: 'stty size; echo marked-$((1 + 1))\n' }
+  server.send('TERMINAL_INPUT', key.mark('TERMINAL_INPUT', typed))
+  t.regex(await session.shows(/marked-2\r\n/), /24 80\r\n/)
+  t.notRegex(session.text(), /unmarked/)
+  for (const each of [old, session]) each.close()
+})
