@@ -85,6 +85,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     const stopping = new AbortController()
     const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal
     const serverTime = new ServerTime(clock)
+    const instanceId = randomBytes(12).toString('base64url')
     let linkId = ''
     const distrust = new Distrust(clock, log)
     const api = serverApi(connection, () => membership.registration.token, serverTime)
@@ -156,6 +157,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       opened() {
         status.relinked()
         const tasks = uplink.begin({
+          sendReceived: (received) => void link.send('SCRIPT_RECEIVED', received),
           sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
           sendOutput: (about, bytes) => link.sendOutput(about, bytes),
           hasRoom: () => link.hasRoom(),
@@ -168,6 +170,9 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
+          instanceId,
+          journal: { sequence: journal.sequence },
+          ...(journal.mark ? { mark: journal.mark } : {}),
           linkId,
           capabilities: capabilities(script, bounds, {
             maxExecutions: options.maxExecutions,
@@ -232,6 +237,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       intervals: membership.registration,
       onDemand: options.onDemand,
       linkFault: () => link.fault,
+      mark: () => journal.mark,
+      marked: (mark) => journal.heard(mark),
       log,
       reached(wasAway) {
         status.heard()
@@ -250,8 +257,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           hint: 'enrol the host anew: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
         })
         if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
+        const { serverKey } = membership.registration
         return membership.registerAnew().then(
-          () => true,
+          (registration) => {
+            if (registration.serverKey !== serverKey) journal.forgetMark()
+            return true
+          },
           (error: unknown) => {
             if (signal.aborted) return false
             log('ERROR', 'not registered anew', { error: String(error) })

@@ -13,6 +13,7 @@ import { createFileOutputs } from './outputs/file-outputs.ts'
 import type { Outputs } from './outputs/outputs.ts'
 import { createPresence } from './presence/memory-presence.ts'
 import type { Presence } from './presence/presence.ts'
+import { beginRun, type Runs } from './runs.ts'
 import { createScriptVersions, type ScriptVersions } from './script-versions.ts'
 import { type JsonStore, openJsonStore } from './store/json/store.ts'
 import { refuseWithoutStore } from './used.ts'
@@ -20,6 +21,7 @@ import { refuseWithoutStore } from './used.ts'
 /** What the server keeps in its data directory; docs/architecture.md has the table of the files. */
 export interface Data {
   store: JsonStore
+  serverRuns: Runs
   audit: AuditLog
   keys: Keys
   presence: Presence
@@ -54,6 +56,7 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     onSync: metrics.journalSynced,
   })
   const { storeId } = store
+  const serverRuns = await beginRun(store, clock)
   const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
   const keys = await loadKeys(join(path, 'keys'))
   const presence = await createPresence({
@@ -68,6 +71,7 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   const tasks = join(path, 'tasks')
   return {
     store,
+    serverRuns,
     audit,
     keys,
     presence,

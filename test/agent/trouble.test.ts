@@ -25,6 +25,7 @@ for (const code of ['EMFILE', 'ENOSPC'])
           if (execution.run && execution.output().cut()) chunks += 1
           if (chunks > 0 || execution.complete) resolve()
         },
+        received: () => {},
         answer: () => {},
       })
     })

@@ -188,8 +188,18 @@ test('S05 a program with the address and the token of the server, but not its ke
   await tap.open()
   await server.start()
   const ended = await finished(server, caughtTask)
-  t.like(ended.results[0], { status: 'SUCCESS', exitCode: 0 }, 'the true message still runs')
-  t.is(lines('caught'), 1)
+  t.like(
+    ended.results[0],
+    { status: 'LOST' },
+    'no process but the one that it was sent to may be sent it again',
+  )
+  t.false(existsSync(join(outcome, 'caught')))
+  t.is(
+    (await finished(server, await run('after'))).status,
+    'SUCCESS',
+    'what the true server sends still runs',
+  )
+  t.is(lines('after'), 1)
   t.is(lines('ran'), 1)
   t.false(existsSync(join(outcome, 'evil')))
   const { content } = await server.data('GET', '/api/audit?action=agent.distrust')

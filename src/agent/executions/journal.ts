@@ -15,6 +15,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
+import type { RunMark } from '../../core/protocol/messages.ts'
 import { checkedJson, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
 import {
   type Entry,
@@ -32,7 +33,17 @@ const format = 1
 const newline = 10
 
 /** As JSON each line has a check, but for those of 0.1.0. */
-type Line = Entry | { e: 'store'; storeId: string; format: typeof format }
+type Line = (Entry & { runMark?: RunMark }) | Head
+
+interface Head {
+  e: 'store'
+  storeId: string
+  format: typeof format
+  /** How many lines had been written before those that follow; absent in journals of 0.1.0. */
+  sequence?: number
+  /** As the newest of the lines below it. */
+  runMark?: RunMark
+}
 
 /** What an older version would have to leave out could be the very line that forbids a second start (reliability F18). */
 function assertKnown(path: string, line: { e: string; format?: number }, offset: number): void {
@@ -107,6 +118,10 @@ function readIfThere(path: string): Buffer {
 export class Journal {
   readonly storeId: string
   readonly records: Map<string, ExecutionRecord> = new Map()
+  /** How many lines were ever written; goes back only where the file does. */
+  sequence: number
+  /** The newest that a server gave; it reaches the disk with the next execution that is received. */
+  mark: RunMark | null = null
   readonly #path: string
   readonly #monotonic: () => number
   readonly #openedAt: number
@@ -128,8 +143,11 @@ export class Journal {
     const head = lines[0]
     this.storeId = head?.e === 'store' ? head.storeId : randomBytes(12).toString('base64url')
     let newest = 0
+    this.sequence = head?.e === 'store' ? (head.sequence ?? 0) + lines.length - 1 : 0
     for (const line of lines) {
-      if (line.e !== 'store') fold(this.records, line)
+      const { runMark, ...entry } = line
+      if (runMark) this.mark = runMark
+      if (entry.e !== 'store') fold(this.records, entry)
       if ('at' in line) newest = Math.max(newest, line.at)
     }
     this.#base = newest || Date.now()
@@ -165,10 +183,23 @@ export class Journal {
     return count
   }
 
+  /** Takes a mark of the server: of one start the highest, of another that one. */
+  heard(mark: RunMark): void {
+    if (mark.run !== this.mark?.run || mark.sequence > this.mark.sequence) this.mark = mark
+  }
+
+  /** What another server gave says nothing to this one. Throws when the disk refuses. */
+  forgetMark(): void {
+    this.mark = null
+    this.compact()
+  }
+
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
-    const line = Buffer.from(`${checkedJson(JSON.stringify(entry))}\n`)
+    const isReceipt = entry.e === 'received' || entry.e === 'started'
+    const marked: Line = isReceipt && this.mark ? { ...entry, runMark: this.mark } : entry
+    const line = Buffer.from(`${checkedJson(JSON.stringify(marked))}\n`)
     faultPoint(`agent.${entry.e}.before`)
     try {
       if (writeSync(this.#fd, line) !== line.length) throw new RsmError('unavailable', 'the disk is full')
@@ -178,6 +209,7 @@ export class Journal {
     }
     faultPoint(`agent.${entry.e}.after`)
     this.#size += line.length
+    this.sequence += 1
     fold(this.records, entry)
   }
 
@@ -244,8 +276,9 @@ export class Journal {
   compact(): void {
     for (const [taskId, record] of this.records)
       if (isExpired(record, this.now())) this.records.delete(taskId)
-    const lines: Line[] = [{ e: 'store', storeId: this.storeId, format: 1 }]
-    for (const record of this.records.values()) lines.push(...entriesOf(record))
+    const entries = [...this.records.values()].flatMap(entriesOf)
+    const head: Head = { e: 'store', storeId: this.storeId, format, sequence: this.sequence - entries.length }
+    const lines: Line[] = [this.mark ? { ...head, runMark: this.mark } : head, ...entries]
     const text = Buffer.from(lines.map((line) => `${checkedJson(JSON.stringify(line))}\n`).join(''))
     const temporary = `${this.#path}.tmp`
     const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND } = constants

@@ -37,5 +37,7 @@ export interface RunnerOptions {
 /** Who wants to know: of new output or a new state, and of ends that are in no journal. */
 export interface RunnerEvents {
   changed(execution: Execution): void
+  /** It is in the journal, on disk, whose last line by then had this number. */
+  received(execution: Execution, sequence: number): void
   answer(complete: ScriptComplete): void
 }

@@ -33,7 +33,7 @@ export class Runner {
   readonly #notes: Notes
   readonly #slots: Slots
   readonly #supervision: Supervision
-  #events: RunnerEvents = { changed: () => {}, answer: () => {} }
+  #events: RunnerEvents = { changed: () => {}, received: () => {}, answer: () => {} }
   readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
   #isStopped = false
@@ -97,7 +97,7 @@ export class Runner {
     const { journal, distrusted } = this.#options
     const { taskId } = request
     const active = this.executions.get(taskId)
-    if (active) return this.#events.changed(active)
+    if (active) return this.#receivedBefore(active, request)
     const record = journal.records.get(taskId)
     // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
     const known = record && knownEnd(record, this.#now())
@@ -113,6 +113,7 @@ export class Runner {
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
     if (this.#isStopped) return
+    if (request.mark) journal.heard(request.mark)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
     try {
@@ -123,6 +124,7 @@ export class Runner {
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#slots.isFree) return await this.#start(execution, request)
       await this.#untilStopped(this.#queue.add(execution, request))
+      this.#sayReceived(execution, request)
     } catch (error) {
       this.#fail(execution, error)
     }
@@ -214,6 +216,7 @@ export class Runner {
     journal.append(started)
     await journal.sync()
     execution.isDurable = true
+    this.#sayReceived(execution, request)
     const workDir = request.workDir ?? (await existing(account.home))
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
@@ -229,6 +232,18 @@ export class Runner {
     // One that never waited kept no copy.
     if (journal.records.get(taskId)?.received) this.#notes.dropCopy(execution)
     this.#supervision.begin(execution, started, root, exited, clock.monotonic())
+  }
+
+  /** It was sent again: either side may have missed the other's word. */
+  #receivedBefore(execution: Execution, request: ExecuteScript): void {
+    this.#sayReceived(execution, request)
+    this.#events.changed(execution)
+  }
+
+  /** A server that gives no mark does not know the message. */
+  #sayReceived(execution: Execution, { mark }: ExecuteScript): void {
+    if (mark && execution.isDurable && execution.state !== 'EXITED')
+      this.#events.received(execution, this.#options.journal.sequence)
   }
 
   /** Nobody's trouble with the news changes what happened. */

@@ -4,6 +4,7 @@ import {
   type ScriptAck,
   type ScriptComplete,
   type ScriptOutput,
+  type ScriptReceived,
 } from '../../core/protocol/messages.ts'
 import type { Execution } from '../executions/execution.ts'
 import type { Runner } from '../executions/runner.ts'
@@ -23,6 +24,7 @@ const notOurs: ReadonlySet<number> = new Set([403, 404, 410])
 
 /** The way to the server while it stands. */
 export interface Sending {
+  sendReceived(received: ScriptReceived): void
   /** Both give the id of the message. */
   sendComplete(complete: ScriptComplete): string
   /** `bytes` are read before it returns, and may be used again. */
@@ -58,6 +60,7 @@ export class Uplink {
     this.#trouble = trouble
     runner.subscribe({
       changed: (execution) => this.#changed(execution),
+      received: ({ taskId }, sequence) => this.#sending?.sendReceived({ taskId, journal: { sequence } }),
       answer: (complete) => this.#complete(complete),
     })
   }

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { AgentAck, AgentConfig } from '../../core/protocol/http/agent.ts'
 import type { Metrics } from '../../core/protocol/http/hosts.ts'
-import { longestReason } from '../../core/protocol/messages.ts'
+import { longestReason, type RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { Clock } from '../clock.ts'
 import { Backoff, revokedDelay } from '../link/backoff.ts'
@@ -26,6 +26,10 @@ interface PulseOptions {
   readonly onDemand: boolean
   /** Why there is no link although one is wanted. */
   readonly linkFault: () => string | null
+  /** The newest mark of the server's store. */
+  readonly mark: () => RunMark | null
+  /** The server gave one, in answer to the one that was said. */
+  readonly marked: (mark: RunMark) => void
   readonly log: Log
   /** The server answered; `wasAway` when it had not before. */
   readonly reached: (wasAway: boolean) => void
@@ -92,9 +96,10 @@ export class Pulse {
 
   async #say(): Promise<AgentAck> {
     const { api, agentId, clock, dataDir, onDemand, linkFault } = this.#options
+    const mark = this.#options.mark()
     const { status, reason } = await health(dataDir)
     const fault = linkFault()
-    return api.heartbeat({
+    const ack = await api.heartbeat({
       agentId,
       timestamp: new Date(clock.now()).toISOString(),
       status,
@@ -102,7 +107,10 @@ export class Pulse {
       onDemand,
       ...(reason === null ? {} : { reason: sentence(reason) }),
       ...(fault === null ? {} : { linkFault: sentence(fault) }),
+      ...(mark === null ? {} : { mark }),
     })
+    if (isMark(ack.mark)) this.#options.marked(ack.mark)
+    return ack
   }
 
   async #beat(): Promise<void> {
@@ -202,6 +210,10 @@ export class Pulse {
       this.#isSending = false
     }
   }
+}
+
+function isMark(mark: AgentAck['mark']): mark is RunMark {
+  return typeof mark?.run === 'string' && Number.isSafeInteger(mark.sequence)
 }
 
 function reasonOf(error: unknown): string {

@@ -21,6 +21,8 @@ const bytes32 = optional(text({ pattern: /^[A-Za-z0-9_-]{43}$/ }))
 const maybeText = optional(text())
 const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
 const size = number({ integer: true, minimum: 1, maximum: largestScreen })
+const journal = object({ sequence })
+const mark = object({ run: id, sequence })
 const limit = number({ integer: true, minimum: 1, maximum: most })
 
 /** What the payload of each type looks like. */
@@ -37,11 +39,13 @@ const payloads: Record<MessageType, Shape> = {
       object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
     ),
     maxOutputBytes: bytes,
+    mark: optional(mark),
     expiry: maybeText,
     signature: maybeText,
     keyId: maybeText,
     linkId: maybeText,
   }),
+  SCRIPT_RECEIVED: object({ taskId: id, journal }),
   SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
   SCRIPT_COMPLETE: object({
     taskId: id,
@@ -73,6 +77,9 @@ const payloads: Record<MessageType, Shape> = {
   AGENT_HELLO: object({
     agentVersion: text({ maxLength: 256 }),
     storeId: id,
+    instanceId: optional(id),
+    journal: optional(journal),
+    mark: optional(mark),
     linkId: optional(id),
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
@@ -131,6 +138,7 @@ const payloads: Record<MessageType, Shape> = {
 }
 
 const fromAgent = new Set<string>([
+  'SCRIPT_RECEIVED',
   'SCRIPT_OUTPUT',
   'SCRIPT_COMPLETE',
   'AGENT_HELLO',

@@ -17,6 +17,15 @@ export const longestSentence = 4096
 /** Characters of a heartbeat's sentence about the agent or its link. */
 export const longestReason = 256
 
+/**
+ * How far a server's store has come: a start of the server, and the number of the last commit that is on disk. A store that
+ * does not know it has been restored from a backup (contract-2 §9b).
+ */
+export interface RunMark {
+  run: string
+  sequence: number
+}
+
 interface Signed {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
   expiry: string
@@ -39,6 +48,19 @@ export interface ExecuteScript extends Signed {
   /** Sent only to an agent whose HELLO says that it enforces each of them. */
   limits?: Limits
   maxOutputBytes: number
+  /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
+  mark?: RunMark
+}
+
+/** How far an agent's journal goes: the number of lines that were ever written to it. */
+export interface JournalMark {
+  sequence: number
+}
+
+/** The execution is in the agent's journal: from here on it is never sent again. */
+export interface ScriptReceived {
+  taskId: string
+  journal: JournalMark
 }
 
 /** `sequence` counts from 0 over both streams of one execution. */
@@ -87,6 +109,11 @@ export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
 export interface AgentHello {
   agentVersion: string
   storeId: string
+  /** Made anew at each start of the agent's process; 0.1.0 leaves this and `journal` out. */
+  instanceId?: string
+  journal?: JournalMark
+  /** The newest that a server gave this agent. */
+  mark?: RunMark
   /** Made anew for each link; the server signs it with whatever it sends over this one. */
   linkId?: string
   capabilities: {
@@ -152,6 +179,7 @@ export interface TerminalClosed {
 /** Every message of the agent's WebSocket, by type (seed "Events", contract §6). */
 export interface Payloads {
   EXECUTE_SCRIPT: ExecuteScript
+  SCRIPT_RECEIVED: ScriptReceived
   SCRIPT_OUTPUT: ScriptOutput
   SCRIPT_COMPLETE: ScriptComplete
   SCRIPT_ACK: ScriptAck
@@ -178,6 +206,7 @@ export type Message<T extends MessageType = MessageType> = {
 }[T]
 
 export type FromAgent = Message<
+  | 'SCRIPT_RECEIVED'
   | 'SCRIPT_OUTPUT'
   | 'SCRIPT_COMPLETE'
   | 'AGENT_HELLO'

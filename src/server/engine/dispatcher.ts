@@ -76,7 +76,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
   function send(run: TaskRun, link: AgentLink): boolean {
     const expiry = isoTime(state.clock.now() + signatureLife)
     const linkId = link.hello?.linkId
-    const bound = { ...payload(run), ...(linkId === undefined ? {} : { linkId }) }
+    const mark = link.hello ? { mark: state.serverRuns.mark() } : {}
+    const bound = { ...payload(run), ...mark, ...(linkId === undefined ? {} : { linkId }) }
     const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)
     const hasLeft = link.send('EXECUTE_SCRIPT', signed)
     const lane = state.lane(link.hostId)
@@ -100,6 +101,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
         sentAt: at,
         startedAt: at,
         agentStoreId: link.hello?.storeId ?? null,
+        agentInstanceId: link.hello?.instanceId ?? null,
+        agentJournal: link.hello?.journal?.sequence ?? null,
       }
     }
     const isSending = [...chosen.values()].some((link) => link !== null)
@@ -139,7 +142,14 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const hosts = new Set<number>()
     try {
       faultPoint('server.returned.before')
-      const unsent = { status: 'PENDING', sentAt: null, startedAt: null, agentStoreId: null } as const
+      const unsent = {
+        status: 'PENDING',
+        sentAt: null,
+        startedAt: null,
+        agentStoreId: null,
+        agentInstanceId: null,
+        agentJournal: null,
+      } as const
       const changed = await state.change(run, positions, (current) =>
         current.cancelRequested ? ended(current, 'CANCELLED', at, null) : { ...current, ...unsent },
       )

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import type { RunMark, ScriptComplete, ScriptOutput, ScriptReceived } from '../../core/protocol/messages.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
@@ -34,8 +34,11 @@ export interface Engine {
   pendingFor(hostId: number): string[]
   linked(link: AgentLink): Promise<void>
   unlinked(link: AgentLink): void
+  received(link: AgentLink, frameId: string, received: ScriptReceived): Promise<void>
   output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
+  /** What agents are to remember of this server; null while it has to be kept from them. */
+  mark(): RunMark | null
   /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
   load(): { tasks: number; running: number; waiting: number }
   /** Takes no further step; what is under way ends. */
@@ -131,8 +134,10 @@ export function createEngine(deps: EngineDependencies): Engine {
     pendingFor: (hostId) => dispatcher.waitingFor(hostId),
     linked: (link) => links.linked(link),
     unlinked: (link) => links.unlinked(link),
+    received: (link, frameId, received) => receiver.received(link, frameId, received),
     output: (link, frameId, output, json) => receiver.output(link, frameId, output, json),
     complete: (link, frameId, complete) => receiver.complete(link, frameId, complete),
+    mark: () => state.serverRuns.mark(),
     load() {
       let running = 0
       let waiting = 0
@@ -151,6 +156,7 @@ export function createEngine(deps: EngineDependencies): Engine {
         return run.stepping
       })
       await Promise.allSettled([...stepping, ...background])
+      await state.receipts.close()
     },
   }
 }

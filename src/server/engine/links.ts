@@ -1,11 +1,12 @@
 import { faultPoint } from '#fault-point'
 import { faultInBrackets } from '../../core/host-status.ts'
+import type { AgentHello } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { type EngineState, ended, type HostLane } from './state.ts'
+import { type EngineState, ended, type HostLane, heardJournal } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
 /** Beyond its timeout an execution may be silent for so long before it is LOST (contract §4) … */
@@ -23,6 +24,22 @@ const sentAway =
   'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
 const waitsFor = (fault: string | null | undefined) =>
   `agent not connected${faultInBrackets(fault)}; waiting for it, then UNREACHABLE`
+
+const notTheSame =
+  'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran can not be known'
+
+/**
+ * Whether a HELLO is of the very process that an execution was sent to, with all of its journal. Only such a one may be
+ * sent it again: any other may be a copy of it, and both would run it. 0.1.0 does not tell (contract-2 §9b).
+ */
+function isSentTo(execution: ExecutionRecord, lane: HostLane, hello: AgentHello): boolean {
+  const { agentInstanceId = null, agentJournal } = execution
+  const { instanceId = null, journal } = hello
+  if (agentInstanceId !== instanceId) return false
+  if (instanceId === null) return true
+  const known = Math.max(agentJournal ?? 0, lane.journals.get(instanceId) ?? 0)
+  return journal !== undefined && journal.sequence >= known
+}
 
 /** Reconciles what was sent with what agents say they have. */
 export interface Links {
@@ -76,15 +93,23 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
       goOn(link, lane, run, execution)
     } else if (execution.agentStoreId !== hello.storeId) {
       await lose(run, execution, 'the agent lost its journal, so whether the script ran can not be known')
-    } else if (execution.named || run.live(execution.position, state.clock.monotonic()).storedSequence >= 0) {
-      // Whoever has sent output has it: this may be another agent, with a copy of the same journal.
+    } else if (has(run, execution)) {
+      // This may be another agent, with a copy of the same journal.
       await lose(run, execution, 'the agent no longer knows of it')
+    } else if (!isSentTo(execution, lane, hello)) {
+      await lose(run, execution, notTheSame)
     } else if (execution.cancelRequested) {
       link.send('CANCEL_SCRIPT', { taskId: run.task.id })
       dispatcher.resend(run, link)
     } else {
       dispatcher.resend(run, link)
     }
+  }
+
+  /** Whoever has said so, or sent output, has it. */
+  function has(run: TaskRun, execution: ExecutionRecord): boolean {
+    const live = run.live(execution.position, state.clock.monotonic())
+    return execution.named || live.received || live.storedSequence >= 0
   }
 
   /** What the agent names and no running task knows: it may let go of it, or send its late result first. */
@@ -126,6 +151,8 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
       lane.link = link
       lane.named = new Set()
       for (const [run, execution] of sentTo(link.hostId)) await reconcile(link, lane, run, execution)
+      const { instanceId, journal } = link.hello ?? {}
+      if (instanceId !== undefined && journal) heardJournal(lane, instanceId, journal.sequence)
       await others(link)
       if (lane.link === link) await dispatcher.pump(link.hostId)
     },

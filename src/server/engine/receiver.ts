@@ -1,13 +1,13 @@
 import { faultPoint } from '#fault-point'
 import { LineBudget } from '../../core/line-budget.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
-import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import type { ScriptComplete, ScriptOutput, ScriptReceived } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { AgentLink } from './agent-link.ts'
 import { type PendingOutput, refused, stored, take } from './pending-output.ts'
 import { settled, signalOf, statusOf } from './reported-end.ts'
-import type { EngineState } from './state.ts'
+import { type EngineState, heardJournal } from './state.ts'
 import type { Live, TaskRun } from './task-run.ts'
 
 /** An agent of ours keeps the cap itself, with a marker and the last 64 KiB past it; this is what it may exceed … */
@@ -31,6 +31,8 @@ export interface Receiver {
    * text as JSON, where it came so.
    */
   output(link: AgentLink, frameId: string, output: ScriptOutput, json?: Uint8Array): Promise<void>
+  /** The agent has an execution in its journal; resolves when that is taken in, which is before it is on disk. */
+  received(link: AgentLink, frameId: string, received: ScriptReceived): Promise<void>
   /** Takes in the end of an execution; resolves when it is durable and acknowledged. */
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
 }
@@ -193,6 +195,21 @@ export function createReceiver(state: EngineState): Receiver {
   }
 
   return {
+    async received(link, frameId, { taskId, journal }) {
+      const { hostId, hello } = link
+      if (hello?.instanceId !== undefined)
+        heardJournal(state.lane(hostId), hello.instanceId, journal.sequence)
+      const run = state.runs.get(taskId)
+      if (!run) return void (await notRunning(link, frameId, taskId))
+      const execution = run.ofHost(hostId)
+      if (!execution || execution.sentAt === null) return notYours(link, frameId, taskId)
+      const live = run.live(execution.position, state.clock.monotonic())
+      live.lastWord = state.clock.monotonic()
+      if (isFinal(execution.status) || execution.named || live.received) return
+      live.received = true
+      state.receipts.add(run, execution.position)
+    },
+
     async output(link, frameId, output, json) {
       const run = state.runs.get(output.taskId)
       if (!run) {

@@ -5,14 +5,17 @@ import type { Keys } from '../keys.ts'
 import type { Log } from '../log.ts'
 import type { Outputs } from '../outputs/outputs.ts'
 import type { Presence } from '../presence/presence.ts'
+import type { Runs } from '../runs.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import type { AgentLink } from './agent-link.ts'
 import type { Archive } from './archive.ts'
+import { createReceipts, type Receipts } from './receipts.ts'
 import type { TaskRun } from './task-run.ts'
 
 export interface EngineDependencies {
   store: Store
+  serverRuns: Runs
   outputs: Outputs
   archive: Archive
   presence: Presence
@@ -38,6 +41,21 @@ export interface HostLane {
   waiting: Waiting[]
   /** Tasks that the agent of the present link has named or was sent: it says that they still run. */
   named: Set<string>
+  /** How far the journal of each process of its agent is known to go; more than one are copies, or restarts. */
+  journals: Map<string, number>
+}
+
+/** Processes of one agent whose journals are remembered. */
+const knownInstances = 8
+
+/** Notes how far the journal of an agent's process goes, and answers the highest that was heard. */
+export function heardJournal(lane: HostLane, instanceId: string, sequence: number): number {
+  const highest = Math.max(sequence, lane.journals.get(instanceId) ?? 0)
+  lane.journals.delete(instanceId)
+  lane.journals.set(instanceId, highest)
+  for (const known of lane.journals.keys())
+    if (lane.journals.size > knownInstances) lane.journals.delete(known)
+  return highest
 }
 
 /** An agent's first retry comes 5 s after it lost its server (seed), with jitter; this gives it time for two. */
@@ -51,6 +69,7 @@ export interface EngineState extends EngineDependencies {
   /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
   readonly returnsUntil: number
   lane(hostId: number): HostLane
+  readonly receipts: Receipts
   /**
    * Changes executions of a run as one durable step. `decide` sees the newest record and answers the next one, or null
    * to leave it; final ones are never shown to it, for final states never change.
@@ -76,16 +95,17 @@ export function createState(
     lanes,
     stopping: false,
     returnsUntil: deps.clock.monotonic() + returnGrace,
+    receipts: createReceipts(deps.store, deps.log),
     lane(hostId) {
       let lane = lanes.get(hostId)
       if (!lane) {
-        lane = { link: null, inFlight: new Set(), waiting: [], named: new Set() }
+        lane = { link: null, inFlight: new Set(), waiting: [], named: new Set(), journals: new Map() }
         lanes.set(hostId, lane)
       }
       return lane
     },
     async change(run, positions, decide, also) {
-      const changed = await deps.store.transact(async (tx) => {
+      const changing = deps.store.transact(async (tx) => {
         await also?.(tx)
         const next: ExecutionRecord[] = []
         for (const position of positions) {
@@ -101,6 +121,8 @@ export function createState(
         }
         return next
       })
+      state.receipts.join()
+      const changed = await changing
       for (const execution of changed) {
         run.apply(execution)
         if (isFinal(execution.status)) {

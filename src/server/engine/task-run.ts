@@ -18,6 +18,8 @@ export interface Live {
   frames: number
   /** There was more than the server takes: what comes now is acknowledged and let go. */
   truncated: boolean
+  /** The agent has said that it has it. */
+  received: boolean
   /** Some of it could not be stored and will not come again. */
   incomplete: boolean
   /** Monotonic milliseconds of the last word about it. */
@@ -116,6 +118,7 @@ export class TaskRun {
         stderrBytes: 0,
         frames: 0,
         truncated: this.executions[position]?.truncated === true,
+        received: false,
         incomplete: false,
         lastWord: monotonic,
         appended: Promise.resolve(),

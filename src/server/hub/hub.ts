@@ -118,6 +118,8 @@ export function createHub(deps: HubDependencies): Hub {
     },
     async message(link, message, json) {
       switch (message.type) {
+        case 'SCRIPT_RECEIVED':
+          return engine.received(link, message.id, message.payload)
         case 'SCRIPT_OUTPUT':
           return engine.output(link, message.id, message.payload, json)
         case 'SCRIPT_COMPLETE':

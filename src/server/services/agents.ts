@@ -91,11 +91,15 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
   }
 
-  const ack = (hostId: number): AgentAck => ({
-    serverTime: serverTime(),
-    configVersion,
-    pendingTasks: engine.pendingFor(hostId).length,
-  })
+  function ack(hostId: number): AgentAck {
+    const mark = engine.mark()
+    return {
+      serverTime: serverTime(),
+      configVersion,
+      pendingTasks: engine.pendingFor(hostId).length,
+      ...(mark && { mark }),
+    }
+  }
 
   return {
     async register(caller, input, address) {

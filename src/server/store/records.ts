@@ -189,7 +189,10 @@ export interface ExecutionRecord {
   sentAt: string | null
   /** The journal of the agent it was sent to; null for a seed-only agent. */
   agentStoreId: string | null
-  /** Whether the agent has ever named it: from then on it is never sent again. */
+  /** The process of that agent, and how far its journal went; absent in records of older servers, null for older agents. */
+  agentInstanceId?: string | null
+  agentJournal?: number | null
+  /** Whether the agent has ever said that it has it: from then on it is never sent again. */
   named: boolean
   cancelRequested: boolean
   exitCode: number | null
@@ -246,6 +249,31 @@ export interface TerminalRecord {
   recordingBytes: number
 }
 
+/** One start of a server. */
+export interface RunRecord {
+  id: string
+  startedAt: string
+  /** The number of the last commit before it, and of its own last one; null while it runs. */
+  first: number
+  last: number | null
+  /** That the store is a backup which was brought back, as this run found out. */
+  restore?: RestoreNote
+}
+
+export interface RestoreNote {
+  noticedAt: string
+  /** A sentence that says what proved it. */
+  reason: string
+  /** Whose agent proved it. */
+  hostId: number
+  agentId: string
+  /** What is held until it is confirmed: tasks that were there at the start. */
+  taskIds: string[]
+  /** Runs that this store does not know, or not to their ends: once confirmed they prove nothing more. */
+  strangers: string[]
+  confirmedAt: string | null
+}
+
 export interface Records {
   hosts: HostRecord
   scripts: ScriptRecord
@@ -258,6 +286,7 @@ export interface Records {
   executions: ExecutionRecord
   idempotency: IdempotencyRecord
   terminals: TerminalRecord
+  runs: RunRecord
 }
 export type Noun = keyof Records
 export const nouns = [
@@ -272,6 +301,7 @@ export const nouns = [
   'executions',
   'idempotency',
   'terminals',
+  'runs',
 ] as const satisfies readonly Noun[]
 
 type IndexesOf<N extends Noun> = Record<
@@ -302,6 +332,7 @@ export const indexes = {
   },
   idempotency: {},
   terminals: { status: { unique: false, key: ({ status }) => (status === 'OPEN' ? 'OPEN' : null) } },
+  runs: {},
 } satisfies { [N in Noun]: IndexesOf<N> }
 
 export type IndexOf<N extends Noun> = Extract<keyof (typeof indexes)[N], string>

@@ -26,6 +26,8 @@ export interface Transaction extends Reads {
 export interface Store extends Reads {
   /** Names this store for ever. */
   readonly storeId: string
+  /** The number of the last commit that is durable; it never goes back but by a restore. */
+  readonly sequence: number
   /** A page in ascending (`asc`) or descending order of id, and how many there are in all. */
   page<N extends Noun>(
     noun: N,

@@ -1,7 +1,5 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
-import { LongName } from '../parts/long-name.tsx'
 import { allowed } from '../session.ts'
 import { createStore } from '../store.ts'
 import { openTerminal } from '../terminals/open-terminals.ts'
@@ -24,7 +22,7 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
   return (
     <tr>
       {mayExecute && (
-        <td class="check">
+        <td class="narrow">
           <input
             type="checkbox"
             aria-label={`Choose ${hostname}`}
@@ -33,7 +31,7 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
           />
         </td>
       )}
-      <td class="main">
+      <td>
         {mayExecute ? (
           <button
             type="button"
@@ -41,40 +39,38 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
             title={`Open a terminal on ${hostname}`}
             onClick={() => openTerminal(host)}
           >
-            <LongName text={hostname} />
+            {hostname}
           </button>
         ) : (
-          <strong>
-            <LongName text={hostname} />
-          </strong>
+          <strong>{hostname}</strong>
         )}
         <small class="under">{ip}</small>
       </td>
-      <td class="whole-line">
+      <td>
         <Badge state={status} />
-        {statusReason !== null && <small class="under">{sanitizeLine(statusReason)}</small>}
+        {statusReason !== null && <small class="under">{statusReason}</small>}
       </td>
       <td class="wide">
         {systemInfo === null ? (
           '–'
         ) : (
           <>
-            {sanitizeLine(systemInfo.os)}
+            {systemInfo.os}
             <small class="under">
               {`${systemInfo.arch} · ${systemInfo.cpuCores} cores · ${Math.round(systemInfo.memoryMB / 102.4) / 10} GiB`}
             </small>
           </>
         )}
       </td>
-      <td class="whole-line">
+      <td class="wide">
         {Object.entries(tags).map(([key, value]) => (
           <span key={key} class="tag">
-            {sanitizeLine(`${key}:${value}`)}
+            {`${key}:${value}`}
           </span>
         ))}
       </td>
       {mayExecute && (
-        <td class="action">
+        <td class="narrow">
           <button type="button" onClick={() => openTerminal(host)} aria-label={`Terminal on ${hostname}`}>
             Terminal
           </button>

@@ -8,7 +8,6 @@ const tones: Record<string, string> = {
   LOST: 'bad',
   UNREACHABLE: 'bad',
   RUNNING: 'busy',
-  OFFLINE: 'away',
 }
 
 /** A state as a word with a dot: never by its colour alone. */

@@ -1,29 +1,22 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import { sanitizeLine } from '../../ui/text/sanitize.ts'
-import { Marked } from './marked.tsx'
 import type { OutputLine } from './output-lines.ts'
 
 interface OutputPaneProps {
   lines: readonly OutputLine[]
-  /** What is said instead of lines where there are none. */
-  empty: string
   isLater: boolean
-  search: string
+  isRunning: boolean
 }
 
 /** Within so many pixels of its end a reader follows it. */
 const atEnd = 40
-/** The column of the hosts is as wide as the longest name, within these, in characters. */
-const [narrowest, widest] = [6, 28]
 
 /** What the hosts said, a line each with its host. It follows the end until somebody scrolls back. */
-export function OutputPane({ lines, empty, isLater, search }: OutputPaneProps) {
+export function OutputPane({ lines, isLater, isRunning }: OutputPaneProps) {
   const pane = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
   useLayoutEffect(() => {
     if (follows.current && pane.current) pane.current.scrollTop = pane.current.scrollHeight
   }, [lines])
-  const longest = lines.reduce((most, { hostname }) => Math.max(most, hostname.length), narrowest)
   return (
     <div
       ref={pane}
@@ -31,7 +24,6 @@ export function OutputPane({ lines, empty, isLater, search }: OutputPaneProps) {
       role="log"
       aria-label="Output"
       tabIndex={0}
-      style={{ '--host': `${Math.min(longest, widest)}ch` }}
       onScroll={({ currentTarget: at }) => {
         follows.current = at.scrollHeight - at.scrollTop - at.clientHeight < atEnd
       }}
@@ -39,15 +31,11 @@ export function OutputPane({ lines, empty, isLater, search }: OutputPaneProps) {
       {isLater && <p class="hint">Earlier output is not shown here</p>}
       {lines.map(({ key, hostname, stream, text }) => (
         <div key={key} class={stream}>
-          <span class="host" title={hostname}>
-            {sanitizeLine(hostname)}
-          </span>
-          <span class="text">
-            <Marked text={text} search={search} />
-          </span>
+          <span class="host">{hostname}</span>
+          <span class="text">{text}</span>
         </div>
       ))}
-      {lines.length === 0 && <p class="hint">{empty}</p>}
+      {lines.length === 0 && <p class="hint">{isRunning ? 'Nothing yet …' : 'No output'}</p>}
     </div>
   )
 }

@@ -81,6 +81,8 @@ test('while a disk does not answer, no other measure begins', async (t) => {
     intervals,
     onDemand: false,
     linkFault: () => null,
+    mark: () => null,
+    marked: () => {},
     log: () => {},
     reached: () => {},
     missed: () => {},

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,6 +8,7 @@ import type { Task, TaskResult } from '../../../src/core/protocol/http/tasks.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { entries, finished, running, startTask } from '../../helpers/clients/tasks.ts'
+import { startCutLink } from '../../helpers/faults/cut-link.ts'
 import { crashed, type Fault } from '../../helpers/faults/fault.ts'
 import { countStart, startsIn, untilLinked } from '../../helpers/servers/linked-pair.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
@@ -66,19 +66,18 @@ async function plain(host: Host, fault: Fault, content = script(host.traces), op
   return told(host, taskId)
 }
 
-/** Two that were sent before the agent could take them, and come to one that takes one at a time: the second waits. */
+/** Two of which the second comes to an agent that begins none any more, as it is to stop: it waits for the next one. */
 async function queued(host: Host, fault: Fault): Promise<Told> {
-  const first = await host.start()
+  const first = await host.start(fault, { drain: true })
   await untilLinked(host)
-  await stopped(first)
-  const before = await run(host, untilGate(host.traces))
-  await running(host.server, before)
+  const before = await run(host, `touch ${host.traces}/began; ${untilGate(host.traces)}`)
+  while (!existsSync(join(host.traces, 'began'))) await delay(20)
+  first.kill('SIGTERM')
+  await delay(300)
   const taskId = await run(host, script(host.traces))
-  await running(host.server, taskId)
-  await kill(first, 'SIGKILL')
-  await crashed(await host.start(fault, { maxExecutions: 1 }))
+  await crashed(first)
   openGate(host)
-  await host.start(null, { maxExecutions: 1 })
+  await host.start()
   host.t.is((await finished(host.server, before)).status, 'SUCCESS')
   return told(host, taskId)
 }
@@ -104,27 +103,23 @@ async function cancelled(host: Host, fault: Fault): Promise<Told> {
   return end
 }
 
-/** Stops an agent, and settles when it does stand still. */
-async function stopped(agent: ChildProcess): Promise<void> {
-  agent.kill('SIGSTOP')
-  while (!/\) T /.test(readFileSync(`/proc/${agent.pid}/stat`, 'utf8'))) await delay(5)
-}
-
 /** Not so for one that has ended and that nobody has asked about yet. */
 function isAlive(pid: string): boolean {
   return existsSync(`/proc/${pid}`) && !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
 }
 
-/** A cancel that comes to the agent before its execution. */
+/** A cancel that comes to the agent before its execution, whose frame was lost on the way. */
 async function overtaken(host: Host, fault: Fault): Promise<Told> {
-  const first = await host.start()
+  const path = await startCutLink(host.t, host.server.url)
+  const first = await host.start(fault, { url: path.url })
   await untilLinked(host)
-  await stopped(first)
+  const lost = path.cutAt('EXECUTE_SCRIPT', { deliver: false })
   const taskId = await run(host, script(host.traces))
-  await running(host.server, taskId)
-  await kill(first, 'SIGKILL')
+  await lost
+  path.freeze()
   await host.server.data('POST', `/api/tasks/${taskId}/cancel`)
-  await crashed(await host.start(fault))
+  path.thaw()
+  await crashed(first)
   await host.start()
   return told(host, taskId)
 }
@@ -157,23 +152,25 @@ const isCut = (text: string) =>
   text.split('[rsm: ').length === 2
 
 const never = { starts: 0, stdout: (text: string) => text === '' } as const
+/** The next agent has not got it, or may not begin it, and another process than the one that it was sent to is not sent it again. */
+const lost = { ...never, status: 'LOST', exitCode: null } as const
 const windows: Record<AgentPoint, Window> = {
-  'agent.request.before': { life: queued },
-  'agent.request.after': { life: queued },
-  'agent.received.before': { life: queued },
+  'agent.request.before': { life: queued, ...lost },
+  'agent.request.after': { life: queued, ...lost },
+  'agent.received.before': { life: queued, ...lost },
   'agent.received.after': { life: queued },
-  'agent.prepared.before': { life: plain },
-  'agent.prepared.after': { life: plain },
-  'agent.started.before': { life: plain },
-  'agent.started.after': { life: plain },
-  'agent.launch.before': { life: plain },
-  'agent.spawned.before': { life: plain },
-  'agent.spawned.after': { life: plain },
+  'agent.prepared.before': { life: plain, ...lost },
+  'agent.prepared.after': { life: plain, ...lost },
+  'agent.started.before': { life: plain, ...lost },
+  'agent.started.after': { life: plain, ...lost },
+  'agent.launch.before': { life: plain, ...lost },
+  'agent.spawned.before': { life: plain, ...lost },
+  'agent.spawned.after': { life: plain, ...lost },
   'agent.chunk.before': { life: plain, nth: 2 },
   'agent.chunk.after': { life: plain, nth: 2 },
   'agent.marker.after': { life: capped, stdout: isCut },
-  'agent.cancelled.before': { life: overtaken, ...never, status: 'CANCELLED', exitCode: 143 },
-  'agent.cancelled.after': { life: overtaken, ...never, status: 'CANCELLED', exitCode: 143 },
+  'agent.cancelled.before': { life: overtaken, ...lost },
+  'agent.cancelled.after': { life: overtaken, ...lost },
   'agent.ending.before': {
     life: cancelled,
     status: 'CANCELLED',

@@ -21,6 +21,10 @@ interface LinkOptions {
   /** Null for an agent that knows only the seed's messages: no subprotocol, no HELLO. */
   storeId?: string | null
   maxExecutions?: number
+  /** Of the process that it stands for, with the end of its journal; left out as by 0.1.0. */
+  instanceId?: string
+  journal?: AgentHello['journal']
+  mark?: AgentHello['mark']
   tasks?: AgentHello['tasks']
   terminals?: AgentHello['terminals']
   /** What its HELLO says beside what every agent of ours does. */
@@ -69,11 +73,15 @@ export class ScriptedAgent extends Listener<FromServer> {
 
   hello(
     storeId: string,
-    { maxExecutions = 16, tasks = [], terminals, capabilities = {} }: LinkOptions = {},
+    { maxExecutions = 16, tasks = [], terminals, capabilities = {}, ...more }: LinkOptions = {},
   ): void {
+    const { instanceId, journal, mark } = more
     this.send('AGENT_HELLO', {
       agentVersion: 'test',
       storeId,
+      ...(instanceId === undefined ? {} : { instanceId }),
+      ...(journal === undefined ? {} : { journal }),
+      ...(mark === undefined ? {} : { mark }),
       capabilities: {
         maxExecutions,
         scriptTypes: ['BASH'],
@@ -95,6 +103,11 @@ export class ScriptedAgent extends Listener<FromServer> {
 
   execution(taskId?: string): Promise<ExecuteScript> {
     return this.next('EXECUTE_SCRIPT', (payload) => taskId === undefined || payload.taskId === taskId)
+  }
+
+  /** Says that an execution is in its journal, which goes so far now. */
+  received(taskId: string, sequence: number): void {
+    this.send('SCRIPT_RECEIVED', { taskId, journal: { sequence } })
   }
 
   /** Waits until output up to `sequence` is acknowledged. */

@@ -20,6 +20,11 @@ function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[]
       break
     }
   if (starts > 1) faults.push(`started ${starts} times`)
+  // An agent that was killed between the frame and its journal: no other process may be sent it again.
+  if (result.status === 'LOST' && /since it was sent|no longer knows of it/.test(result.error ?? '')) {
+    if (heard.length > 0) faults.push('output, and the agent did not know of it')
+    return faults
+  }
   if (result.duration !== null && result.duration < 0) faults.push(`duration ${result.duration}`)
   if (starts === 0) {
     if (!neverStarted(result.status)) faults.push(`${result.status} without a start: ${result.error}`)

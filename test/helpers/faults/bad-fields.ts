@@ -9,9 +9,24 @@ const noCount = [...noNumber, -1, 1.5, 2 ** 53, 1e308]
 const deep = 'nested 10,000 deep'
 const deepText = '['.repeat(10_000) + ']'.repeat(10_000)
 
+const noId = [
+  ...noText,
+  '',
+  ' ',
+  'a b',
+  'x'.repeat(65),
+  'a\u0000b',
+  '\ud800',
+  '../x',
+  'é',
+  '\u001b[31m',
+  deep,
+]
+
 /** Bad values of each kind of field. */
 export const badValues = {
-  id: [...noText, '', ' ', 'a b', 'x'.repeat(65), 'a\u0000b', '\ud800', '../x', 'é', '\u001b[31m', deep],
+  id: noId,
+  optionalId: noId.filter((value) => value !== absent),
   text: [...noText, deep],
   count: noCount,
   /** A count that may be -1. */

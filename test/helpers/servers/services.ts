@@ -15,6 +15,7 @@ import { loadKeys } from '../../../src/server/keys.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
 import { createPresence } from '../../../src/server/presence/memory-presence.ts'
+import { beginRun } from '../../../src/server/runs.ts'
 import { createScriptVersions } from '../../../src/server/script-versions.ts'
 import { type Context, createContext } from '../../../src/server/services/context.ts'
 import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
@@ -56,6 +57,9 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   let refuses = false
   const store: Store = {
     ...storeMethods(disk),
+    get sequence() {
+      return disk.sequence
+    },
     get readOnlyReason() {
       return refuses ? 'the disk is full' : null
     },
@@ -74,7 +78,17 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const tasks = join(directory, 'tasks')
   const outputs = createFileOutputs(tasks, bus, onFatal)
   const archive = createArchive(tasks)
-  const engine = createEngine({ store, outputs, archive, presence, bus, keys, clock, log })
+  const engine = createEngine({
+    store,
+    serverRuns: await beginRun(store, clock),
+    outputs,
+    archive,
+    presence,
+    bus,
+    keys,
+    clock,
+    log,
+  })
   const terminals = createTerminals({ store, bus, keys, clock, log, directory: join(directory, 'terminals') })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
@@ -129,7 +143,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   return { services, engine, context, archive, directory, refuse }
 }
 
-function storeMethods(disk: Store): Omit<Store, 'readOnlyReason'> {
+function storeMethods(disk: Store): Omit<Store, 'readOnlyReason' | 'sequence'> {
   return {
     storeId: disk.storeId,
     revision: (noun) => disk.revision(noun),

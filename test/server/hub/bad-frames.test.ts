@@ -13,6 +13,9 @@ const hello = {
   agentVersion: '1',
   storeId: 'store-1',
   linkId: 'link-1',
+  instanceId: 'instance-1',
+  journal: { sequence: 7 },
+  mark: { run: 'run-1', sequence: 7 },
   capabilities: { maxExecutions: 16, scriptTypes: ['BASH'], containment: 'process-group', terminal: false },
   tasks: [{ taskId: 'nosuch', state: 'RUNNING', lastSequence: -1 }],
 }
@@ -27,6 +30,10 @@ const complete = {
 
 /** Every message of an agent: a good payload, and of what kind each of its fields is. */
 const messages: Partial<Record<MessageType, { good: object; fields: Record<string, Kind> }>> = {
+  SCRIPT_RECEIVED: {
+    good: { taskId: 't1', journal: { sequence: 7 } },
+    fields: { taskId: 'id', journal: 'object', 'journal.sequence': 'count' },
+  },
   SCRIPT_OUTPUT: {
     good: { taskId: 't1', stream: 'stdout', data: 'x', sequence: 0 },
     fields: { taskId: 'id', stream: 'stream', data: 'text', sequence: 'count' },
@@ -57,6 +64,10 @@ const messages: Partial<Record<MessageType, { good: object; fields: Record<strin
     fields: {
       agentVersion: 'text',
       storeId: 'id',
+      instanceId: 'optionalId',
+      'journal.sequence': 'count',
+      'mark.run': 'id',
+      'mark.sequence': 'count',
       capabilities: 'object',
       'capabilities.maxExecutions': 'count',
       'capabilities.scriptTypes': 'list',

@@ -47,9 +47,16 @@ export const RegisterResult = Type.Object(
 )
 export type RegisterResult = Static<typeof RegisterResult>
 
+/** How far the server's store has come (docs/protocol.md, P47); opaque to agents. */
+const Mark = Type.Object({
+  run: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
+  sequence: Type.Integer({ minimum: 0 }),
+})
+
 /**
  * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: whether it links only while there is work;
- * `linkFault`: why it has no link although it wants one. Agents that know only the seed leave the last three out.
+ * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it. Agents that know only the
+ * seed leave the last four out.
  */
 export const HeartbeatRequest = Type.Object(
   {
@@ -60,6 +67,7 @@ export const HeartbeatRequest = Type.Object(
     reason: Type.Optional(Line(longestReason)),
     onDemand: Type.Optional(Type.Boolean()),
     linkFault: Type.Optional(Line(longestReason)),
+    mark: Type.Optional(Mark),
   },
   { examples: [examples.heartbeatRequest] },
 )
@@ -71,12 +79,13 @@ export const MetricsRequest = Type.Object(
 )
 export type MetricsRequest = Static<typeof MetricsRequest>
 
-/** Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). */
+/** Answer to heartbeat and metrics; `pendingTasks` is a count here (contract §6). Without `mark` the agent keeps the one it has. */
 export const AgentAck = Type.Object(
   {
     serverTime: Time,
     configVersion: Type.Integer(),
     pendingTasks: Type.Integer(),
+    mark: Type.Optional(Mark),
   },
   { examples: [examples.agentAck] },
 )

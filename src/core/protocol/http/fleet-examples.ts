@@ -131,11 +131,17 @@ export const heartbeatRequest = {
   status: 'HEALTHY',
   uptime: 86_400,
   onDemand: false,
+  mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4711 },
 }
 
 export const metricsRequest = { agentId: 'agent-web1', ...metrics }
 
-export const agentAck = { serverTime: '2026-03-02T09:30:12.502Z', configVersion: 1, pendingTasks: 0 }
+export const agentAck = {
+  serverTime: '2026-03-02T09:30:12.502Z',
+  configVersion: 1,
+  pendingTasks: 0,
+  mark: { run: 'q3Zr0dBv6aXn1w', sequence: 4712 },
+}
 
 export const agentConfig = {
   heartbeatInterval: 30,

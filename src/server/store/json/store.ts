@@ -112,6 +112,9 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
   compaction.startIfDue()
   return {
     storeId: manifest.storeId,
+    get sequence() {
+      return tables.sequence
+    },
     revision: (noun) => tables.revision(noun),
     get readOnlyReason() {
       return committer.refusal?.message ?? null

@@ -1,0 +1,99 @@
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { Journal } from '../../../src/agent/executions/journal.ts'
+import { startAgent } from '../../../src/agent/main.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+
+const mark = { run: 'run-1', sequence: 7 }
+
+test('A01 an agent says that it has an execution before its first output, and how far its journal goes', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  const before = server.hellos[0]?.journal?.sequence ?? -1
+  t.true(before >= 0)
+  server.execute(agent.agentId, { taskId: 'one', script: 'echo out', mark })
+  await server.completed('one')
+  const about = server.messages.filter(({ payload }) => 'taskId' in payload && payload.taskId === 'one')
+  const [first] = about
+  t.is(first?.type, 'SCRIPT_RECEIVED')
+  t.deepEqual(first?.payload, { taskId: 'one', journal: { sequence: before + 1 } })
+  t.is(about.filter(({ type }) => type === 'SCRIPT_RECEIVED').length, 1)
+})
+
+test('A01 an agent says nothing new to a server that gives no mark', async (t) => {
+  const { server, agent } = await linkedAgent(t)
+  server.execute(agent.agentId, { taskId: 'one', script: 'echo out' })
+  await server.completed('one')
+  t.false(server.messages.some(({ type }) => type === 'SCRIPT_RECEIVED'))
+})
+
+test('A01 what waits for its turn in the agent is received, too', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t, { maxExecutions: 1 })
+  const script = `until [ -e ${dataDir}/go ]; do sleep 0.05; done`
+  server.execute(agent.agentId, { taskId: 'one', script, mark })
+  server.execute(agent.agentId, { taskId: 'two', mark })
+  const received = () =>
+    server.messages.flatMap(({ type, payload }) =>
+      type === 'SCRIPT_RECEIVED' ? [(payload as { taskId: string }).taskId] : [],
+    )
+  await server.until(() => received().includes('two'), 'both are received')
+  t.is(server.of('two').completes.length, 0)
+  writeFileSync(`${dataDir}/go`, '')
+  await server.completed('two')
+})
+
+test('A01 each process of an agent has an id of its own, and each of its links has that; its journal never goes back', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const { server, agent } = await linkedAgent(t, { dataDir })
+  server.execute(agent.agentId, { taskId: 'one', mark })
+  await server.completed('one')
+  server.socket?.terminate()
+  await server.linked(2)
+  await agent.stop()
+  const next = await startAgent(agentOptions(server, dataDir))
+  t.teardown(() => next.stop())
+  await server.linked(3)
+  const [first, second, third] = server.hellos
+  t.truthy(first?.instanceId)
+  t.is(second?.instanceId, first?.instanceId)
+  t.not(third?.instanceId, first?.instanceId)
+  t.is(third?.storeId, first?.storeId)
+  const sequences = server.hellos.map(({ journal }) => journal?.sequence ?? -1)
+  t.true((sequences[0] ?? 0) < (sequences[1] ?? 0))
+  t.true((sequences[1] ?? 0) <= (sequences[2] ?? 0))
+  t.deepEqual(
+    server.hellos.map(({ mark: said }) => said),
+    [undefined, mark, mark],
+  )
+})
+
+test('A01 the number of a journal’s last line survives restarts and compaction, and goes back with its file', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const open = () => new Journal(path, () => 0)
+  const journal = open()
+  t.is(journal.sequence, 0)
+  for (const taskId of ['a', 'b']) {
+    journal.append({ e: 'received', taskId })
+    journal.append({ e: 'acknowledged', taskId, at: -48 * 3600_000 })
+  }
+  t.is(journal.sequence, 4)
+  const copy = readFileSync(path)
+  journal.compact()
+  journal.append({ e: 'received', taskId: 'c' })
+  t.is(journal.sequence, 5)
+  journal.close()
+  const again = open()
+  t.is(again.sequence, 5)
+  again.close()
+  writeFileSync(path, copy)
+  const back = open()
+  t.is(back.sequence, 4)
+  back.close()
+  // As 0.1.0 wrote it.
+  writeFileSync(path, '{"e":"store","storeId":"s","format":1}\n')
+  appendFileSync(path, '{"e":"received","taskId":"a"}\n{"e":"ending","taskId":"a","reason":"TIMEOUT"}\n')
+  const old = open()
+  t.is(old.sequence, 2)
+  t.is(old.mark, null)
+  old.close()
+})
