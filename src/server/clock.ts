@@ -4,6 +4,8 @@ export interface Clock {
   now(): number
   /** Milliseconds that only ever go forward. */
   monotonic(): number
+  /** Milliseconds since the boot of the machine, by CLOCK_BOOTTIME; the system's by default. */
+  sinceBoot?(): number
 }
 
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() }

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { AgreedClock } from '../disk/agreed-clock.ts'
+import { openAgreedClock } from './agreed-clock.ts'
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
 import type { Bus } from './bus.ts'
 import type { Clock } from './clock.ts'
@@ -6,6 +8,7 @@ import { sha256 } from './digest.ts'
 import { type Archive, createArchive } from './engine/archive.ts'
 import { createFileHistory } from './history/file-history.ts'
 import type { History } from './history/history.ts'
+import { ascendFrom } from './ids.ts'
 import { type Keys, loadKeys } from './keys.ts'
 import type { Log } from './log.ts'
 import type { ServerMetrics } from './metrics/metrics.ts'
@@ -29,6 +32,7 @@ export interface Data {
   outputs: Outputs
   archive: Archive
   versions: ScriptVersions
+  agreed: AgreedClock
 }
 
 export interface DataOptions {
@@ -55,6 +59,10 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     onFatal,
     onSync: metrics.journalSynced,
   })
+  for (const noun of ['tasks', 'terminals'] as const) {
+    const [newest] = (await store.page(noun, { offset: 0, limit: 1, order: 'desc' })).items
+    if (newest) ascendFrom(newest.id)
+  }
   const { storeId } = store
   const serverRuns = await beginRun(store, clock)
   const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
@@ -79,5 +87,6 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     outputs: createFileOutputs(tasks, bus, onFatal, metrics.outputSynced),
     archive: createArchive(tasks),
     versions: createScriptVersions(join(path, 'scripts')),
+    agreed: await openAgreedClock(path, { store, audit, clock, log }),
   }
 }

@@ -21,6 +21,11 @@ export function opaqueId(now: number): string {
   return text
 }
 
+/** No id is made that is not above this one: the clock may have been ahead when that was made (contract-2 §9b "Time"). */
+export function ascendFrom(id: string): void {
+  lastTime = Math.max(lastTime, timeOfId(id) ?? 0)
+}
+
 /** Milliseconds since 1970 at which an id was made; null for what is no id of ours. */
 export function timeOfId(id: string): number | null {
   if (!idPattern.test(id)) return null

@@ -100,7 +100,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     onFatal,
   }).catch(refuse)
-  const { store, audit, presence, history, outputs } = data
+  const { store, audit, presence, history, outputs, agreed } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const noted = createNotedHead(join(path, 'audit.head'), audit)
   const events = recordServerEvents({ audit, noted, refusals, store, bus, log })
@@ -165,7 +165,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     answered,
     accepting: () => accepting,
     noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>
-      isPastRetention(id, noun === 'tasks' ? retention.days : recordingRetention, clock.now()),
+      isPastRetention(id, noun === 'tasks' ? retention.days : recordingRetention, agreed.age()),
   }
   const app = buildApp({ store, credentials, log, ...door }, (instance) => {
     recordRequests(instance, { log: audit, refusals, store })
@@ -200,7 +200,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
       throw explainListen(error, options)
     })
-    control = await serveControl(path, controlOperations(), log)
+    control = await serveControl(path, controlOperations({ agreed, audit, clock }), log)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
     await markUsed(path, store.storeId, log)
@@ -237,6 +237,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await outputs.close()
     await presence.close()
     await history.close()
+    await agreed.close()
     events.stop()
     await refusals.close()
     await events.record('server.stop', server, 'SUCCESS', { pid: process.pid })

@@ -1,5 +1,6 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Age } from '../disk/agreed-clock.ts'
 import { isoTime } from './clock.ts'
 
 /** Where in a directory of the data directory the orphans are; no id of ours is called so. */
@@ -11,7 +12,7 @@ export interface Orphans {
   /** Moves those of this sweep to a folder named by its time; answers which folder that is. */
   moveAside(names: readonly string[], now: number): Promise<string>
   /** Removes what was moved aside at least so many days ago; 0 = never. */
-  sweep(days: number, now: number): Promise<void>
+  sweep(days: number, age: Age): Promise<void>
 }
 
 const nameOf = (time: number) => isoTime(time).replaceAll(':', '-')
@@ -27,14 +28,14 @@ export function createOrphans(directory: string): Orphans {
       for (const name of names) await rename(join(directory, name), join(folder, name))
       return folder
     },
-    async sweep(days, now) {
+    async sweep(days, age) {
       if (days === 0) return
       const folders = await readdir(place).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return []
         throw error
       })
       for (const name of folders)
-        if (now - timeOf(name) >= days * day) await rm(join(place, name), { recursive: true, force: true })
+        if (age(timeOf(name)) >= days * day) await rm(join(place, name), { recursive: true, force: true })
     },
   }
 }

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
+import type { Age } from '../disk/agreed-clock.ts'
 import { isDiskFull, writeFileDurably } from '../disk/durable.ts'
 import { createOrphans } from './orphans.ts'
 import type { ScriptRecord } from './store/records.ts'
@@ -20,7 +21,7 @@ export interface ScriptVersions {
    * Moves aside what is left of scripts that do not exist (a crash, or a change made beside a removal, leaves their
    * versions behind), and removes it so many days later; 0 = never. Answers the folder, where there was any.
    */
-  sweep(exists: (id: number) => Promise<boolean>, days: number, now: number): Promise<string | null>
+  sweep(exists: (id: number) => Promise<boolean>, days: number, age: Age, now: number): Promise<string | null>
 }
 
 /** Former versions kept of one script: of one that is changed daily, those of almost three years. */
@@ -62,13 +63,13 @@ export function createScriptVersions(directory: string, most: number = mostVersi
       return text === null ? null : (JSON.parse(text) as ScriptRecord)
     },
     forget,
-    async sweep(exists, days, now) {
+    async sweep(exists, days, age, now) {
       const gone: string[] = []
       // Ids are never used again: what is not there by now, after its folder was seen, will not come.
       for (const name of (await readdir(directory).catch(absent)) ?? [])
         if (/^[1-9]\d*$/.test(name) && !(await exists(Number(name)))) gone.push(name)
       const folder = gone.length > 0 ? await orphans.moveAside(gone, now) : null
-      await orphans.sweep(days, now)
+      await orphans.sweep(days, age)
       return folder
     },
   }

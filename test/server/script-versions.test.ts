@@ -4,6 +4,7 @@ import test from 'ava'
 import { createScriptVersions } from '../../src/server/script-versions.ts'
 import type { ScriptRecord } from '../../src/server/store/records.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { believed } from '../helpers/faults/believed-clock.ts'
 import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
 import { startInsides } from '../helpers/servers/services.ts'
 import { until } from '../helpers/until.ts'
@@ -38,16 +39,17 @@ test('A04 versions of scripts that do not exist are moved aside, no others, and 
   const versions = createScriptVersions(directory)
   const day = 24 * 3600_000
   const now = Date.now()
-  t.is(await versions.sweep(async () => false, 30, now), null)
+  const age = (at: number) => believed(() => at).age()
+  t.is(await versions.sweep(async () => false, 30, age(now), now), null)
   for (const id of [1, 2, 3]) await versions.keep(script(id, 1))
-  const folder = await versions.sweep(async (id) => id === 2, 30, now)
+  const folder = await versions.sweep(async (id) => id === 2, 30, age(now), now)
   t.deepEqual((await readdir(directory)).toSorted(), ['2', 'orphaned'])
   t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
-  await versions.sweep(async (id) => id === 2, 30, now + 30 * day - 1)
+  await versions.sweep(async (id) => id === 2, 30, age(now + 30 * day - 1), now)
   t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
-  await versions.sweep(async (id) => id === 2, 0, now + 90 * day)
+  await versions.sweep(async (id) => id === 2, 0, age(now + 90 * day), now)
   t.deepEqual((await readdir(folder ?? '')).toSorted(), ['1', '3'])
-  await versions.sweep(async (id) => id === 2, 30, now + 30 * day)
+  await versions.sweep(async (id) => id === 2, 30, age(now + 30 * day), now)
   t.deepEqual(await readdir(join(directory, 'orphaned')), [])
 })
 

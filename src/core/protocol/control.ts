@@ -1,3 +1,5 @@
+import type { ClockDoubt } from '../clock-doubt.ts'
+
 /** What `rsm server confirm-restore` confirmed. */
 export interface RestoreConfirmed {
   /** When the restore was noticed, and by what. */
@@ -9,12 +11,21 @@ export interface RestoreConfirmed {
   cancelled: boolean
 }
 
+/** What `rsm server confirm-clock` confirmed. */
+export interface ClockConfirmed {
+  /** What the server's clock shows. */
+  serverTime: string
+  /** What it was doubted for; null where it was not. */
+  doubt: ClockDoubt | null
+}
+
 /**
  * What commands on the server's own machine ask of it, over the Unix socket in its data directory (contract-2 §11): its
  * file rights are the permission. Each is a POST to `/NAME`, whose body is the input and whose answer is the envelope of
  * the REST API.
  */
 export interface ControlCalls {
+  'confirm-clock': { input: Record<string, never>; answer: ClockConfirmed }
   'confirm-restore': { input: { cancelPending: boolean }; answer: RestoreConfirmed }
 }
 export type ControlName = keyof ControlCalls

@@ -1,9 +1,34 @@
 import { RsmError } from '../../core/errors.ts'
+import type { AgreedClock } from '../../disk/agreed-clock.ts'
+import { systemActor } from '../audit/actor.ts'
+import type { AuditLog } from '../audit/audit-log.ts'
+import { type Clock, isoTime } from '../clock.ts'
 import type { ControlOperations } from './control.ts'
 
+interface Parts {
+  agreed: AgreedClock
+  audit: Pick<AuditLog, 'append'>
+  clock: Clock
+}
+
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
-export function controlOperations(): ControlOperations {
+export function controlOperations({ agreed, audit, clock }: Parts): ControlOperations {
   return {
+    'confirm-clock': async () => {
+      const serverTime = isoTime(clock.now())
+      const { doubt } = agreed
+      const detail = { serverTime, ...doubt }
+      await audit.append({
+        actor: systemActor,
+        ip: null,
+        action: 'clock.confirm',
+        object: null,
+        outcome: 'SUCCESS',
+        detail,
+      })
+      await agreed.confirm()
+      return { serverTime, doubt }
+    },
     'confirm-restore': async () => {
       throw new RsmError('conflict', 'nothing is held: this server has noticed no restore from a backup')
     },

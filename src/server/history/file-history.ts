@@ -1,5 +1,6 @@
 import { readdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Age } from '../../disk/agreed-clock.ts'
 import { isDiskFull } from '../../disk/durable.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -25,6 +26,7 @@ interface Waiting {
 
 /** A clock that runs ahead by less than this is taken at its word. */
 const tolerance = 60_000
+const day = 24 * 3600_000
 
 /**
  * History in files `DIRECTORY/<hostId>/<YYYY-MM-DD>.jsonl`, one for each UTC day of the samples' own time, a line a sample
@@ -153,11 +155,11 @@ export function createFileHistory(options: FileHistoryOptions): History {
         )
       await disk
     },
-    async sweep(now) {
+    async sweep(age) {
       full.clear()
       for (const host of await hostsIn()) {
         const days = await daysOf(host)
-        const old = days.filter((file) => (endOfDay(file) ?? now) <= now - keptFor)
+        const old = days.filter((file) => isOver(file, age))
         for (const file of old) await rm(join(directory, host, file), { force: true })
         // Fails where a sample has come meanwhile, and then the directory is to stay.
         if (old.length === days.length) await rmdir(join(directory, host)).catch(() => undefined)
@@ -170,6 +172,12 @@ export function createFileHistory(options: FileHistoryOptions): History {
       if (waiting.size > 0) log.warn({ dropped: waiting.size }, 'the last metrics could not be written')
     },
   }
+}
+
+/** A clock that was behind may have written into it at any hour of its day. */
+function isOver(file: string, age: Age): boolean {
+  const end = endOfDay(file)
+  return end !== null && age(end - day, end) >= keptFor
 }
 
 async function namesIn(path: string): Promise<string[]> {

@@ -1,4 +1,5 @@
 import type { Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Age } from '../../disk/agreed-clock.ts'
 
 /** How long history is kept, in milliseconds (contract §3: 7 days). */
 export const keptFor = 7 * 24 * 3600_000
@@ -18,7 +19,7 @@ export interface History {
   /** Removes all of a host; never rejects. */
   forget(hostId: number): Promise<void>
   /** Removes days that ended more than `keptFor` before `now`. */
-  sweep(now: number): Promise<void>
+  sweep(age: Age): Promise<void>
   /** Writes what waits. */
   close(): Promise<void>
 }

@@ -1,3 +1,4 @@
+import type { Age } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { History } from '../history/history.ts'
 import type { Log } from '../log.ts'
@@ -11,6 +12,8 @@ import type { Retention } from './retention.ts'
 const interval = 3600_000
 /** Milliseconds: soon after the start, too, as a server that is restarted often would never come to it. */
 export const firstSweepAfter = 60_000
+/** A token that has expired is refused at once, and kept for a week: it may be the clock that is wrong. */
+const expiredFor = 7 * 24 * 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
 const atOnce = 500
 
@@ -20,6 +23,7 @@ interface Housekept {
   versions: ScriptVersions
   retention: Retention
   oldTerminals: TerminalRetention
+  agreed: { age(): Age }
   clock: Clock
   log: Log
   /** Milliseconds. */
@@ -33,6 +37,7 @@ export function createHousekeeping({
   versions,
   retention,
   oldTerminals,
+  agreed,
   clock,
   log,
   firstAfter,
@@ -40,14 +45,15 @@ export function createHousekeeping({
   stop(): void
 } {
   async function sweep(): Promise<void> {
-    const now = clock.now()
+    const age = agreed.age()
+    const isLongOver = (token: { createdAt: string; expiresAt: string }) =>
+      Math.min(age(Date.parse(token.createdAt)), age(Date.parse(token.expiresAt))) >= expiredFor
     const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []
-    for (const { id, expiresAt } of await store.all('tokens'))
-      if (now >= Date.parse(expiresAt)) gone.push(['tokens', id])
-    for (const { id, expiresAt } of await store.all('enrollments'))
-      if (now >= Date.parse(expiresAt)) gone.push(['enrollments', id])
+    for (const token of await store.all('tokens')) if (isLongOver(token)) gone.push(['tokens', token.id])
+    for (const token of await store.all('enrollments'))
+      if (isLongOver(token)) gone.push(['enrollments', token.id])
     for (const { id, createdAt } of await store.all('idempotency'))
-      if (now - Date.parse(createdAt) >= idempotencyLife) gone.push(['idempotency', id])
+      if (age(Date.parse(createdAt)) >= idempotencyLife) gone.push(['idempotency', id])
     for (let from = 0; from < gone.length; from += atOnce)
       await store.transact((tx) => {
         for (const [noun, id] of gone.slice(from, from + atOnce)) tx.remove(noun, id)
@@ -65,10 +71,15 @@ export function createHousekeeping({
       .then((count) => count > 0 && log.info({ count }, 'removed old terminal sessions'))
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old terminal sessions'))
     history
-      .sweep(clock.now())
+      .sweep(agreed.age())
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
     versions
-      .sweep(async (id) => (await store.get('scripts', id)) !== undefined, retention.days, clock.now())
+      .sweep(
+        async (id) => (await store.get('scripts', id)) !== undefined,
+        retention.days,
+        agreed.age(),
+        clock.now(),
+      )
       .then(
         (folder) =>
           folder !== null &&

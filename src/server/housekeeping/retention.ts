@@ -1,3 +1,4 @@
+import type { Age } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Archive } from '../engine/archive.ts'
 import { timeOfId } from '../ids.ts'
@@ -19,6 +20,7 @@ interface Kept {
   outputs: Outputs
   archive: Archive
   readers: ReadersOfTasks
+  agreed: { age(): Age }
   clock: Clock
   log: Log
 }
@@ -32,14 +34,14 @@ export interface Retention {
 }
 
 /** Whether an id is one of a task or session so old that it may have been removed: what is asked of it is 410, not 404. */
-export function isPastRetention(id: string, days: number, now: number): boolean {
+export function isPastRetention(id: string, days: number, age: Age): boolean {
   const made = timeOfId(id)
-  return days > 0 && made !== null && now - made > days * day
+  return days > 0 && made !== null && age(made) > days * day
 }
 
 /** `days` 0 keeps everything. */
 export function createRetention(
-  { store, outputs, archive, readers, clock, log }: Kept,
+  { store, outputs, archive, readers, agreed, clock, log }: Kept,
   days: number,
 ): Retention {
   async function forget(taskId: string): Promise<void> {
@@ -48,12 +50,12 @@ export function createRetention(
   }
 
   /** Folders of tasks that are not in the store: a former sweep was cut off between the two, or it is another store. */
-  async function moveOrphansAside(now: number): Promise<void> {
+  async function moveOrphansAside(): Promise<void> {
     const orphans: string[] = []
     for (const id of await archive.list())
       if (timeOfId(id) !== null && !(await store.get('tasks', id)) && !readers.has(id)) orphans.push(id)
     if (orphans.length === 0) return
-    const folder = await archive.orphans.moveAside(orphans, now)
+    const folder = await archive.orphans.moveAside(orphans, clock.now())
     log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
   }
 
@@ -62,10 +64,10 @@ export function createRetention(
     days,
     async sweep() {
       if (days === 0) return 0
-      const now = clock.now()
-      const before = now - days * day
+      const age = agreed.age()
       const past = (await store.all('tasks')).filter(
-        ({ id, completedAt }) => completedAt !== null && Date.parse(completedAt) < before && !readers.has(id),
+        ({ id, completedAt }) =>
+          completedAt !== null && age(Date.parse(completedAt)) > days * day && !readers.has(id),
       )
       for (let from = 0; from < past.length; from += atOnce) {
         const batch = past.slice(from, from + atOnce)
@@ -74,9 +76,9 @@ export function createRetention(
         })
         for (const { id } of batch) await forget(id)
       }
-      if (!hasLookedForOrphans) await moveOrphansAside(now)
+      if (!hasLookedForOrphans) await moveOrphansAside()
       hasLookedForOrphans = true
-      await archive.orphans.sweep(days, now)
+      await archive.orphans.sweep(days, age)
       return past.length
     },
   }

@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import type { Age } from '../../disk/agreed-clock.ts'
 import type { Passwords } from '../access/passwords.ts'
 import type { Bus } from '../bus.ts'
 import { type Clock, isoTime } from '../clock.ts'
@@ -34,6 +35,8 @@ export interface Context {
   versions: ScriptVersions
   keys: Keys
   passwords: Passwords
+  /** How old something is, as far as the clock is agreed: whatever ends by age asks here. */
+  agreed: { age(): Age }
   clock: Clock
   log: Log
   /** Now, as records hold it. */

@@ -1,3 +1,4 @@
+import type { Age } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
@@ -10,6 +11,7 @@ const atOnce = 200
 interface Kept {
   store: Store
   terminals: Pick<Terminals, 'recordings'>
+  agreed: { age(): Age }
   clock: Clock
   log: Log
   /** 0 = for good. */
@@ -22,33 +24,39 @@ export interface TerminalRetention {
   sweep(): Promise<number>
 }
 
-export function createTerminalRetention({ store, terminals, clock, log, days }: Kept): TerminalRetention {
+export function createTerminalRetention({
+  store,
+  terminals,
+  agreed,
+  clock,
+  log,
+  days,
+}: Kept): TerminalRetention {
   const { recordings } = terminals
 
   /** Recordings of sessions that are not in the store: a former process ended between the two, or it is another store. */
-  async function moveOrphansAside(): Promise<void> {
-    const now = clock.now()
+  async function moveOrphansAside(age: Age): Promise<void> {
     const orphans: string[] = []
     // One that is young may belong to a session whose record is on its way.
     for (const { id, changedAt } of await recordings.list())
-      if (changedAt < now - day && !(await store.get('terminals', id))) orphans.push(id)
+      if (age(changedAt) > day && !(await store.get('terminals', id))) orphans.push(id)
     if (orphans.length > 0) {
-      const folder = await recordings.moveAside(orphans, now)
+      const folder = await recordings.moveAside(orphans, clock.now())
       log.warn(
         { folder, sessions: orphans },
         'recordings of sessions that are not in the store were moved aside',
       )
     }
-    await recordings.orphans.sweep(days, now)
+    await recordings.orphans.sweep(days, age)
   }
 
   return {
     async sweep() {
-      await moveOrphansAside()
+      const age = agreed.age()
+      await moveOrphansAside(age)
       if (days === 0) return 0
-      const before = clock.now() - days * day
       const past = (await store.all('terminals')).filter(
-        ({ endedAt }) => endedAt !== null && Date.parse(endedAt) < before,
+        ({ endedAt }) => endedAt !== null && age(Date.parse(endedAt)) > days * day,
       )
       for (let from = 0; from < past.length; from += atOnce) {
         const batch = past.slice(from, from + atOnce)

@@ -11,6 +11,7 @@ export const notOnTour: readonly string[] = [
   'scripts run',
   'recordings export',
   'agent status',
+  'server confirm-clock',
   'server confirm-restore',
   'events',
   'api',

@@ -151,6 +151,14 @@ export const rows: Readonly<Record<string, Row>> = {
     given: async ({ home }) => ({ '/srv/rsm': join(home, 'srv'), '18080': '0' }),
     until: /listen|http:\/\//,
   },
+  'rsm server confirm-clock': {
+    given: async ({ server }) => ({
+      'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
+    }),
+  },
+  'rsm server confirm-clock --data-dir /var/lib/rsm/server': {
+    given: async ({ server }) => ({ '/var/lib/rsm/server': server.dataDir }),
+  },
   'rsm server confirm-restore --cancel-pending': {
     given: async ({ server }) => ({
       'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,

@@ -1,6 +1,7 @@
+import { sinceBoot } from '../../../src/disk/agreed-clock.ts'
 import type { Clock } from '../../../src/server/clock.ts'
 
-/** A clock that a test sets forward; both its times go on from there. */
+/** A clock that a test sets forward: time passes, and all that tells it goes on from there. */
 export class ShiftedClock implements Clock {
   #ahead = 0
 
@@ -10,6 +11,10 @@ export class ShiftedClock implements Clock {
 
   monotonic(): number {
     return performance.now() + this.#ahead
+  }
+
+  sinceBoot(): number {
+    return sinceBoot() + this.#ahead
   }
 
   forward(seconds: number): void {

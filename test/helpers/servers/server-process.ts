@@ -16,7 +16,8 @@ const program = fileURLToPath(new URL('../../fixtures/server-process.js', import
 export interface ServerProcess extends TestServer {
   readonly pid: number | undefined
   kill(): Promise<void>
-  start(): Promise<void>
+  /** `env` is added to that of this process. */
+  start(env?: NodeJS.ProcessEnv): Promise<void>
   /** SIGTERM; answers exit code and milliseconds to the exit. */
   terminate(): Promise<{ code: number | null; took: number }>
   /** Settles when it has ended itself, at the fault that it was started with. */
@@ -30,12 +31,13 @@ export interface ServerProcess extends TestServer {
 /** `fault` and `hold` are those of the first process; the ones that `start` makes have none. */
 export async function startServerProcess(
   t: ExecutionContext,
-  first: { fault?: Fault; hold?: Hold; logLevel?: 'INFO' | 'DEBUG' } = {},
+  first: { fault?: Fault; hold?: Hold; logLevel?: 'INFO' | 'DEBUG'; firstSweepAfter?: number } = {},
 ): Promise<ServerProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), 'rsm-server-'))
   let child: ChildProcess | null = null
   let log = ''
-  const { logLevel } = first
+  const { logLevel, firstSweepAfter } = first
+  const sweep = firstSweepAfter === undefined ? [] : [String(firstSweepAfter)]
   async function end(signal: NodeJS.Signals): Promise<void> {
     const ending = child
     child = null
@@ -52,14 +54,14 @@ export async function startServerProcess(
     get pid() {
       return child?.pid
     },
-    async start() {
+    async start(added = {}) {
       const { execArgv, env } = server.url ? withFault() : withFault(first.fault, first.hold)
       const started = spawn(
         process.execPath,
-        [...execArgv, program, dataDir, String(port), logLevel ?? 'ERROR'],
+        [...execArgv, program, dataDir, String(port), logLevel ?? 'ERROR', ...sweep],
         {
           stdio: ['ignore', 'pipe', 'pipe'],
-          env: { ...process.env, ...env },
+          env: { ...process.env, ...env, ...added },
         },
       )
       child = started

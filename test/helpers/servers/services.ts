@@ -24,6 +24,7 @@ import { openJsonStore } from '../../../src/server/store/json/store.ts'
 import type { Store } from '../../../src/server/store/store.ts'
 import { createTerminals } from '../../../src/server/terminals/sessions.ts'
 import { createTickets } from '../../../src/server/terminals/tickets.ts'
+import { believed } from '../faults/believed-clock.ts'
 import { adminPassword } from './server.ts'
 
 /** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
@@ -113,6 +114,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     bus,
     versions,
     keys,
+    agreed: believed(() => clock.now()),
     passwords,
     clock,
     log,

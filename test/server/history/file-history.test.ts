@@ -8,6 +8,7 @@ import type { Metrics } from '../../../src/core/protocol/http/hosts.ts'
 import { createFileHistory, type FileHistoryOptions } from '../../../src/server/history/file-history.ts'
 import type { History } from '../../../src/server/history/history.ts'
 import type { Log } from '../../../src/server/log.ts'
+import { believed } from '../../helpers/faults/believed-clock.ts'
 import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
 import { metrics } from '../../helpers/metrics/metrics.ts'
 
@@ -115,18 +116,18 @@ test('a sweep removes days that ended more than 7 days ago, and hosts that have 
   history.append(2, metrics(iso(clock.time)))
   await history.close()
   const endOfFirst = Date.parse('2026-03-11T00:00:00.000Z')
-  await history.sweep(endOfFirst + 7 * day - 1)
+  await history.sweep(believed(() => endOfFirst + 7 * day - 1).age())
   t.deepEqual((await readdir(directory)).sort(), ['1', '2'])
-  await history.sweep(endOfFirst + 7 * day)
+  await history.sweep(believed(() => endOfFirst + 7 * day).age())
   t.deepEqual(await readdir(directory), ['2'])
   t.deepEqual(timesOf(await readAll(history, 2)), [3 * day])
 })
 
 test('a sweep without any history, or beside files of others, harms nothing', async (t) => {
   const directory = await directoryFor(t)
-  await openHistory(join(directory, 'none')).history.sweep(start)
+  await openHistory(join(directory, 'none')).history.sweep(believed(() => start).age())
   await writeFile(join(directory, 'notes.txt'), 'mine')
-  await openHistory(directory).history.sweep(start)
+  await openHistory(directory).history.sweep(believed(() => start).age())
   t.deepEqual(await readdir(directory), ['notes.txt'])
 })
 

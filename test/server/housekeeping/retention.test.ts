@@ -9,6 +9,7 @@ import { opaqueId, timeOfId } from '../../../src/server/ids.ts'
 import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
 import { followLog } from '../../../src/server/services/logs/follow.ts'
 import type { TaskRecord } from '../../../src/server/store/records.ts'
+import { believed } from '../../helpers/faults/believed-clock.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { task } from '../../helpers/servers/store-records.ts'
@@ -33,7 +34,11 @@ async function keeping(t: ExecutionContext, days: number) {
     await rm(directory, { recursive: true, force: true })
   })
   const clock = { now: () => now, monotonic: () => performance.now() }
-  const retention = () => createRetention({ store, outputs, archive, readers, clock, log: context.log }, days)
+  const retention = () =>
+    createRetention(
+      { store, outputs, archive, readers, agreed: believed(() => clock.now()), clock, log: context.log },
+      days,
+    )
   let made = daysAgo(100)
   return {
     directory,
@@ -78,7 +83,7 @@ test('a retention of 0 keeps everything for good', async (t) => {
   const { id } = await kept.add(90)
   t.is(await kept.sweep(), 0)
   t.true(await kept.has(id))
-  t.false(isPastRetention(id, 0, now))
+  t.false(isPastRetention(id, 0, believed(() => now).age()))
 })
 
 test('a task whose log is being read is not removed before its reader has left', async (t) => {

@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava'
 import type { ServerOptions } from '../../../src/server/options.ts'
 import { createTerminalRetention } from '../../../src/server/terminals/retention.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { believed } from '../../helpers/faults/believed-clock.ts'
 import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
@@ -148,14 +149,14 @@ test('A04 sessions past their retention are removed with their recordings; what 
     ['open', 'young'],
   )
   t.deepEqual((await directory.list()).map(({ id }) => id).sort(), ['open', 'unborn', 'young'])
-  const late = { ...clock, now: () => clock.now() + 2 * 24 * 3600_000 }
-  await createTerminalRetention({ ...context, clock: late, days: 0 }).sweep()
+  const late = () => clock.now() + 2 * 24 * 3600_000
+  await createTerminalRetention({ ...context, agreed: believed(late), days: 0 }).sweep()
   t.deepEqual((await directory.list()).map(({ id }) => id).sort(), ['open', 'young'])
   const aside = join(dataDirectory, 'terminals', 'orphaned')
   const [folder = ''] = await readdir(aside)
   t.deepEqual(await readdir(join(aside, folder)), ['unborn.cast'])
-  const later = { ...clock, now: () => clock.now() + 93 * 24 * 3600_000 }
-  await createTerminalRetention({ ...context, clock: later, days: 90 }).sweep()
+  const later = () => clock.now() + 93 * 24 * 3600_000
+  await createTerminalRetention({ ...context, agreed: believed(later), days: 90 }).sweep()
   t.deepEqual(await readdir(aside), [])
   await t.throwsAsync(directory.read('old'), { code: 'gone' })
 })

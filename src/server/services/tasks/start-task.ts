@@ -37,7 +37,7 @@ export interface Idempotency {
 
 /** Makes tasks durable and sets them going; the same idempotency key answers the first task. */
 export function createStart(context: Context, caller: UserCaller) {
-  const { store, engine, keys, clock } = context
+  const { store, engine, keys, agreed, clock } = context
 
   function taskRecord(id: string, task: NewTask): TaskRecord {
     const { options } = task
@@ -123,7 +123,7 @@ export function createStart(context: Context, caller: UserCaller) {
     idempotency: Idempotency,
   ): Promise<string | null> {
     const known = await reads.get('idempotency', recordId(idempotency))
-    if (!known || clock.now() - Date.parse(known.createdAt) >= idempotencyLife) return null
+    if (!known || agreed.age()(Date.parse(known.createdAt)) >= idempotencyLife) return null
     if (known.bodyHash !== hashOf(idempotency))
       throw new RsmError('conflict', 'This Idempotency-Key was used for another request; take a new one')
     return known.taskId

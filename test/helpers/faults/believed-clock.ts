@@ -1,0 +1,11 @@
+import type { Age } from '../../../src/disk/agreed-clock.ts'
+
+/** What is asked for ages, with a clock that is never doubted. */
+export function believed(now: () => number): { age(): Age } {
+  return {
+    age:
+      () =>
+      (from, to = from) =>
+        now() - to,
+  }
+}
