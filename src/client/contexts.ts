@@ -112,6 +112,20 @@ export class Contexts {
     })
   }
 
+  /** Whether the token of a context is this one. */
+  holds(name: string, token: string): boolean {
+    return this.#tokens()[name]?.token === token
+  }
+
+  /** Another token of a context that has one; all else of it stays. */
+  renew(name: string, token: string): void {
+    this.#files.exclusively(() => {
+      const tokens = this.#tokens()
+      const { url } = this.#named(this.list(), name)
+      this.#files.write('tokens.json', { ...tokens, [name]: { url, token } })
+    })
+  }
+
   /** Removes the token of a context; the context stays. */
   forget(name: string): void {
     if (this.#tokens()[name] !== undefined) this.#files.exclusively(() => this.#forget(name))

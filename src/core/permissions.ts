@@ -2,16 +2,34 @@
 export const roles = ['VIEWER', 'OPERATOR', 'ADMIN'] as const
 export type Role = (typeof roles)[number]
 
-/** What a caller may ask for; each route names exactly one. */
-export type Action = 'read' | 'change' | 'execute' | 'administer'
+/** What a user may be allowed beside what the role says (contract-2 §9b). */
+export const rights = ['hosts:remove'] as const
+export type Right = (typeof rights)[number]
 
-/** Role × action, the table of contract §2. */
-const allowed: Record<Role, Record<Action, boolean>> = {
-  VIEWER: { read: true, change: false, execute: false, administer: false },
-  OPERATOR: { read: true, change: true, execute: true, administer: false },
-  ADMIN: { read: true, change: true, execute: true, administer: true },
+/** What a caller may ask for; each route names exactly one. */
+export type Action = 'read' | 'change' | 'execute' | 'removeHosts' | 'administer'
+
+/** The weakest role that may do it (contract §2), and the right that does as well. */
+const needs: Record<Action, { readonly role: Role; readonly right?: Right }> = {
+  read: { role: 'VIEWER' },
+  change: { role: 'OPERATOR' },
+  execute: { role: 'OPERATOR' },
+  removeHosts: { role: 'ADMIN', right: 'hosts:remove' },
+  administer: { role: 'ADMIN' },
 }
 
-export function may(role: Role, action: Action): boolean {
-  return allowed[role][action]
+/** Whether one role is another or above it. */
+export function reaches(role: Role, needed: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(needed)
+}
+
+export function may(role: Role, action: Action, own: readonly Right[] = []): boolean {
+  const { role: needed, right } = needs[action]
+  return reaches(role, needed) || (right !== undefined && own.includes(right))
+}
+
+/** What it takes, for people: `OPERATOR`. */
+export function neededFor(action: Action): string {
+  const { role, right } = needs[action]
+  return right === undefined ? role : `${role} or the right ${right}`
 }

@@ -1,9 +1,24 @@
 import type { Caller } from '../client/services/auth.ts'
+import type { Token } from '../core/protocol/http/tokens.ts'
+import type { User } from '../core/protocol/http/users.ts'
 import { sanitizeLine } from './text/sanitize.ts'
 
+/** `OPERATOR`; `OPERATOR, hosts:remove`: a user may be allowed more than the role says. Older servers tell no rights. */
+export function showUserRole({
+  role,
+  rights = [],
+}: Pick<User, 'role'> & { rights?: User['rights'] }): string {
+  return [role, ...rights].join(', ')
+}
+
+/** `ADMIN`; `ADMIN with --admin`: one that may change users and enrolment tokens. */
+export function showTokenRole({ role, admin }: Pick<Token, 'role'> & { admin?: boolean }): string {
+  return admin === true ? `${role} with --admin` : role
+}
+
 /** `admin (ADMIN)`; `admin (ADMIN), by token nightly as OPERATOR`: a token may do less than its owner. */
-export function showCaller({ username, role, token }: Caller): string {
-  const user = `${username} (${role})`
+export function showCaller({ username, token, ...of }: Caller): string {
+  const user = `${username} (${showUserRole(of)})`
   if (token?.kind !== 'personal') return user
-  return `${user}, by token ${sanitizeLine(token.name ?? '')} as ${token.role}`
+  return `${user}, by token ${sanitizeLine(token.name ?? '')} as ${showTokenRole(token)}`
 }

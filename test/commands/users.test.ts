@@ -94,3 +94,43 @@ test('users list and clusters list --search show only what fits', async (t) => {
   t.notRegex(clusters.stdout, /\bdb\b/)
   t.is((await rsm(['clusters', 'list', '--search', 'x'])).stderr, 'rsm: no cluster is like that\n')
 })
+
+test('A16 users add and edit give and take rights; show, list and whoami tell them', async (t) => {
+  const server = await startTestServer(t)
+  const rsm = commandLine(t, server)
+  await rsm(['users', 'add', 'oskar', '--role', 'OPERATOR', '--right', 'hosts:remove', '--password-stdin'], {
+    input: password,
+  })
+  t.regex((await rsm(['users', 'show', 'oskar'])).stdout, /^role +OPERATOR, hosts:remove$/m)
+  t.regex((await rsm(['users', 'list'])).stdout, / oskar +OPERATOR, hosts:remove /)
+  const { token } = await server.data('POST', '/api/auth/login', { username: 'oskar', password })
+  const own = commandLine(t, server, token)
+  t.regex((await own(['whoami'])).stdout, /^oskar \(OPERATOR, hosts:remove\) at /)
+  await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
+  t.is((await own(['hosts', 'remove', 'web1', '--yes'])).exit, 0)
+  const taken = await rsm(['users', 'edit', 'oskar', '--right', 'none'])
+  t.deepEqual([taken.stdout, taken.stderr], ['changed oskar (OPERATOR)\n', ''])
+  await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '10.0.0.1' })
+  const refused = await own(['hosts', 'remove', 'web2', '--yes'])
+  t.is(refused.exit, 3)
+  t.regex(refused.stderr, /^rsm: you are oskar \(OPERATOR\); this takes ADMIN or the right hosts:remove\n/)
+  t.is((await rsm(['users', 'edit', 'oskar', '--right', 'none', '--right', 'hosts:remove'])).exit, 2)
+})
+
+test('A09 tokens add --admin makes the only token that adds users and joins hosts', async (t) => {
+  const server = await startTestServer(t)
+  const rsm = commandLine(t, server)
+  const made = async (...more: string[]) =>
+    commandLine(t, server, (await rsm(['tokens', 'add', 'ci', ...more])).stdout.trim())
+  const plain = await made()
+  const refused = await plain(['hosts', 'join'])
+  t.is(refused.exit, 3)
+  t.regex(
+    refused.stderr,
+    /^rsm: you are admin \(ADMIN, by a token as ADMIN\); .*\(rsm tokens add --admin\)\n/,
+  )
+  const administers = await made('--admin')
+  t.is((await administers(['hosts', 'join'])).exit, 0)
+  t.regex((await administers(['whoami'])).stdout, /by token ci as ADMIN with --admin at/)
+  t.regex((await rsm(['tokens', 'list'])).stdout, / ci +ADMIN with --admin /)
+})

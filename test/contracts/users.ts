@@ -15,6 +15,7 @@ export function usersContract(test: TestFn, name: string, open: ServicesOf): voi
       'enabled',
       'id',
       'lastLoginAt',
+      'rights',
       'role',
       'updatedAt',
       'username',

@@ -1,4 +1,4 @@
-import type { LoginRequest, LoginResult, Me, User } from '../../core/protocol/http/users.ts'
+import type { LoginRequest, LoginResult, Me, PasswordChange, User } from '../../core/protocol/http/users.ts'
 import type { Api } from '../http/api.ts'
 
 /** Servers of before tell nothing of the token. */
@@ -9,12 +9,15 @@ export interface AuthService {
   login(credentials: LoginRequest): Promise<LoginResult>
   logout(): Promise<unknown>
   me(): Promise<Caller>
+  /** All sessions and tokens of the caller end with it, this one too. `forbidden` where the present one is wrong. */
+  changePassword(input: PasswordChange): Promise<unknown>
 }
 
 export function authOver(api: Api): AuthService {
   return {
     login: (body) => api.call('POST', '/api/auth/login', { body, has: ['token', 'user'] }),
     logout: () => api.call('POST', '/api/auth/logout'),
+    changePassword: (body) => api.call('POST', '/api/auth/password', { body }),
     me: () => api.call('GET', '/api/auth/me', { has: ['username'] }),
   }
 }

@@ -1,7 +1,8 @@
 import { string as word } from '@oclif/core/args'
-import { string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
+import { showTokenRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDays } from '../../ui/input/values.ts'
 import { columnsOf } from '../../ui/text/screen.ts'
@@ -13,6 +14,7 @@ export default class TokensAdd extends BaseCommand {
   static override description = 'The token alone goes to stdout.'
   static override examples = [
     '$ rsm tokens add nightly --role OPERATOR --expires 30d',
+    '$ rsm tokens add inventory --role ADMIN --admin --expires 7d',
     '$ (umask 077; rsm tokens add ci > rsm-token) && RSM_TOKEN_FILE=rsm-token rsm hosts list',
   ]
   static override args = {
@@ -22,6 +24,9 @@ export default class TokensAdd extends BaseCommand {
     role: string({
       options: [...roles],
       description: 'what it may do: yours by default, never more',
+    }),
+    admin: boolean({
+      description: 'of role ADMIN: lets it also change users and enrolment tokens, which outlast it',
     }),
     expires: string({
       helpValue: 'TIME',
@@ -34,13 +39,14 @@ export default class TokensAdd extends BaseCommand {
     this.globals = flags
     const input: TokenCreate = { name: args.name }
     if (flags.role !== undefined) input.role = flags.role as NonNullable<TokenCreate['role']>
+    if (flags.admin) input.admin = true
     if (flags.expires !== undefined) input.expiresInDays = parseDays(flags.expires)
     const client = await this.client()
     const made = await client.tokens.create(input)
     this.print(made.token)
     const next = [
       'shown this once; give it to the pipeline as the secret RSM_TOKEN, or as a file named by RSM_TOKEN_FILE',
-      `it is ${made.role} until ${showTime(made.expiresAt, flags.utc)}; to revoke it: \`rsm tokens remove ${made.id}\``,
+      `it is ${showTokenRole(made)} until ${showTime(made.expiresAt, flags.utc)}; to revoke it: \`rsm tokens remove ${made.id}\``,
     ]
     this.hint(next.flatMap((line) => wrapAdvice(line, columnsOf(process.stderr))).join('\n'))
     return made

@@ -1,5 +1,6 @@
 import { integer } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
+import { showTokenRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showTime } from '../../ui/text/time.ts'
 
@@ -19,7 +20,7 @@ export default class TokensList extends BaseCommand {
         renderTable(page.content, [
           { heading: 'ID', value: (token) => token.id, keep: true },
           { heading: 'NAME', value: (token) => token.name, keep: true },
-          { heading: 'ROLE', value: (token) => token.role },
+          { heading: 'ROLE', value: showTokenRole },
           { heading: 'CREATED', value: (token) => showTime(token.createdAt, flags.utc) },
           {
             heading: 'LAST USED',

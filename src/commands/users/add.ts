@@ -1,7 +1,8 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
-import { roles } from '../../core/permissions.ts'
+import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
+import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
@@ -21,6 +22,11 @@ export default class UsersAdd extends BaseCommand {
       options: [...roles],
       description: 'what the user may do',
     }),
+    right: string({
+      multiple: true,
+      options: [...rights],
+      description: 'what the user may do beside what the role says; may repeat',
+    }),
     email: string({ description: 'e-mail address' }),
     'password-stdin': boolean({ description: 'password from stdin instead of asking' }),
   }
@@ -31,9 +37,10 @@ export default class UsersAdd extends BaseCommand {
     const client = await this.client()
     const password = await readNewPassword(flags['password-stdin'])
     const input: UserCreate = { username: args.username, password, role: flags.role as UserCreate['role'] }
+    if (flags.right !== undefined) input.rights = [...new Set(flags.right)] as Right[]
     if (flags.email !== undefined) input.email = flags.email
     const user = await refusingTaken(`user ${args.username}`, 'rsm users list', client.users.create(input))
-    this.done(`added ${user.username} (${user.role})`)
+    this.done(`added ${user.username} (${showUserRole(user)})`)
     this.hint(`to log in: rsm login ${client.api.url} --username ${user.username}`)
     return user
   }

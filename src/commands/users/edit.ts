@@ -1,11 +1,21 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { findUser } from '../../client/names.ts'
-import { roles } from '../../core/permissions.ts'
+import { RsmError } from '../../core/errors.ts'
+import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
+import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
+
+/** All that the user has from now on; `none` takes them away. */
+function rightsOf(words: readonly string[]): Right[] {
+  const named = new Set(words)
+  if (named.has('none') && named.size > 1)
+    throw new RsmError('usage', '--right none stands alone: it takes every right away')
+  return rights.filter((right) => named.has(right))
+}
 
 export default class UsersEdit extends BaseCommand {
   static override summary = 'Change a user (for administrators)'
@@ -14,6 +24,7 @@ export default class UsersEdit extends BaseCommand {
   static override examples = [
     '$ rsm users edit alice --role ADMIN',
     '$ rsm users edit alice --disable',
+    '$ rsm users edit alice --right hosts:remove',
     '$ pwgen 20 1 | rsm users edit ci --password-stdin',
   ]
   static override args = {
@@ -23,6 +34,11 @@ export default class UsersEdit extends BaseCommand {
     role: string({
       options: [...roles],
       description: 'what the user may do',
+    }),
+    right: string({
+      multiple: true,
+      options: [...rights, 'none'],
+      description: 'what the user may do beside what the role says; may repeat',
     }),
     email: string({ description: "e-mail address; '' takes it away" }),
     username: string({ description: 'new name' }),
@@ -37,6 +53,7 @@ export default class UsersEdit extends BaseCommand {
     this.globals = flags
     const patch: UserPatch = {}
     if (flags.role !== undefined) patch.role = flags.role as NonNullable<UserPatch['role']>
+    if (flags.right !== undefined) patch.rights = rightsOf(flags.right)
     if (flags.email !== undefined) patch.email = flags.email === '' ? null : flags.email
     if (flags.username !== undefined) patch.username = flags.username
     if (flags.enable || flags.disable) patch.enabled = !flags.disable
@@ -46,7 +63,7 @@ export default class UsersEdit extends BaseCommand {
     const former = await findUser(client, args.user)
     if (newPassword) patch.password = await readNewPassword(flags['password-stdin'])
     const user = await client.users.update(former.id, patch)
-    this.done(`changed ${user.username} (${user.role}${user.enabled ? '' : ', disabled'})`)
+    this.done(`changed ${user.username} (${showUserRole(user)}${user.enabled ? '' : ', disabled'})`)
     if (newPassword || user.role !== former.role || (former.enabled && !user.enabled))
       this.notice(`every session and token of ${user.username} has ended`)
     return user

@@ -1,6 +1,7 @@
 import { integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
 import type { UserQuery } from '../../core/protocol/http/users.ts'
+import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showTime } from '../../ui/text/time.ts'
 
@@ -25,7 +26,7 @@ export default class UsersList extends BaseCommand {
         renderTable(page.content, [
           { heading: 'ID', value: (user) => user.id, keep: true },
           { heading: 'USERNAME', value: (user) => user.username, keep: true },
-          { heading: 'ROLE', value: (user) => user.role },
+          { heading: 'ROLE', value: showUserRole },
           { heading: 'ENABLED', value: (user) => (user.enabled ? 'yes' : 'no') },
           { heading: 'EMAIL', value: (user) => user.email },
           { heading: 'LAST LOGIN', value: (user) => showTime(user.lastLoginAt, flags.utc) },

@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args'
 import { findUser } from '../../client/names.ts'
+import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showTime } from '../../ui/text/time.ts'
 
@@ -20,7 +21,7 @@ export default class UsersShow extends BaseCommand {
       renderFields({
         id: user.id,
         username: user.username,
-        role: user.role,
+        role: showUserRole(user),
         enabled: user.enabled ? 'yes' : 'no',
         email: user.email,
         'last login': showTime(user.lastLoginAt, flags.utc),

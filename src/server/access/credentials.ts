@@ -4,6 +4,7 @@ import { sha256 } from '../digest.ts'
 import type { TokenRecord } from '../store/records.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import type { Caller } from './caller.ts'
+import { standing } from './standing.ts'
 import { kindOfToken } from './tokens.ts'
 
 /** A session ends 12 h after its last use (contract §2) … */
@@ -81,12 +82,10 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     if (isNoted && !(await store.get('tokens', token.id))) return undefined
     const expiresAt = Date.parse(token.expiresAt)
     const caller: Caller = {
+      ...standing(token, owner),
       type: 'user',
       id: owner.id,
-      username: owner.username,
-      role: token.kind === 'session' ? owner.role : token.role,
       tokenId: token.id,
-      tokenKind: token.kind,
       expiresAt,
       idleAt: token.kind === 'session' ? (isNoted ? now : lastUse) + sessionIdle : Number.POSITIVE_INFINITY,
     }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { rights } from '../../core/permissions.ts'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { sha256 } from '../digest.ts'
@@ -19,11 +20,12 @@ export interface Observed {
 }
 
 /** Fields of a success that say what was granted or made, defaults filled in; never a token, a password or a text. */
-const granted = ['role', 'enabled', 'maxUses', 'expiresAt', 'hostId', 'version', 'sha256'] as const
+const granted = ['role', 'admin', 'enabled', 'maxUses', 'expiresAt', 'hostId', 'version', 'sha256'] as const
 
 /** Fields of a body whose values are written down; of every other field no more than its name. */
 const telling = [
   'role',
+  'admin',
   'enabled',
   'maxUses',
   'expiresInHours',
@@ -118,7 +120,8 @@ export async function detailOf(
   const body = asFields(request.body)
   const data = asFields(envelope?.data)
   Object.assign(detail, valuesOf(body, telling), status < 300 ? valuesOf(data, granted) : {})
-  const { command } = body
+  const { command, rights: given } = body
+  if (Array.isArray(given)) detail['rights'] = rights.filter((right) => given.includes(right))
   // As of scripts: what runs may hold a password, and the log is kept for good.
   if (typeof command === 'string')
     Object.assign(detail, { commandSha256: sha256(command), commandLength: command.length })

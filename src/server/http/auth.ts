@@ -1,8 +1,9 @@
 import type { FastifyContextConfig, FastifyReply, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
-import { type Action, may } from '../../core/permissions.ts'
+import type { Action } from '../../core/permissions.ts'
 import type { Caller, UserCaller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
+import { demand, demandLasting, demandSession } from '../access/standing.ts'
 import type { Store } from '../store/store.ts'
 
 /** Who may call a route; every route says it, and one that does not stops the server from starting. */
@@ -18,6 +19,8 @@ export interface Allow {
    * password or take other tokens away.
    */
   session?: true
+  /** Beside `users`, for what may outlast the token: from a session, or a personal access token made for it. */
+  lasting?: true
   agent?: true
   enrollment?: true
 }
@@ -61,16 +64,23 @@ export function bearer(header: string | undefined): string | undefined {
   return /^Bearer ([A-Za-z0-9._~+/=-]{1,256})$/i.exec(header ?? '')?.[1]
 }
 
-function permits(allow: Allow, caller: Caller): boolean {
-  switch (caller.type) {
-    case 'user':
-      if (allow.session) return caller.tokenKind === 'session'
-      return allow.anyUser === true || (allow.users !== undefined && may(caller.role, allow.users))
-    case 'agent':
-      return allow.agent === true
-    case 'enrollment':
-      return allow.enrollment === true
-  }
+/** @throws RsmError `forbidden` that says who calls, and what this takes. */
+function permit(allow: Allow, caller: Caller): void {
+  if (caller.type === 'agent') {
+    if (!allow.agent)
+      throw new RsmError('forbidden', `you are agent ${caller.agentId}; this takes the token of a user`)
+  } else if (caller.type === 'enrollment') {
+    if (!allow.enrollment)
+      throw new RsmError('forbidden', 'this is an enrolment token: it registers agents, and nothing else')
+  } else if (allow.session) demandSession(caller)
+  else if (allow.users) {
+    demand(caller, allow.users)
+    if (allow.lasting) demandLasting(caller)
+  } else if (!allow.anyUser)
+    throw new RsmError(
+      'forbidden',
+      `you are ${caller.username} (${caller.ownerRole}); this takes the token of an agent`,
+    )
 }
 
 const unauthenticated = (given?: string) =>
@@ -114,13 +124,7 @@ export function guard(
       throw unauthenticated(token)
     }
     request.caller = caller
-    if (allow && !permits(allow, caller))
-      throw new RsmError(
-        'forbidden',
-        allow.session && caller.type === 'user'
-          ? 'A personal access token does not allow this; log in'
-          : 'Your role does not allow this; ask an administrator',
-      )
+    if (allow) permit(allow, caller)
   }
 
   async function wait(

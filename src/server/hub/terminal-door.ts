@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { RsmError } from '../../core/errors.ts'
-import { may } from '../../core/permissions.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { maxFrameBytes } from '../../core/protocol/messages.ts'
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { Caller, UserCaller } from '../access/caller.ts'
+import { demand, refusal } from '../access/standing.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { stillAllowed } from '../services/still-allowed.ts'
@@ -88,8 +88,8 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
       )
     if (!isOwnOrigin(request))
       throw new RsmError('forbidden', 'A page of another origin opens no terminal here')
-    if (caller.type !== 'user' || !may(caller.role, 'execute'))
-      throw new RsmError('forbidden', 'Your role does not allow this; ask an administrator')
+    if (caller.type !== 'user') throw new RsmError('forbidden', 'This takes the token of a user')
+    demand(caller, 'execute')
     // A ticket is as good as the token that it was asked for with, and no longer.
     await stillAllowed(store, caller, 'execute')
     const watch = ofTicket ?? query.get('watch') === 'true'
@@ -97,7 +97,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     const isOwn = record?.userId === caller.id
     if (!record || (!isOwn && caller.role !== 'ADMIN'))
       throw new RsmError('not_found', `There is no terminal session ${shortened(sessionId, longestId)}`)
-    if (watch && caller.role !== 'ADMIN') throw new RsmError('forbidden', 'Only an ADMIN reads along')
+    if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to read along takes ADMIN')
     if (!watch && !isOwn)
       throw new RsmError(
         'forbidden',

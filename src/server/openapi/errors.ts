@@ -34,7 +34,7 @@ const errorResponses: Record<ResponseErrorCode, ErrorResponse> = {
   forbidden: {
     name: 'Forbidden',
     description: 'The caller is known and has not the right',
-    message: 'Your role does not allow this; ask an administrator',
+    message: 'you are vera (VIEWER); this takes OPERATOR',
   },
   not_found: {
     name: 'NotFound',

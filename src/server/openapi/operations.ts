@@ -1,4 +1,4 @@
-import { may, roles } from '../../core/permissions.ts'
+import { may, rights, roles } from '../../core/permissions.ts'
 import { Id, OpaqueId } from '../../core/protocol/http/common.ts'
 import { Type } from '../../core/protocol/http/schema.ts'
 import type { Allow } from '../http/auth.ts'
@@ -65,12 +65,17 @@ function requestBody(body: Schema, { refer }: Components): object {
 }
 
 /** Who may call, in words (contract §2). */
-function callers({ open, users, anyUser, agent, enrollment }: Allow): string {
+function callers({ open, users, anyUser, session, lasting, agent, enrollment }: Allow): string {
   if (open) return 'Open to all: takes no token.'
   const who: string[] = []
   if (anyUser) who.push('users of every role')
-  if (users !== undefined)
-    who.push(`users with the role ${roles.filter((role) => may(role, users)).join(', ')}`)
+  if (session) who.push('users of every role, by a session')
+  if (users !== undefined) {
+    const right = rights.find((each) => may('VIEWER', users, [each]))
+    const or = may('VIEWER', users) || right === undefined ? '' : ` or the right ${right}`
+    const by = lasting ? ', by a session or a token made with `admin: true`' : ''
+    who.push(`users with the role ${roles.filter((role) => may(role, users)).join(', ')}${or}${by}`)
+  }
   if (agent) who.push('the agent itself')
   if (enrollment) who.push('an enrolment token')
   return `For ${who.join('; ')}.`

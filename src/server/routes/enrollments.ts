@@ -7,6 +7,7 @@ import { idOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { users: 'administer' } as const
+const write = { users: 'administer', lasting: true } as const
 const tag = 'enrollment tokens' as const
 
 export function enrollmentRoutes(app: AppInstance, { services }: RouteDependencies): void {
@@ -28,7 +29,7 @@ export function enrollmentRoutes(app: AppInstance, { services }: RouteDependenci
       id: 'createEnrollmentToken',
       tag,
       summary: 'Make an enrolment token; its text is shown this once',
-      allow,
+      allow: write,
       body: EnrollmentCreate,
       answer: EnrollmentCreated,
       created: true,
@@ -42,7 +43,7 @@ export function enrollmentRoutes(app: AppInstance, { services }: RouteDependenci
       id: 'deleteEnrollmentToken',
       tag,
       summary: 'Delete an enrolment token; hosts that it enrolled stay',
-      allow,
+      allow: write,
       exists: 'enrollments',
       answer: IdOnly,
       audit: { action: 'enrollment.delete', object: 'enrollment' },

@@ -17,6 +17,7 @@ import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const
+const remove = { users: 'removeHosts' } as const
 const administer = { users: 'administer' } as const
 const exists = 'hosts' as const
 const tag = 'hosts' as const
@@ -88,7 +89,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       id: 'deleteHost',
       tag,
       summary: 'Delete a host',
-      allow: change,
+      allow: remove,
       exists,
       query: HostRemoveQuery,
       answer: Parted,

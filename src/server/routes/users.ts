@@ -7,6 +7,7 @@ import { idOf } from './operation/path.ts'
 import type { RouteDependencies } from './routes.ts'
 
 const allow = { users: 'administer' } as const
+const write = { users: 'administer', lasting: true } as const
 const exists = 'users' as const
 const tag = 'users' as const
 
@@ -29,7 +30,7 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       id: 'createUser',
       tag,
       summary: 'Create a user',
-      allow,
+      allow: write,
       body: UserCreate,
       answer: User,
       created: true,
@@ -49,7 +50,7 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       id: 'updateUser',
       tag,
       summary: 'Change a user; a new password or role ends all of their sessions and tokens',
-      allow,
+      allow: write,
       exists,
       body: UserPatch,
       answer: User,
@@ -64,7 +65,7 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       id: 'deleteUser',
       tag,
       summary: 'Delete a user; all of their sessions and tokens end',
-      allow,
+      allow: write,
       exists,
       answer: IdOnly,
       errors: ['conflict'],

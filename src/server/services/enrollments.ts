@@ -38,7 +38,7 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
       const { token, tokenHash } = newToken('enrollment')
       const now = clock.now()
       const record = await store.transact(async (tx) => {
-        await stillAllowed(tx, caller, 'administer')
+        await stillAllowed(tx, caller, 'administer', { lasting: true })
         const created: EnrollmentRecord = {
           id: tx.nextId('enrollments'),
           name: input.name ?? null,

@@ -128,10 +128,16 @@ export function createLogin(context: Context): LoginService {
       const user = await store.get('users', caller.id)
       if (!user) throw notFound('user', caller.id)
       const token = await store.get('tokens', caller.tokenId)
-      const { tokenKind: kind, role, expiresAt } = caller
+      const { tokenKind: kind, role, mayOutlast: admin, expiresAt } = caller
       return {
         ...showUser(user),
-        token: { kind, name: token?.name ?? null, role, expiresAt: isoTime(expiresAt) },
+        token: {
+          kind,
+          name: token?.name ?? null,
+          role,
+          admin: admin && role === 'ADMIN',
+          expiresAt: isoTime(expiresAt),
+        },
       }
     },
 

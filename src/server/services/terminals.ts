@@ -5,6 +5,7 @@ import type { TerminalService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { UserCaller } from '../access/caller.ts'
+import { refusal } from '../access/standing.ts'
 import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'
@@ -97,7 +98,7 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
     },
     async ticket(sessionId, { watch = false }) {
       const record = await find(sessionId)
-      if (watch && caller.role !== 'ADMIN') throw new RsmError('forbidden', 'Only an ADMIN reads along')
+      if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to read along takes ADMIN')
       if (!watch && record.userId !== caller.id)
         throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
       // One that has ended may still have to tell its client the rest.

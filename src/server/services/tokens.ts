@@ -1,8 +1,9 @@
-import { RsmError } from '../../core/errors.ts'
-import { roles } from '../../core/permissions.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
+import { reaches } from '../../core/permissions.ts'
 import { defaultTokenDays, type Token } from '../../core/protocol/http/tokens.ts'
 import type { TokenService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
+import { refusal } from '../access/standing.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../store/records.ts'
@@ -13,8 +14,8 @@ const day = 24 * 3600_000
 /** Bounds what one user can make the server keep. */
 const mostTokens = 1000
 
-function show({ id, name, role, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
-  return { id, name, role, createdAt, lastUsedAt, expiresAt }
+function show({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt }: TokenRecord): Token {
+  return { id, name, role, admin, createdAt, lastUsedAt, expiresAt }
 }
 
 /** The caller's own personal access tokens (contract §2); another user's are not found. */
@@ -32,8 +33,9 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
     async create(input) {
       const role = input.role ?? caller.role
       // The caller's role, not the owner's: a token that may little must not make one that may more.
-      if (roles.indexOf(role) > roles.indexOf(caller.role))
-        throw new RsmError('forbidden', `You are ${caller.role} here: the token's role can not be ${role}`)
+      if (!reaches(caller.role, role)) throw refusal(caller, `a token of role ${role} takes ${role}`)
+      if (input.admin && role !== 'ADMIN')
+        throw invalid([{ field: 'admin', message: `takes the role ADMIN, and this token's is ${role}` }])
       const { token, tokenHash } = newToken('personal')
       const now = clock.now()
       const at = isoTime(now)
@@ -52,6 +54,7 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
           tokenHash,
           userId: caller.id,
           role,
+          ...(input.admin && { admin: true }),
           createdAt: at,
           lastUsedAt: at,
           expiresAt: isoTime(now + (input.expiresInDays ?? defaultTokenDays) * day),

@@ -2,6 +2,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { User } from '../../core/protocol/http/users.ts'
 import type { UserService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
+import { demandSession } from '../access/standing.ts'
 import type { UserRecord } from '../store/records.ts'
 import type { Store, Transaction } from '../store/store.ts'
 import { type Context, notFound } from './context.ts'
@@ -10,8 +11,8 @@ import { pageOf, slicePage, storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {
-  const { id, username, role, email, enabled, lastLoginAt, createdAt, updatedAt } = record
-  return { id, username, role, email, enabled, lastLoginAt, createdAt, updatedAt }
+  const { id, username, role, rights = [], email, enabled, lastLoginAt, createdAt, updatedAt } = record
+  return { id, username, role, rights: [...rights], email, enabled, lastLoginAt, createdAt, updatedAt }
 }
 
 /** Ends every session and token of a user within the transaction; answers their ids, to close what hangs on them. */
@@ -55,14 +56,16 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
       return showUser(record)
     },
     async create(input) {
+      if (input.rights !== undefined) demandSession(caller)
       const passwordHash = await passwords.hash(input.password)
       const at = context.time()
       return store.transact(async (tx) => {
-        await stillAllowed(tx, caller, 'administer')
+        await stillAllowed(tx, caller, 'administer', { lasting: true })
         const record: UserRecord = {
           id: tx.nextId('users'),
           username: input.username,
           role: input.role,
+          ...(input.rights && { rights: input.rights }),
           email: input.email ?? null,
           enabled: true,
           passwordHash,
@@ -75,15 +78,17 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
       })
     },
     async update(id, patch) {
+      if (patch.rights !== undefined) demandSession(caller)
       const passwordHash = patch.password === undefined ? null : await passwords.hash(patch.password)
       const { user, ended } = await store.transact(async (tx) => {
-        await stillAllowed(tx, caller, 'administer')
+        await stillAllowed(tx, caller, 'administer', { lasting: true })
         const current = await tx.get('users', id)
         if (!current) throw notFound('user', id)
         const next: UserRecord = {
           ...current,
           username: patch.username ?? current.username,
           role: patch.role ?? current.role,
+          ...(patch.rights && { rights: patch.rights }),
           email: patched(patch.email, current.email, null),
           enabled: patch.enabled ?? current.enabled,
           passwordHash: passwordHash ?? current.passwordHash,
@@ -99,6 +104,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
     },
     async remove(id) {
       const ended = await store.transact(async (tx) => {
+        await stillAllowed(tx, caller, 'administer', { lasting: true })
         if (!(await tx.get('users', id))) throw notFound('user', id)
         await keepAnAdmin(store, tx, id)
         tx.remove('users', id)

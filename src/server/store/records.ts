@@ -1,4 +1,4 @@
-import type { Role } from '../../core/permissions.ts'
+import type { Right, Role } from '../../core/permissions.ts'
 import type { SystemInfo } from '../../core/protocol/http/hosts.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type {
@@ -75,6 +75,8 @@ export interface UserRecord {
   id: number
   username: string
   role: Role
+  /** Absent in records of older servers: none. */
+  rights?: Right[]
   email: string | null
   enabled: boolean
   /** `scrypt$N$r$p$salt$hash`. */
@@ -92,6 +94,8 @@ export interface TokenRecord {
   tokenHash: string
   userId: number
   role: Role
+  /** Of a personal one: whether it may write users and enrolment tokens. Absent in records of older servers: it may not. */
+  admin?: boolean
   createdAt: string
   lastUsedAt: string
   expiresAt: string

@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import type { PasswordChange } from '../../core/protocol/http/users.ts'
 import { ask } from './prompt.ts'
 import { stdinReader } from './stdin.ts'
 
@@ -10,6 +11,19 @@ export async function readPassword(fromStdin: boolean, question: string): Promis
   const password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
   if (password === '') throw new RsmError('usage', 'no password came on stdin')
   return password
+}
+
+/** The present password and a new one: two lines of stdin, or asked without echo. */
+export async function readChangedPassword(fromStdin: boolean): Promise<PasswordChange> {
+  if (!fromStdin) {
+    const currentPassword = await readPassword(false, 'Present password: ')
+    return { currentPassword, newPassword: await readNewPassword(false) }
+  }
+  const lines = (await readPassword(true, '')).split(/\r?\n/)
+  const [currentPassword = '', newPassword = ''] = lines
+  if (lines.length === 2 && currentPassword !== '' && newPassword !== '')
+    return { currentPassword, newPassword }
+  throw new RsmError('usage', 'stdin has to hold two lines: the present password, and the new one')
 }
 
 /** A new password, asked twice. */

@@ -8,6 +8,7 @@ import { commandLine } from './command-line.ts'
 
 /** Without a schema, or with an input of its own. */
 export const notOnTour: readonly string[] = [
+  'passwd',
   'scripts run',
   'recordings export',
   'agent status',

@@ -51,6 +51,10 @@ const without =
     await server.data('DELETE', path)
     return {}
   }
+const bothPasswords: Given = async ({ home }) => {
+  await writeFile(join(home, 'both-passwords'), 'a password for tests\nanother password\n', { mode: 0o600 })
+  return { 'both-passwords': join(home, 'both-passwords') }
+}
 const enrolment: Given = async ({ server, home }) => {
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   await writeFile(join(home, 'enrol-token'), token)
@@ -225,6 +229,16 @@ export const rows: Readonly<Record<string, Row>> = {
     given: without('/api/users/4'),
   },
   'rsm users edit alice --role ADMIN': { alone: true },
+  'rsm users edit alice --right hosts:remove': { alone: true },
+  'rsm passwd': {
+    alone: true,
+    typed: [
+      [/Present password/, 'a password for tests\r'],
+      [/New password/, 'another password\r'],
+      [/The same again/, 'another password\r'],
+    ],
+  },
+  'rsm passwd --password-stdin < both-passwords': { alone: true, given: bothPasswords },
   'rsm users edit alice --disable': { alone: true },
   'pwgen 20 1 | rsm users edit ci --password-stdin': { alone: true },
   'rsm users remove alice --yes': { alone: true },

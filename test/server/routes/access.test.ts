@@ -4,7 +4,17 @@ import test from 'ava'
 import { operationsOfTheApp } from '../../helpers/api/operations.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
-type Right = 'open' | 'anyUser' | 'session' | 'read' | 'change' | 'administer' | 'agent' | 'register'
+type Right =
+  | 'open'
+  | 'anyUser'
+  | 'session'
+  | 'read'
+  | 'change'
+  | 'removeHosts'
+  | 'administer'
+  | 'lasting'
+  | 'agent'
+  | 'register'
 
 /** Who may call what (contract §2). `change` stands for execute too: the same roles have both. */
 const table: Record<string, Right> = {
@@ -22,10 +32,10 @@ const table: Record<string, Right> = {
   'GET /api/auth/me': 'anyUser',
   'POST /api/auth/password': 'session',
   'GET /api/users': 'administer',
-  'POST /api/users': 'administer',
+  'POST /api/users': 'lasting',
   'GET /api/users/:id': 'administer',
-  'PATCH /api/users/:id': 'administer',
-  'DELETE /api/users/:id': 'administer',
+  'PATCH /api/users/:id': 'lasting',
+  'DELETE /api/users/:id': 'lasting',
   'GET /api/tokens': 'anyUser',
   'POST /api/tokens': 'session',
   'DELETE /api/tokens/:id': 'session',
@@ -34,11 +44,11 @@ const table: Record<string, Right> = {
   'GET /api/hosts/:id': 'read',
   'GET /api/hosts/:id/metrics': 'read',
   'PATCH /api/hosts/:id': 'change',
-  'DELETE /api/hosts/:id': 'change',
+  'DELETE /api/hosts/:id': 'removeHosts',
   'DELETE /api/hosts/:id/agent': 'administer',
   'GET /api/enrollment-tokens': 'administer',
-  'POST /api/enrollment-tokens': 'administer',
-  'DELETE /api/enrollment-tokens/:id': 'administer',
+  'POST /api/enrollment-tokens': 'lasting',
+  'DELETE /api/enrollment-tokens/:id': 'lasting',
   'GET /api/scripts': 'read',
   'POST /api/scripts': 'change',
   'GET /api/scripts/:id': 'read',
@@ -90,30 +100,50 @@ type Caller =
   | 'VIEWER'
   | 'OPERATOR'
   | 'ADMIN'
+  | 'OPERATOR who removes hosts'
+  | "ADMIN's token"
+  | "ADMIN's token for administration"
   | "ADMIN's token as VIEWER"
+  | 'token as VIEWER of who removes hosts'
   | 'agent'
   | 'another agent'
   | 'enrolment'
 
-const viewers: Caller[] = ['VIEWER', "ADMIN's token as VIEWER"]
+const viewers: Caller[] = ['VIEWER', "ADMIN's token as VIEWER", 'token as VIEWER of who removes hosts']
+const operators: Caller[] = ['OPERATOR', 'OPERATOR who removes hosts']
+const lasting: Caller[] = ['ADMIN', "ADMIN's token for administration"]
+const admins: Caller[] = [...lasting, "ADMIN's token"]
 const agents: Caller[] = ['agent', 'another agent']
 /** Each right, and who has it beside those that stand for nobody. */
 const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
-  anyUser: [...viewers, 'OPERATOR', 'ADMIN'],
-  session: ['VIEWER', 'OPERATOR', 'ADMIN'],
-  read: [...viewers, 'OPERATOR', 'ADMIN'],
-  change: ['OPERATOR', 'ADMIN'],
-  administer: ['ADMIN'],
+  anyUser: [...viewers, ...operators, ...admins],
+  session: ['VIEWER', ...operators, 'ADMIN'],
+  read: [...viewers, ...operators, ...admins],
+  change: [...operators, ...admins],
+  removeHosts: ['OPERATOR who removes hosts', ...admins],
+  administer: admins,
+  lasting,
   agent: agents,
-  register: ['ADMIN', ...agents, 'enrolment'],
+  register: [...admins, ...agents, 'enrolment'],
+}
+/** What a refusal tells a user that this takes (contract-2 §9b). */
+const takes: Partial<Record<Right, RegExp>> = {
+  session: /this takes a session: log in$/,
+  change: /this takes OPERATOR$/,
+  removeHosts: /this takes ADMIN or the right hosts:remove$/,
+  administer: /this takes ADMIN$/,
+  lasting:
+    /this takes (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/,
+  agent: /this takes the token of an agent$/,
+  register: /this takes ADMIN$/,
 }
 const allowed = (right: Right, caller: Caller) => right === 'open' || holders[right].includes(caller)
 
 async function tokens(server: TestServer): Promise<Record<Caller, string | null>> {
   const login = async (username: string, password: string) =>
     (await server.data('POST', '/api/auth/login', { username, password })).token as string
-  const user = async (role: string, username = `a-${role.toLowerCase()}`) => {
-    await server.data('POST', '/api/users', { username, password: 'long enough', role })
+  const user = async (role: string, username = `a-${role.toLowerCase()}`, rights: string[] = []) => {
+    await server.data('POST', '/api/users', { username, password: 'long enough', role, rights })
     return login(username, 'long enough')
   }
   const revoked = await user('ADMIN', 'revoked')
@@ -126,8 +156,12 @@ async function tokens(server: TestServer): Promise<Record<Caller, string | null>
   await server.data('DELETE', `/api/users/${await idOf('deleted')}`)
   const formerAgent = await server.enrol('web3')
   await server.data('DELETE', `/api/hosts/${formerAgent.hostId}/agent`)
-  const personal = async (input: object) =>
-    (await server.data('POST', '/api/tokens', { name: 'x', ...input })).token as string
+  const personal = async (input: object, owner = server.token) => {
+    const headers = { authorization: `Bearer ${owner}` }
+    return (await server.api('POST', '/api/tokens', { name: 'x', ...input }, headers)).body.data
+      .token as string
+  }
+  const remover = await user('OPERATOR', 'remover', ['hosts:remove'])
   return {
     expired: await personal({ expiresInDays: 1e-9 }),
     'of a disabled user': disabled,
@@ -135,6 +169,10 @@ async function tokens(server: TestServer): Promise<Record<Caller, string | null>
     'of a revoked agent': formerAgent.token,
     'expired enrolment': (await server.data('POST', '/api/enrollment-tokens', { expiresInHours: 1e-9 }))
       .token,
+    'OPERATOR who removes hosts': remover,
+    'token as VIEWER of who removes hosts': await personal({ role: 'VIEWER' }, remover),
+    "ADMIN's token": await personal({}),
+    "ADMIN's token for administration": await personal({ admin: true }),
     "ADMIN's token as VIEWER": await personal({ role: 'VIEWER' }),
     'another agent': (await server.enrol('web2')).token,
     nobody: null,
@@ -166,7 +204,7 @@ test('S01 every route answers every kind of caller as the table says, before it 
       // A stream that is let in would not end by itself: it is asked for with a query that is refused after that.
       const query = path === '/api/events' ? '?after=nothing' : ''
       const url = path.replace(':id', '999').replace(/:(taskId|sessionId)/, 'nosuch') + query
-      const { status } = await server.api(method, url, method === 'GET' ? undefined : '{"no":1', {
+      const { status, body } = await server.api(method, url, method === 'GET' ? undefined : '{"no":1', {
         authorization: token === null ? '' : `Bearer ${token}`,
       })
       const known = !(strangers as readonly Caller[]).includes(caller)
@@ -177,6 +215,11 @@ test('S01 every route answers every kind of caller as the table says, before it 
         `${route} by ${caller} gave ${status}`,
       )
       t.true(status < 500, `${route} by ${caller} gave ${status}`)
+      const isUser = known && !['agent', 'another agent', 'enrolment'].includes(caller)
+      if (wanted === 403 && isUser) {
+        t.regex(body.message, /^you are [\w-]+ \((VIEWER|OPERATOR|ADMIN)(, by a token as [A-Z]+)?\); /)
+        t.regex(body.message, takes[right] ?? /^$/, `${route} by ${caller}`)
+      }
     }
 })
 
@@ -251,19 +294,19 @@ async function begin(server: TestServer, token: string, method: string, path: st
 
 test('S01 a right that ends while the body is on its way is gone when the body is there', async (t) => {
   const server = await startTestServer(t)
-  const user = async (username: string, role: string) => {
+  const user = async (username: string, role: string, rights: string[] = []) => {
     const password = 'long enough'
-    const { id } = await server.data('POST', '/api/users', { username, password, role })
+    const { id } = await server.data('POST', '/api/users', { username, password, role, rights })
     return {
       id,
       token: (await server.data('POST', '/api/auth/login', { username, password })).token as string,
     }
   }
   const admin = await user('leaving', 'ADMIN')
-  const operator = await user('demoted', 'OPERATOR')
+  const operator = await user('demoted', 'OPERATOR', ['hosts:remove'])
   const agent = await server.enrol('web1')
   const spare = await server.enrol('web2')
-  const { token: personal } = await server.data('POST', '/api/tokens', { name: 'x' })
+  const { token: personal } = await server.data('POST', '/api/tokens', { name: 'x', admin: true })
   const backdoor = { username: 'backdoor', password: 'long enough', role: 'ADMIN' }
   const task = { script: { content: 'true' }, target: { hostIds: [spare.hostId] }, queueSeconds: 0 }
   const pending = {

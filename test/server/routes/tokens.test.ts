@@ -28,7 +28,7 @@ test('a personal access token makes no tokens, takes none away and does not chan
     await server.api('POST', '/api/auth/password', body, as(token)),
   ]) {
     t.is(answer.status, 403)
-    t.regex(answer.body.message, /personal access token .* log in/)
+    t.regex(answer.body.message, /by a token as ADMIN\); .*: log in/)
   }
   t.is((await server.api('POST', '/api/auth/logout', undefined, as(token))).status, 200)
   t.is((await server.data('GET', '/api/tokens')).totalElements, 0, 'it may end itself')

@@ -121,6 +121,9 @@ test('S08 a ticket is good for 30 s, by a clock that nobody sets', (t) => {
     username: 'a',
     role: 'ADMIN',
     tokenId: 1,
+    ownerRole: 'ADMIN',
+    rights: [],
+    mayOutlast: true,
     tokenKind: 'session',
   } as const
   const admission = { sessionId: 's1', watch: false, caller: { ...caller, expiresAt: 0, idleAt: 0 } }

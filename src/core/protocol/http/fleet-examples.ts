@@ -172,6 +172,7 @@ export const token = {
   id: 11,
   name: 'pipeline',
   role: 'OPERATOR',
+  admin: false,
   createdAt: '2026-03-01T08:00:00.000Z',
   lastUsedAt: '2026-03-02T09:30:12.480Z',
   expiresAt: '2026-05-30T08:00:00.000Z',
@@ -183,15 +184,17 @@ export const userCreate = {
   username: 'maria',
   password: 'correct horse battery',
   role: 'OPERATOR',
+  rights: ['hosts:remove'],
   email: 'maria@example.org',
 }
 
-export const userPatch = { role: 'VIEWER', email: null }
+export const userPatch = { role: 'VIEWER', rights: [], email: null }
 
 export const user = {
   id: 4,
   username: 'maria',
   role: 'OPERATOR',
+  rights: ['hosts:remove'],
   email: 'maria@example.org',
   enabled: true,
   lastLoginAt: '2026-03-02T09:12:44.000Z',
@@ -201,7 +204,13 @@ export const user = {
 
 export const me = {
   ...user,
-  token: { kind: 'personal', name: 'nightly', role: 'OPERATOR', expiresAt: '2026-05-31T08:00:00.000Z' },
+  token: {
+    kind: 'personal',
+    name: 'nightly',
+    role: 'OPERATOR',
+    admin: false,
+    expiresAt: '2026-05-31T08:00:00.000Z',
+  },
 }
 
 export const passwordChange = {

@@ -10,6 +10,8 @@ export const TokenCreate = Closed(
   {
     name: Line(128),
     role: Type.Optional(Role),
+    /** Of role ADMIN: whether it may write users and enrolment tokens, which outlast it. */
+    admin: Type.Optional(Type.Boolean()),
     expiresInDays: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3660 })),
   },
   { examples: [examples.tokenCreate] },
@@ -22,6 +24,8 @@ export const Token = Type.Object(
     id: Id,
     name: Nullable(Type.String()),
     role: Role,
+    /** Whether it may write users and enrolment tokens. */
+    admin: Type.Boolean(),
     createdAt: Time,
     lastUsedAt: Time,
     expiresAt: Time,

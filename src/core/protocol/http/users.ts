@@ -1,9 +1,10 @@
-import { roles } from '../../permissions.ts'
+import { rights, roles } from '../../permissions.ts'
 import { Closed, Id, Line, Nullable, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
 export const Role = Type.Enum([...roles])
+const Rights = Type.Array(Type.Enum([...rights]), { uniqueItems: true, maxItems: rights.length })
 const Email = Type.String({ maxLength: 254, pattern: '^[^@\\s]+@[^@\\s]+$' })
 const Password = Type.String({ minLength: 8, maxLength: 1024 })
 const Username = Type.String({
@@ -18,6 +19,8 @@ export const UserCreate = Closed(
     username: Username,
     password: Password,
     role: Role,
+    /** What the user may do beside what the role says; to set them takes an ADMIN's session. */
+    rights: Type.Optional(Rights),
     email: Type.Optional(Email),
   },
   { examples: [examples.userCreate] },
@@ -29,6 +32,7 @@ export const UserPatch = Closed(
     username: Type.Optional(Username),
     password: Type.Optional(Password),
     role: Type.Optional(Role),
+    rights: Type.Optional(Rights),
     email: Type.Optional(Nullable(Email)),
     enabled: Type.Optional(Type.Boolean()),
   },
@@ -44,6 +48,7 @@ export const User = Type.Object(
     id: Id,
     username: Type.String(),
     role: Role,
+    rights: Rights,
     email: Nullable(Type.String()),
     enabled: Type.Boolean(),
     lastLoginAt: Nullable(Time),
@@ -62,6 +67,8 @@ export const Me = Type.Object(
       kind: Type.Enum(['session', 'personal']),
       name: Nullable(Type.String()),
       role: Role,
+      /** Whether it may write users and enrolment tokens. */
+      admin: Type.Boolean(),
       expiresAt: Time,
     }),
   },

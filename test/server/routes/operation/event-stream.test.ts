@@ -16,7 +16,14 @@ test('a stream that fails is ended, and its fault is logged with the id of the r
   app.decorateRequest('caller')
   app.get('/stream', (request, reply) => {
     const life = { expiresAt: Number.POSITIVE_INFINITY, idleAt: Number.POSITIVE_INFINITY }
-    const session = { tokenId: token?.id ?? 0, tokenKind: 'session', ...life } as const
+    const session = {
+      tokenId: token?.id ?? 0,
+      tokenKind: 'session',
+      ownerRole: 'ADMIN',
+      rights: [],
+      mayOutlast: true,
+      ...life,
+    } as const
     request.caller = { type: 'user', id: 1, username: 'admin', role: 'ADMIN', ...session }
     const { store, clock } = context
     return sendEvents(request, reply, { bus: createBus(), store, clock, log }, async function* () {

@@ -1,0 +1,43 @@
+import { boolean } from '@oclif/core/flags'
+import { Contexts } from '../client/contexts.ts'
+import { RsmError } from '../core/errors.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
+import { readChangedPassword } from '../ui/input/password.ts'
+
+export default class Passwd extends BaseCommand {
+  static override summary = 'Change your own password'
+  static override description =
+    'All your sessions and personal access tokens end; a stored login is renewed. With --password-stdin the first line of ' +
+    'stdin is the present password, the second one the new.'
+  static override examples = ['$ rsm passwd', '$ rsm passwd --password-stdin < both-passwords']
+  static override flags = {
+    'password-stdin': boolean({ description: 'both passwords from stdin instead of asking' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Passwd)
+    this.globals = flags
+    const { token, context, url } = this.server()
+    const client = await this.client()
+    // Before somebody types passwords: who is not let in, and where no server answers, is told now.
+    const { username, token: of } = await client.auth.me()
+    if (of?.kind === 'personal')
+      throw new RsmError(
+        'forbidden',
+        `you are ${username} with a personal access token; this takes a session`,
+        {
+          hint: `rsm login ${url} --username ${username}`,
+        },
+      )
+    const passwords = await readChangedPassword(flags['password-stdin'])
+    await client.auth.changePassword(passwords)
+    this.done(`changed the password of ${username}; every former session and token has ended`)
+    const contexts = new Contexts()
+    const isStored = context !== undefined && token !== undefined && contexts.holds(context, token)
+    if (isStored) {
+      const renewed = await client.auth.login({ username, password: passwords.newPassword })
+      contexts.renew(context, renewed.token)
+    } else this.notice(`log in again: rsm login ${url} --username ${username}`)
+    return { username, loggedIn: isStored }
+  }
+}

@@ -1,0 +1,128 @@
+import test from 'ava'
+import { adminLogin, adminPassword, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+
+const as = (token: string) => ({ authorization: `Bearer ${token}` })
+const password = 'long enough'
+
+/** A user with a session; `call` answers the status and message. */
+async function user(server: TestServer, username: string, role: string, more: object = {}) {
+  const { id } = await server.data('POST', '/api/users', { username, password, role, ...more })
+  const { token } = await server.data('POST', '/api/auth/login', { username, password })
+  return { id: id as number, token: token as string, ...caller(server, token) }
+}
+
+function caller(server: TestServer, token: string) {
+  return {
+    call: async (method: string, path: string, body?: object) => {
+      const answer = await server.api(method, path, body, as(token))
+      return { status: answer.status, message: answer.body.message, data: answer.body.data }
+    },
+  }
+}
+
+test("A09 an ADMIN's personal access token makes nothing that outlasts it: no user, password, role, right or enrolment token", async (t) => {
+  const server = await startTestServer(t)
+  const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
+  const leaked = caller(server, token)
+  const { id } = await server.data('GET', '/api/auth/me')
+  const bella = await user(server, 'bella', 'VIEWER')
+  const enrolment = await server.data('POST', '/api/enrollment-tokens', {})
+  const writes: [string, string, object?][] = [
+    ['POST', '/api/users', { username: 'back', password: 'a back door', role: 'ADMIN' }],
+    ['PATCH', `/api/users/${id}`, { password: 'stolenpassword' }],
+    ['PATCH', `/api/users/${bella.id}`, { role: 'ADMIN' }],
+    ['PATCH', `/api/users/${bella.id}`, { rights: ['hosts:remove'] }],
+    ['PATCH', `/api/users/${bella.id}`, { enabled: false }],
+    ['DELETE', `/api/users/${bella.id}`],
+    ['POST', '/api/enrollment-tokens', {}],
+    ['DELETE', `/api/enrollment-tokens/${enrolment.id}`],
+    ['POST', '/api/tokens', { name: 'more', admin: true }],
+  ]
+  for (const [method, path, body] of writes) {
+    const { status, message } = await leaked.call(method, path, body)
+    t.is(status, 403, `${method} ${path}`)
+    t.regex(message, /^you are admin \(ADMIN, by a token as ADMIN\); this takes a session/)
+  }
+  for (const path of ['/api/users', `/api/users/${id}`, '/api/enrollment-tokens'])
+    t.is((await leaked.call('GET', path)).status, 200, 'it reads as its role says')
+  t.is((await server.api('POST', '/api/auth/login', adminLogin)).status, 200, 'the owner is not locked out')
+})
+
+test('A09 a token made with admin: true, from a session and of role ADMIN, writes users and enrolment tokens, but sets no rights', async (t) => {
+  const server = await startTestServer(t)
+  const made = await server.data('POST', '/api/tokens', { name: 'inventory', admin: true })
+  t.true(made.admin)
+  t.deepEqual(
+    (await server.data('GET', '/api/tokens')).content.map(({ name, admin }: any) => [name, admin]),
+    [['inventory', true]],
+  )
+  const inventory = caller(server, made.token)
+  t.like((await inventory.call('GET', '/api/auth/me')).data.token, { role: 'ADMIN', admin: true })
+  const bella = { username: 'bella', password, role: 'VIEWER' }
+  const { status, data } = await inventory.call('POST', '/api/users', bella)
+  t.is(status, 201)
+  t.is((await inventory.call('PATCH', `/api/users/${data.id}`, { role: 'OPERATOR' })).status, 200)
+  const rights = await inventory.call('PATCH', `/api/users/${data.id}`, { rights: ['hosts:remove'] })
+  t.is(rights.status, 403)
+  t.regex(rights.message, /this takes a session: log in$/)
+  t.is((await inventory.call('DELETE', `/api/users/${data.id}`)).status, 200)
+  const enrolment = await inventory.call('POST', '/api/enrollment-tokens', {})
+  t.is(enrolment.status, 201)
+  t.is((await inventory.call('DELETE', `/api/enrollment-tokens/${enrolment.data.id}`)).status, 200)
+  const weak = await server.api('POST', '/api/tokens', { name: 'x', role: 'OPERATOR', admin: true })
+  t.is(weak.status, 400)
+  t.deepEqual(weak.body.errors, [
+    { field: 'admin', message: "takes the role ADMIN, and this token's is OPERATOR" },
+  ])
+  await server.restart()
+  t.is((await inventory.call('POST', '/api/enrollment-tokens', {})).status, 201)
+})
+
+test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; it is given and taken at once', async (t) => {
+  const server = await startTestServer(t)
+  const oskar = await user(server, 'oskar', 'OPERATOR')
+  const host = async (hostname: string) => {
+    const { id } = await server.data('POST', '/api/hosts', { hostname, ip: '10.0.0.1' })
+    return `/api/hosts/${id}`
+  }
+  const refused = await oskar.call('DELETE', await host('web1'))
+  t.is(refused.status, 403)
+  t.is(refused.message, 'you are oskar (OPERATOR); this takes ADMIN or the right hosts:remove')
+  const given = await server.data('PATCH', `/api/users/${oskar.id}`, { rights: ['hosts:remove'] })
+  t.deepEqual(given.rights, ['hosts:remove'])
+  t.deepEqual((await oskar.call('GET', '/api/auth/me')).data.rights, ['hosts:remove'])
+  t.is((await oskar.call('DELETE', await host('web2'))).status, 200)
+  // A token has the rights of its owner, unless it was given less.
+  const own = await oskar.call('POST', '/api/tokens', { name: 'own' })
+  t.is((await caller(server, own.data.token).call('DELETE', await host('web3'))).status, 200)
+  const less = await oskar.call('POST', '/api/tokens', { name: 'less', role: 'VIEWER' })
+  const { status, message } = await caller(server, less.data.token).call('DELETE', await host('web4'))
+  t.is(status, 403)
+  t.is(message, 'you are oskar (OPERATOR, by a token as VIEWER); this takes ADMIN or the right hosts:remove')
+  await server.data('PATCH', `/api/users/${oskar.id}`, { email: 'oskar@example.org' })
+  await server.restart()
+  t.is((await oskar.call('DELETE', await host('web5'))).status, 200, 'another change leaves it')
+  await server.data('PATCH', `/api/users/${oskar.id}`, { rights: [] })
+  t.is((await oskar.call('DELETE', await host('web6'))).status, 403)
+  t.is((await oskar.call('GET', '/api/auth/me')).status, 200, 'his session goes on')
+  for (const bad of [['hosts:rename'], ['hosts:remove', 'hosts:remove'], 'hosts:remove', null])
+    t.is((await server.api('PATCH', `/api/users/${oskar.id}`, { rights: bad })).status, 400)
+})
+
+test('A16 everyone changes the own password with the present one, whatever the role', async (t) => {
+  const server = await startTestServer(t)
+  for (const role of ['VIEWER', 'OPERATOR']) {
+    const { call } = await user(server, role.toLowerCase(), role)
+    const newPassword = 'longer than before'
+    t.is(
+      (await call('POST', '/api/auth/password', { currentPassword: 'wrong one', newPassword })).status,
+      403,
+    )
+    t.is((await call('POST', '/api/auth/password', { currentPassword: password, newPassword })).status, 200)
+    const login = (word: string) =>
+      server.api('POST', '/api/auth/login', { username: role.toLowerCase(), password: word })
+    t.is((await login(password)).status, 401)
+    t.is((await login(newPassword)).status, 200)
+  }
+  t.not(adminPassword, password)
+})
