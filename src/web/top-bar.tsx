@@ -44,11 +44,17 @@ export function TopBar({ page, user }: { page: PageName; user: Session['user'] }
           </a>
         ))}
       </nav>
-      <span class="who" title={`Signed in as ${user.username}`}>
-        {user.username} <small>{user.role.toLowerCase()}</small>
+      <span class="who" title={`Signed in as ${user.username}, whose role is ${user.role}`}>
+        <span class="user">{user.username}</span> <small class="role">{user.role}</small>
       </span>
-      <button type="button" class="plain" onClick={() => theme.set(nextTheme(shade))}>
-        Theme: {shade}
+      <button
+        type="button"
+        class="plain"
+        aria-label={`Theme: ${shade}`}
+        onClick={() => theme.set(nextTheme(shade))}
+      >
+        <span class="wide">Theme: </span>
+        {shade}
       </button>
       <button type="button" class="plain" onClick={() => void signOut()}>
         Sign out

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
-import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitize } from '../text/sanitize.ts'
+import { comparedText, type Group, groupsOf, titleOf } from './equal-output.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
 import { LiveOutput } from './live.ts'
 import type { Sink } from './sink.ts'
@@ -12,22 +12,10 @@ import type { Sink } from './sink.ts'
 const maxKept = 256 * 1024 * 1024
 const rule = '-'.repeat(15)
 
-/** Hosts that wrote the same, as it is shown. */
-interface Group {
-  readonly shown: string
-  readonly hostnames: string[]
-}
-
 /** What a host has written, and its hash so far: equal ones are found without putting the pieces of all together. */
 interface Kept {
   readonly pieces: string[]
   readonly hash: Hash
-}
-
-/** `web[1-3] (3)`. */
-function titleOf({ hostnames }: Group): string {
-  const count = hostnames.length > 1 ? ` (${hostnames.length})` : ''
-  return sanitize(foldNodeset(hostnames)) + count
 }
 
 /**
@@ -88,20 +76,11 @@ export class GroupedOutput implements OutputFormat {
       else equal.hostnames.push(hostname)
     }
     this.#kept.clear()
-    // What differs in its line ends or colours only looks the same, and is the same to people.
-    const groups = new Map<string, string[]>()
-    for (const { pieces, hostnames } of written.values()) {
-      const shown = this.#shown(pieces.join(''))
-      groups.set(shown, [...(groups.get(shown) ?? []), ...hostnames])
-    }
-    for (const hostnames of groups.values()) hostnames.sort(compareNatural)
-    return [...groups]
-      .map(([shown, hostnames]) => ({ shown, hostnames }))
-      .sort(
-        (a, b) =>
-          b.hostnames.length - a.hostnames.length ||
-          compareNatural(a.hostnames[0] ?? '', b.hostnames[0] ?? ''),
-      )
+    return groupsOf(
+      [...written.values()].map(
+        ({ pieces, hostnames }) => [this.#shown(pieces.join('')), hostnames] as const,
+      ),
+    )
   }
 
   async #writeGroups(): Promise<void> {
@@ -124,7 +103,7 @@ export class GroupedOutput implements OutputFormat {
   }
 
   #shown(text: string): string {
-    return this.#options.raw ? text : sanitize(text.replace(/\r\n?/g, '\n'))
+    return this.#options.raw ? text : comparedText(text)
   }
 
   async #write(group: Group): Promise<void> {

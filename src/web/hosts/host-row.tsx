@@ -1,5 +1,7 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
+import { LongName } from '../parts/long-name.tsx'
 import { allowed } from '../session.ts'
 import { createStore } from '../store.ts'
 import { openTerminal } from '../terminals/open-terminals.ts'
@@ -22,7 +24,7 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
   return (
     <tr>
       {mayExecute && (
-        <td class="narrow">
+        <td class="check">
           <input
             type="checkbox"
             aria-label={`Choose ${hostname}`}
@@ -31,7 +33,7 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
           />
         </td>
       )}
-      <td>
+      <td class="main">
         {mayExecute ? (
           <button
             type="button"
@@ -39,38 +41,40 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
             title={`Open a terminal on ${hostname}`}
             onClick={() => openTerminal(host)}
           >
-            {hostname}
+            <LongName text={hostname} />
           </button>
         ) : (
-          <strong>{hostname}</strong>
+          <strong>
+            <LongName text={hostname} />
+          </strong>
         )}
         <small class="under">{ip}</small>
       </td>
-      <td>
+      <td class="whole-line">
         <Badge state={status} />
-        {statusReason !== null && <small class="under">{statusReason}</small>}
+        {statusReason !== null && <small class="under">{sanitizeLine(statusReason)}</small>}
       </td>
       <td class="wide">
         {systemInfo === null ? (
           '–'
         ) : (
           <>
-            {systemInfo.os}
+            {sanitizeLine(systemInfo.os)}
             <small class="under">
               {`${systemInfo.arch} · ${systemInfo.cpuCores} cores · ${Math.round(systemInfo.memoryMB / 102.4) / 10} GiB`}
             </small>
           </>
         )}
       </td>
-      <td class="wide">
+      <td class="whole-line">
         {Object.entries(tags).map(([key, value]) => (
           <span key={key} class="tag">
-            {`${key}:${value}`}
+            {sanitizeLine(`${key}:${value}`)}
           </span>
         ))}
       </td>
       {mayExecute && (
-        <td class="narrow">
+        <td class="action">
           <button type="button" onClick={() => openTerminal(host)} aria-label={`Terminal on ${hostname}`}>
             Terminal
           </button>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { type HostStatus, hostStatuses } from '../../core/protocol/http/hosts.ts'
-import { shownTime } from '../parts/time.ts'
+import { showTime } from '../../ui/text/time.ts'
 import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
 import { allowed } from '../session.ts'
@@ -76,15 +76,17 @@ export function HostsPage() {
       </div>
       {fault !== '' && (
         <p role="alert" class="fault">
-          {at === null ? fault : `${fault}. This is the list of ${shownTime(new Date(at).toISOString())}.`}
+          {at === null
+            ? fault
+            : `${fault}. This is the list of ${showTime(new Date(at).toISOString(), false)}.`}
         </p>
       )}
       {found.length > 0 && (
-        <table class="rows">
+        <table class="rows hosts">
           <thead>
             <tr>
               {allowed('execute') && (
-                <th class="narrow">
+                <th class="w-check">
                   <input
                     type="checkbox"
                     aria-label="Choose all that are shown"
@@ -94,10 +96,10 @@ export function HostsPage() {
                 </th>
               )}
               <th>Host</th>
-              <th>Status</th>
-              <th class="wide">System</th>
-              <th class="wide">Tags</th>
-              {allowed('execute') && <th class="narrow" aria-label="Actions" />}
+              <th class="w-status">Status</th>
+              <th class="w-system wide">System</th>
+              <th class="w-tags">Tags</th>
+              {allowed('execute') && <th class="w-action" aria-label="Actions" />}
             </tr>
           </thead>
           <tbody>

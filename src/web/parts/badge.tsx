@@ -8,6 +8,7 @@ const tones: Record<string, string> = {
   LOST: 'bad',
   UNREACHABLE: 'bad',
   RUNNING: 'busy',
+  OFFLINE: 'away',
 }
 
 /** A state as a word with a dot: never by its colour alone. */

@@ -3,6 +3,7 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { foldStanding } from '../../ui/hosts/standing.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { LongName } from './long-name.tsx'
 
 type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason'>
 
@@ -12,15 +13,19 @@ interface HostSetProps {
   count?: number
 }
 
-function NodeSet({ names }: { names: readonly string[] }) {
-  return <span class="nodeset">{sanitizeLine(foldNodeset(names))}</span>
+function NodeSet({ text }: { text: string }) {
+  return (
+    <span class="nodeset">
+      <LongName text={text} />
+    </span>
+  )
 }
 
 /** Hosts as one node set. */
 export function HostNames({ names }: { names: readonly string[] }) {
   return (
     <div class="host-set">
-      <NodeSet names={names} />
+      <NodeSet text={foldNodeset(names)} />
     </div>
   )
 }
@@ -32,12 +37,13 @@ export function HostSet({ hosts, count = hosts.length }: HostSetProps) {
   return (
     <div class="host-set">
       <p>
-        <strong>{counted(count, 'host')}</strong> <NodeSet names={hosts.map(({ hostname }) => hostname)} />
+        <strong>{counted(count, 'host')}</strong>{' '}
+        <NodeSet text={foldNodeset(hosts.map(({ hostname }) => hostname))} />
         {rest > 0 && ` and ${rest} more`}
       </p>
       {away.map(({ names, state }) => (
         <p key={state} class="away">
-          <span class="nodeset">{names}</span>: {state}
+          <NodeSet text={names} />: {sanitizeLine(state)}
         </p>
       ))}
     </div>

@@ -1,6 +1,6 @@
 import type { Terminal } from '@xterm/xterm'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { shownClock } from '../parts/time.ts'
+import { shownClock } from '../parts/time.tsx'
 import { createScreen } from '../terminals/screen.ts'
 import type { Cast } from './cast.ts'
 import { createPlayback, type Playback } from './playback.ts'

@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { call, said, send } from '../api.ts'
-import { shownTime } from '../parts/time.ts'
+import { LongName } from '../parts/long-name.tsx'
+import { save } from '../parts/save.ts'
+import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
 import { type Cast, parseCast } from './cast.ts'
@@ -25,14 +27,6 @@ async function read(sessionId: string, signal: AbortSignal): Promise<Recording> 
   return { terminal, cast: parseCast(await file.text()), file }
 }
 
-function save(file: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(file)
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(link.href)
-}
-
 export function RecordingPage({ sessionId }: { sessionId: string }) {
   useTitle('Recording')
   const [recording, setRecording] = useState<Recording | undefined>()
@@ -47,9 +41,11 @@ export function RecordingPage({ sessionId }: { sessionId: string }) {
   return (
     <section class="page whole">
       <div class="heading">
-        <h1>{recording?.terminal.hostname ?? 'Recording'}</h1>
+        <h1>{recording === undefined ? 'Recording' : <LongName text={recording.terminal.hostname} />}</h1>
         {recording && (
-          <span class="hint">{`${recording.terminal.user} · ${shownTime(recording.terminal.startedAt)}`}</span>
+          <span class="hint">
+            {recording.terminal.user} · <Time at={recording.terminal.startedAt} />
+          </span>
         )}
         <span class="spring" />
         {recording && (

@@ -1,8 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+import { showDuration } from '../../ui/text/time.ts'
 import { all, call, said } from '../api.ts'
 import { pause } from '../event-stream.ts'
-import { shownBytes, shownDuration, shownTime } from '../parts/time.ts'
+import { LongName } from '../parts/long-name.tsx'
+import { Question } from '../parts/question.tsx'
+import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
 import { allowed, session } from '../session.ts'
@@ -25,13 +29,14 @@ async function read(): Promise<Sessions> {
 }
 
 function lasted({ startedAt, endedAt }: Terminal): string {
-  return endedAt === null ? '–' : shownDuration(Date.parse(endedAt) - Date.parse(startedAt))
+  return endedAt === null ? '–' : showDuration(Date.parse(endedAt) - Date.parse(startedAt))
 }
 
 export function SessionsPage() {
   useTitle('Recordings')
   const [sessions, setSessions] = useState<Sessions | undefined>()
   const [fault, setFault] = useState('')
+  const [ending, setEnding] = useState<Terminal | undefined>()
   const user = session.get()?.user.username
   const show = (found: Sessions) => {
     setSessions(found)
@@ -50,8 +55,8 @@ export function SessionsPage() {
     return () => leave.abort()
   }, [])
 
-  function end({ sessionId, hostname, user: owner }: Terminal): void {
-    if (!window.confirm(`End the session of ${owner} on ${hostname}, and all that runs in it?`)) return
+  function end({ sessionId }: Terminal): void {
+    setEnding(undefined)
     call('DELETE', `api/terminals/${encodeURIComponent(sessionId)}`)
       .then(read)
       .then(show, (error: unknown) => setFault(said(error)))
@@ -60,6 +65,9 @@ export function SessionsPage() {
   const { open = [], ended = [] } = sessions ?? {}
   return (
     <section class="page">
+      <div class="heading">
+        <h1>{open.length > 0 ? 'Open now' : 'Recordings'}</h1>
+      </div>
       {fault !== '' && (
         <p role="alert" class="fault">
           {fault}
@@ -67,30 +75,31 @@ export function SessionsPage() {
       )}
       {open.length > 0 && (
         <>
-          <div class="heading">
-            <h1>Open now</h1>
-          </div>
           <table class="rows">
             <thead>
               <tr>
                 <th>Host</th>
-                <th>User</th>
-                <th>Since</th>
-                <th class="narrow" aria-label="Actions" />
+                <th class="w-user">User</th>
+                <th class="w-time">Since</th>
+                <th class="w-actions" aria-label="Actions" />
               </tr>
             </thead>
             <tbody>
               {open.map((one) => (
                 <tr key={one.sessionId}>
-                  <td>{one.hostname}</td>
-                  <td>
+                  <td class="whole-line">
+                    <LongName text={one.hostname} />
+                  </td>
+                  <td data-label="User">
                     {one.user}
                     {one.watchers.length > 0 && (
                       <small class="under">{`${one.watchers.join(', ')} reads along`}</small>
                     )}
                   </td>
-                  <td>{shownTime(one.startedAt)}</td>
-                  <td class="narrow actions">
+                  <td data-label="Since">
+                    <Time at={one.startedAt} />
+                  </td>
+                  <td class="actions">
                     {one.user === user && allowed('execute') && (
                       <button type="button" onClick={() => attachTerminal(one, false)}>
                         Attach
@@ -101,7 +110,7 @@ export function SessionsPage() {
                         Watch
                       </button>
                     )}
-                    <button type="button" class="danger" onClick={() => end(one)}>
+                    <button type="button" class="danger" onClick={() => setEnding(one)}>
                       End
                     </button>
                   </td>
@@ -111,39 +120,57 @@ export function SessionsPage() {
           </table>
         </>
       )}
-      <div class="heading">
-        <h1>Recordings</h1>
-      </div>
+      {open.length > 0 && (
+        <div class="heading">
+          <h2>Recordings</h2>
+        </div>
+      )}
       {sessions !== undefined && ended.length === 0 && <p class="empty">No session has been recorded yet.</p>}
       {ended.length > 0 && (
         <table class="rows">
           <thead>
             <tr>
               <th>Host</th>
-              <th>User</th>
-              <th>Started</th>
-              <th>Lasted</th>
-              <th class="wide">Size</th>
-              <th class="wide">End</th>
+              <th class="w-user">User</th>
+              <th class="w-time">Started</th>
+              <th class="w-took">Lasted</th>
+              <th class="w-took wide">Size</th>
+              <th class="w-user wide">End</th>
             </tr>
           </thead>
           <tbody>
             {ended.map((one) => (
               <tr key={one.sessionId}>
-                <td>
+                <td class="whole-line">
                   <a class="name" href={hrefOf('sessions', one.sessionId)}>
-                    {one.hostname}
+                    <LongName text={one.hostname} />
                   </a>
                 </td>
-                <td>{one.user}</td>
-                <td>{shownTime(one.startedAt)}</td>
-                <td>{lasted(one)}</td>
-                <td class="wide">{shownBytes(one.recordingBytes)}</td>
+                <td data-label="User" class="clip" title={one.user}>
+                  {one.user}
+                </td>
+                <td data-label="Started">
+                  <Time at={one.startedAt} />
+                </td>
+                <td data-label="Lasted">{lasted(one)}</td>
+                <td class="wide">{showBytes(one.recordingBytes)}</td>
                 <td class="wide">{one.reason ?? (one.exitCode === null ? '–' : `exit ${one.exitCode}`)}</td>
               </tr>
             ))}
           </tbody>
         </table>
+      )}
+      {ending && (
+        <Question
+          title={`End the session of ${ending.user} on ${ending.hostname}?`}
+          yes="End the session"
+          no="Let it go on"
+          isDangerous
+          onYes={() => end(ending)}
+          onNo={() => setEnding(undefined)}
+        >
+          <p>What runs in it ends, too.</p>
+        </Question>
       )}
     </section>
   )

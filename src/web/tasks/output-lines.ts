@@ -22,6 +22,12 @@ export class OutputLines {
   #count = 0
   readonly #hosts = new Set<number>()
   #beganLater = false
+  readonly #isWanted: (text: string) => boolean
+
+  /** `isWanted`: which lines are kept. */
+  constructor(isWanted: (text: string) => boolean = () => true) {
+    this.#isWanted = isWanted
+  }
 
   /** Whole lines so far, the last of them; a new list after each change. */
   get lines(): readonly OutputLine[] {
@@ -42,7 +48,7 @@ export class OutputLines {
       const key = `${entry.hostId} ${entry.stream}`
       const lines = this.#assemblers.get(key)?.lines ?? new LineAssembler()
       this.#assemblers.set(key, { lines, about: entry })
-      for (const text of lines.push(entry.data)) added.push(this.#line(entry, text))
+      for (const text of lines.push(entry.data)) if (this.#isWanted(text)) added.push(this.#line(entry, text))
     }
     this.#append(added)
   }
@@ -51,7 +57,11 @@ export class OutputLines {
   finish(): void {
     const rests = [...this.#assemblers.values()].map(({ lines, about }) => ({ about, text: lines.take() }))
     this.#assemblers.clear()
-    this.#append(rests.filter(({ text }) => text !== '').map(({ about, text }) => this.#line(about, text)))
+    this.#append(
+      rests
+        .filter(({ text }) => text !== '' && this.#isWanted(text))
+        .map(({ about, text }) => this.#line(about, text)),
+    )
   }
 
   #line({ hostId, hostname, stream }: LogEntry, text: string): OutputLine {

@@ -1,22 +1,29 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
+import { sanitizeLine } from '../../ui/text/sanitize.ts'
+import { Marked } from './marked.tsx'
 import type { OutputLine } from './output-lines.ts'
 
 interface OutputPaneProps {
   lines: readonly OutputLine[]
+  /** What is said instead of lines where there are none. */
+  empty: string
   isLater: boolean
-  isRunning: boolean
+  search: string
 }
 
 /** Within so many pixels of its end a reader follows it. */
 const atEnd = 40
+/** The column of the hosts is as wide as the longest name, within these, in characters. */
+const [narrowest, widest] = [6, 28]
 
 /** What the hosts said, a line each with its host. It follows the end until somebody scrolls back. */
-export function OutputPane({ lines, isLater, isRunning }: OutputPaneProps) {
+export function OutputPane({ lines, empty, isLater, search }: OutputPaneProps) {
   const pane = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
   useLayoutEffect(() => {
     if (follows.current && pane.current) pane.current.scrollTop = pane.current.scrollHeight
   }, [lines])
+  const longest = lines.reduce((most, { hostname }) => Math.max(most, hostname.length), narrowest)
   return (
     <div
       ref={pane}
@@ -24,6 +31,7 @@ export function OutputPane({ lines, isLater, isRunning }: OutputPaneProps) {
       role="log"
       aria-label="Output"
       tabIndex={0}
+      style={{ '--host': `${Math.min(longest, widest)}ch` }}
       onScroll={({ currentTarget: at }) => {
         follows.current = at.scrollHeight - at.scrollTop - at.clientHeight < atEnd
       }}
@@ -31,11 +39,15 @@ export function OutputPane({ lines, isLater, isRunning }: OutputPaneProps) {
       {isLater && <p class="hint">Earlier output is not shown here</p>}
       {lines.map(({ key, hostname, stream, text }) => (
         <div key={key} class={stream}>
-          <span class="host">{hostname}</span>
-          <span class="text">{text}</span>
+          <span class="host" title={hostname}>
+            {sanitizeLine(hostname)}
+          </span>
+          <span class="text">
+            <Marked text={text} search={search} />
+          </span>
         </div>
       ))}
-      {lines.length === 0 && <p class="hint">{isRunning ? 'Nothing yet …' : 'No output'}</p>}
+      {lines.length === 0 && <p class="hint">{empty}</p>}
     </div>
   )
 }

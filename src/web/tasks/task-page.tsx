@@ -1,20 +1,17 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import { showDuration } from '../../ui/text/time.ts'
 import { said } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
-import { shownDuration, shownTime } from '../parts/time.ts'
+import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
 import { allowed } from '../session.ts'
 import { followTask, type TaskView } from './follow-task.ts'
-import { OutputPane } from './output-pane.tsx'
+import { HostList } from './host-list.tsx'
 import { TaskActions } from './task-actions.tsx'
-import { countsSaid, endSaid, nameOf } from './task-words.ts'
-
-/** Hosts that are listed; those that did not succeed come first. */
-const mostHosts = 300
-const rank = ({ status }: TaskResult) =>
-  status === 'SUCCESS' ? 3 : status === 'PENDING' || status === 'SKIPPED' ? 2 : status === 'RUNNING' ? 1 : 0
+import { TaskOutput } from './task-output.tsx'
+import { countsSaid, nameOf } from './task-words.ts'
+import { WhatRan } from './what-ran.tsx'
 
 export function TaskPage({ taskId }: { taskId: string }) {
   const [view, setView] = useState<TaskView | undefined>()
@@ -41,10 +38,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         {fault === '' ? <p class="hint">Loading …</p> : faultSaid}
       </section>
     )
-  const { task, results, lines, isLater, isCut } = view
-  const isRunning = task.status === 'RUNNING'
-  const shown = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
-  const sorted = [...results].sort((one, other) => rank(one) - rank(other))
+  const { task, results, isCut } = view
   return (
     <section class="page whole task">
       <div class="heading">
@@ -57,36 +51,15 @@ export function TaskPage({ taskId }: { taskId: string }) {
         {allowed('execute') && <TaskActions task={task} results={results} onFault={setFault} />}
       </div>
       <p class="hint">
-        {`${task.createdBy} · ${shownTime(task.createdAt)} · ${isRunning ? 'running' : shownDuration(task.duration)} · `}
+        {task.createdBy} · <Time at={task.createdAt} /> ·{' '}
+        {task.duration === null ? 'running' : showDuration(task.duration)} ·{' '}
         <a href={hrefOf('tasks', taskId)}>{taskId}</a>
       </p>
+      <WhatRan key={taskId} task={task} results={results} />
       {faultSaid}
       <div class="split">
-        <ul class="results" aria-label="Hosts">
-          <li>
-            <button type="button" aria-pressed={hostId === undefined} onClick={() => setHostId(undefined)}>
-              {results.length === 1 ? '1 host' : `All ${results.length} hosts`}
-            </button>
-          </li>
-          {sorted.slice(0, mostHosts).map((result) => (
-            <li key={result.hostId}>
-              <button
-                type="button"
-                aria-pressed={hostId === result.hostId}
-                onClick={() => setHostId(result.hostId)}
-              >
-                <span class="host">{result.hostname}</span>
-                <Badge state={result.status} />
-                <small>
-                  {[endSaid(result), result.duration === null ? '' : shownDuration(result.duration)]
-                    .filter(Boolean)
-                    .join(' · ')}
-                </small>
-              </button>
-            </li>
-          ))}
-        </ul>
-        <OutputPane lines={shown} isLater={isLater} isRunning={isRunning} />
+        <HostList results={results} hostId={hostId} onChoose={setHostId} />
+        <TaskOutput view={view} host={results.find((result) => result.hostId === hostId)} />
       </div>
     </section>
   )

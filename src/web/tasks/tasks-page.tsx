@@ -1,90 +1,121 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { TaskEvent } from '../../core/protocol/http/events.ts'
-import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { all, said } from '../api.ts'
-import { followStream } from '../event-stream.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import { showDuration } from '../../ui/text/time.ts'
+import { all } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
-import { shownDuration, shownTime } from '../parts/time.ts'
+import { LongName } from '../parts/long-name.tsx'
+import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
+import { noFilter, type TaskFilter, useTasks } from './live-tasks.ts'
 import { countsSaid, nameOf } from './task-words.ts'
 
-const mostRows = 100
+/** Rows that are shown at first, and by which more are. */
+const rowsStep = 100
+const statuses = ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED']
 
 export function TasksPage() {
   useTitle('Tasks')
-  const [tasks, setTasks] = useState<readonly TaskSummary[] | undefined>()
-  const [fault, setFault] = useState('')
+  const [filter, setFilter] = useState(noFilter)
+  const [most, setMost] = useState(rowsStep)
+  const [scripts, setScripts] = useState<readonly Script[]>([])
+  const { tasks, hasMore, fault } = useTasks(filter, most)
   useEffect(() => {
-    const leave = new AbortController()
-    const { signal } = leave
-    const read = () =>
-      all<TaskSummary>('api/tasks', {}, mostRows).then(
-        (found) => {
-          setTasks(found)
-          setFault('')
-        },
-        (error: unknown) => setFault(said(error)),
-      )
-    void read()
-    const apply = ({ task }: TaskEvent) =>
-      setTasks((now = []) =>
-        now.some(({ taskId }) => taskId === task.taskId)
-          ? now.map((one) => (one.taskId === task.taskId ? task : one))
-          : [task, ...now].slice(0, mostRows),
-      )
-    followStream('api/events?type=task', {
-      signal,
-      onEvent({ event, data }) {
-        if (event === 'task') apply(JSON.parse(data) as TaskEvent)
-        else void read()
-      },
-      onCut: () => void read(),
-    }).catch((error: unknown) => setFault(said(error)))
-    return () => leave.abort()
+    // Without them the list can't be narrowed to one; what is wrong is said of the list itself.
+    all<Script>('api/scripts').then(setScripts, () => undefined)
   }, [])
+  const narrow = (name: keyof TaskFilter) => (event: { currentTarget: { value: string } }) => {
+    const { value } = event.currentTarget
+    setFilter((now) => ({ ...now, [name]: value.trim() }))
+  }
+  const isNarrow = Object.values(filter).some((value) => value !== '')
   return (
     <section class="page">
       <div class="heading">
         <h1>Tasks</h1>
+      </div>
+      <div class="bar filters" role="search">
+        <input
+          type="search"
+          aria-label="Host"
+          placeholder="Host   /"
+          spellcheck={false}
+          onInput={narrow('host')}
+        />
+        <input
+          type="search"
+          aria-label="User"
+          placeholder="User"
+          spellcheck={false}
+          onInput={narrow('createdBy')}
+        />
+        <select aria-label="Script" onChange={narrow('scriptId')}>
+          <option value="">Any script</option>
+          {scripts.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+        <select aria-label="Status" onChange={narrow('status')}>
+          <option value="">Any status</option>
+          {statuses.map((status) => (
+            <option key={status} value={status}>
+              {status.toLowerCase()}
+            </option>
+          ))}
+        </select>
       </div>
       {fault !== '' && (
         <p role="alert" class="fault">
           {fault}
         </p>
       )}
-      {tasks !== undefined && tasks.length === 0 && <p class="empty">Nothing has run yet.</p>}
+      {tasks?.length === 0 && fault === '' && (
+        <p class="empty">{isNarrow ? 'No task matches.' : 'Nothing has run yet.'}</p>
+      )}
       {tasks !== undefined && tasks.length > 0 && (
         <table class="rows">
           <thead>
             <tr>
               <th>Script</th>
-              <th>Status</th>
-              <th class="wide">Hosts</th>
-              <th class="wide">By</th>
-              <th>Started</th>
-              <th class="wide">Took</th>
+              <th class="w-badge">Status</th>
+              <th class="w-counts">Hosts</th>
+              <th class="w-user">By</th>
+              <th class="w-time">Started</th>
+              <th class="w-took">Took</th>
             </tr>
           </thead>
           <tbody>
             {tasks.map((task) => (
               <tr key={task.taskId}>
-                <td>
+                <td class="whole-line">
                   <a class="name" href={hrefOf('tasks', task.taskId)}>
-                    {nameOf(task)}
+                    <LongName text={nameOf(task)} />
                   </a>
                 </td>
                 <td>
                   <Badge state={task.status} />
                 </td>
-                <td class="wide">{countsSaid(task.counts)}</td>
-                <td class="wide">{task.createdBy}</td>
-                <td>{shownTime(task.startedAt ?? task.createdAt)}</td>
-                <td class="wide">{shownDuration(task.duration)}</td>
+                <td>{countsSaid(task.counts)}</td>
+                <td class="clip" data-label="By" title={task.createdBy}>
+                  {task.createdBy}
+                </td>
+                <td data-label="Started">
+                  <Time at={task.startedAt ?? task.createdAt} />
+                </td>
+                <td data-label="Took">{task.duration === null ? '–' : showDuration(task.duration)}</td>
               </tr>
             ))}
           </tbody>
         </table>
+      )}
+      {hasMore && (
+        <p class="more">
+          <button type="button" onClick={() => setMost((now) => now + rowsStep)}>
+            Show older tasks
+          </button>
+        </p>
       )}
     </section>
   )

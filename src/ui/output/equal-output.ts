@@ -1,0 +1,35 @@
+import { compareNatural } from '../../core/selector/natural-order.ts'
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { sanitize } from '../text/sanitize.ts'
+
+/** Hosts that wrote the same, as it is shown. */
+export interface Group {
+  readonly shown: string
+  /** In natural order. */
+  readonly hostnames: readonly string[]
+}
+
+/** Hosts by what they wrote, the largest group first, as `clush -b` shows them. */
+export function groupsOf(outputs: Iterable<readonly [shown: string, hostnames: readonly string[]]>): Group[] {
+  const groups = new Map<string, string[]>()
+  for (const [shown, hostnames] of outputs) {
+    const equal = groups.get(shown)
+    if (equal === undefined) groups.set(shown, [...hostnames])
+    else equal.push(...hostnames)
+  }
+  return [...groups]
+    .map(([shown, hostnames]) => ({ shown, hostnames: hostnames.sort(compareNatural) }))
+    .sort(
+      (a, b) =>
+        b.hostnames.length - a.hostnames.length || compareNatural(a.hostnames[0] ?? '', b.hostnames[0] ?? ''),
+    )
+}
+
+/** `web[1-3] (3)`. */
+export function titleOf({ hostnames }: Pick<Group, 'hostnames'>): string {
+  const count = hostnames.length > 1 ? ` (${hostnames.length})` : ''
+  return sanitize(foldNodeset(hostnames)) + count
+}
+
+/** Text of a host as people compare it: what differs in its line ends or colours only looks the same. */
+export const comparedText = (text: string): string => sanitize(text.replace(/\r\n?/g, '\n'))

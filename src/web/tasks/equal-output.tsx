@@ -1,0 +1,87 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { shortened } from '../../core/text/shortened.ts'
+import { type Group, titleOf } from '../../ui/output/equal-output.ts'
+import { said } from '../api.ts'
+import { pause } from '../event-stream.ts'
+import { LongName } from '../parts/long-name.tsx'
+import { HostOutputs } from './host-outputs.ts'
+import { logPages } from './log-entries.ts'
+import { Marked } from './marked.tsx'
+
+/** While the task runs its hosts are compared again and again, in milliseconds. */
+const refreshInterval = 2_000
+/** What is shown of an output, in characters, and of how many. */
+const longestShown = 100_000
+const mostGroups = 200
+
+interface EqualOutputProps {
+  taskId: string
+  hostnames: readonly string[]
+  isRunning: boolean
+  search: string
+}
+
+/** Equal output once, under the hosts that wrote it. */
+export function EqualOutput({ taskId, hostnames, isRunning, search }: EqualOutputProps) {
+  const [compared, setCompared] = useState<{ outputs: HostOutputs } | undefined>()
+  const [fault, setFault] = useState('')
+  useEffect(() => {
+    const leave = new AbortController()
+    const { signal } = leave
+    const outputs = new HostOutputs()
+    let after = 0
+    async function follow(): Promise<void> {
+      do {
+        for await (const { entries, next } of logPages(taskId, { after, signal })) {
+          outputs.push(entries)
+          after = next
+          if (outputs.isSpent) break
+        }
+        setCompared({ outputs })
+        if (!isRunning) return
+        await pause(refreshInterval, signal)
+      } while (!signal.aborted && !outputs.isSpent)
+    }
+    follow().catch((error: unknown) => {
+      if (!signal.aborted) setFault(said(error))
+    })
+    return () => leave.abort()
+  }, [taskId, isRunning])
+
+  const groups = useMemo(() => compared?.outputs.groups(hostnames) ?? [], [compared, hostnames.length])
+  const found = search === '' ? groups : groups.filter((group) => holds(group, search))
+  return (
+    <div class="output equal" role="region" aria-label="Equal output" tabIndex={0}>
+      {fault !== '' && (
+        <p role="alert" class="fault">
+          {fault}
+        </p>
+      )}
+      {compared === undefined && fault === '' && <p class="hint">Reading …</p>}
+      {compared?.outputs.isSpent === true && (
+        <p class="hint">There is too much output to be compared in a browser: rsm logs --output grouped</p>
+      )}
+      {compared?.outputs.isSpent === false &&
+        found.slice(0, mostGroups).map((group) => (
+          <section key={group.hostnames[0]}>
+            <h2>
+              <LongName text={titleOf(group)} />
+            </h2>
+            {group.shown === '' ? (
+              <p class="hint">No output</p>
+            ) : (
+              <pre>
+                <Marked text={shortened(group.shown, longestShown, ' …')} search={search} />
+              </pre>
+            )}
+          </section>
+        ))}
+      {found.length > mostGroups && <p class="hint">{`${found.length - mostGroups} more outputs differ`}</p>}
+      {compared !== undefined && search !== '' && found.length === 0 && (
+        <p class="hint">No output holds this.</p>
+      )}
+    </div>
+  )
+}
+
+const holds = ({ shown }: Group, search: string) => shown.toLowerCase().includes(search.toLowerCase())

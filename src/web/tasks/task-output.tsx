@@ -1,0 +1,121 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import { counted } from '../../ui/text/counted.ts'
+import { said } from '../api.ts'
+import { download } from './download.ts'
+import { EqualOutput } from './equal-output.tsx'
+import type { TaskView } from './follow-task.ts'
+import type { OutputLine } from './output-lines.ts'
+import { OutputPane } from './output-pane.tsx'
+import { holdsText, searchLog } from './search-log.ts'
+
+interface TaskOutputProps {
+  view: TaskView
+  /** The host whose output is shown; undefined: that of all. */
+  host: TaskResult | undefined
+}
+
+/** The output of a task: as it comes, or equal output folded; searched, and saved. */
+export function TaskOutput({ view, host }: TaskOutputProps) {
+  const { task, results, lines, isLater } = view
+  const { taskId } = task
+  const hostId = host?.hostId
+  const [search, setSearch] = useState('')
+  const [isFolded, setFolded] = useState(false)
+  /** What was found in all of the output, where only its end is held here. */
+  const [found, setFound] = useState<readonly OutputLine[] | undefined>()
+  const [work, setWork] = useState<{ word: string; leave: AbortController } | undefined>()
+  const [fault, setFault] = useState('')
+  useEffect(() => setFound(undefined), [search, hostId])
+  useEffect(() => () => work?.leave.abort(), [work])
+
+  /** Something that takes a while, and is given up with the page. */
+  function begin(word: string, go: (signal: AbortSignal) => Promise<void>): void {
+    const leave = new AbortController()
+    setWork({ word, leave })
+    setFault('')
+    go(leave.signal).then(
+      () => setWork(undefined),
+      (error: unknown) => {
+        if (leave.signal.aborted) return
+        setWork(undefined)
+        setFault(said(error))
+      },
+    )
+  }
+
+  const isRunning = task.status === 'RUNNING'
+  const own = hostId === undefined ? lines : lines.filter((line) => line.hostId === hostId)
+  const held = search === '' ? own : own.filter(({ text }) => holdsText(text, search))
+  const shown = found ?? held
+  const isPart = isLater && found === undefined
+  return (
+    <div class="task-output">
+      <div class="bar" role="search">
+        <input
+          type="search"
+          aria-label="Search output"
+          placeholder="Search output   /"
+          value={search}
+          spellcheck={false}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        {search !== '' && !isFolded && (
+          <span class="hint" role="status">
+            {`${counted(shown.length, 'line')}${isPart ? ' of the end of the output' : ''}`}
+          </span>
+        )}
+        {search !== '' && !isFolded && isPart && work === undefined && (
+          <button
+            type="button"
+            onClick={() =>
+              begin('Searching …', async (signal) =>
+                setFound(await searchLog(taskId, hostId, search, signal)),
+              )
+            }
+          >
+            Search all of it
+          </button>
+        )}
+        {results.length > 1 && hostId === undefined && (
+          <button type="button" aria-pressed={isFolded} onClick={() => setFolded(!isFolded)}>
+            Fold equal output
+          </button>
+        )}
+        {work === undefined ? (
+          <button
+            type="button"
+            title={
+              hostId === undefined ? 'The output of all hosts, as text' : 'The output of this host, as text'
+            }
+            onClick={() => begin('Reading …', (signal) => download(taskId, host, signal))}
+          >
+            Download
+          </button>
+        ) : (
+          <span class="hint" role="status">
+            {work.word}
+          </span>
+        )}
+      </div>
+      <p role="alert" class="fault">
+        {fault}
+      </p>
+      {isFolded && hostId === undefined ? (
+        <EqualOutput
+          taskId={taskId}
+          hostnames={results.map(({ hostname }) => hostname)}
+          isRunning={isRunning}
+          search={search}
+        />
+      ) : (
+        <OutputPane
+          lines={shown}
+          empty={search !== '' ? 'No line holds this' : isRunning ? 'Nothing yet …' : 'No output'}
+          isLater={isPart}
+          search={search}
+        />
+      )}
+    </div>
+  )
+}

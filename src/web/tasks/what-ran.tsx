@@ -1,0 +1,114 @@
+import { useState } from 'preact/hooks'
+import type { Cluster } from '../../core/protocol/http/clusters.ts'
+import type { BatchSize, TaskResult, TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { showLimits } from '../../core/task/limits.ts'
+import { counted } from '../../ui/text/counted.ts'
+import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
+import { showTime } from '../../ui/text/time.ts'
+import { call, said } from '../api.ts'
+import { HostNames } from '../parts/host-set.tsx'
+import { hrefOf } from '../route.ts'
+
+const strategies: Record<TaskSummary['strategy'], string> = {
+  PARALLEL: 'all at once',
+  ROLLING: 'batch by batch',
+  SEQUENTIAL: 'one after the other',
+}
+
+const batchesSaid = (size: BatchSize | null) =>
+  size === null ? '' : `, batches of ${Array.isArray(size) ? size.join(', then ') : size}`
+
+const timeoutSaid = (seconds: number) => (seconds === 0 ? 'none' : `${seconds} s on each host`)
+
+/** Its name and version, or that it was typed. */
+const scriptSaid = ({ scriptName, scriptId, scriptVersion, type }: TaskSummary) =>
+  scriptId === null
+    ? `${scriptName === null ? '' : `${scriptName}, `}ad hoc (${type})`
+    : `${scriptName ?? scriptId}, version ${scriptVersion ?? 1} (${type})`
+
+interface Read {
+  script: TaskScript
+  cluster: string | null
+}
+
+async function read({ taskId, clusterId }: TaskSummary): Promise<Read> {
+  const script = await call<TaskScript>('GET', `api/tasks/${encodeURIComponent(taskId)}/script`)
+  // It may have been removed since.
+  const cluster =
+    clusterId === null
+      ? null
+      : await call<Cluster>('GET', `api/clusters/${clusterId}`).then(
+          ({ name }) => name,
+          () => `${clusterId}`,
+        )
+  return { script, cluster }
+}
+
+/** The script of a task, its params, where and how it ran: read when somebody wants to see it. */
+export function WhatRan({ task, results }: { task: TaskSummary; results: readonly TaskResult[] }) {
+  const [known, setKnown] = useState<Read | undefined>()
+  const [fault, setFault] = useState('')
+  const [isOpen, setOpen] = useState(false)
+  const open = (isNow: boolean) => {
+    setOpen(isNow)
+    if (isNow && known === undefined) read(task).then(setKnown, (error: unknown) => setFault(said(error)))
+  }
+  const params = Object.entries(known?.script.params ?? {}).map(([name, value]) => `${name}=${value}`)
+  const secrets = (known?.script.secretParams ?? []).map((name) => `${name}, which is secret`)
+  const rows: [label: string, value: string | null][] = [
+    ['Script', scriptSaid(task)],
+    ['Params', [...params, ...secrets].join('\n') || null],
+    ['Cluster', known?.cluster ?? null],
+    ['Strategy', strategies[task.strategy] + batchesSaid(task.batchSize)],
+    ['Timeout', timeoutSaid(task.timeout)],
+    ['Run as', task.runAs ?? 'the agent’s user'],
+    ['Limits', task.limits === null ? null : showLimits(task.limits)],
+    ['Created', showTime(task.createdAt, false)],
+    ['Ended', task.completedAt === null ? null : showTime(task.completedAt, false)],
+    ['SHA-256', known?.script.sha256 ?? null],
+  ]
+  return (
+    <details class="what-ran" onToggle={(event) => open(event.currentTarget.open)}>
+      <summary>What ran, where and how</summary>
+      <p role="alert" class="fault">
+        {fault}
+      </p>
+      {isOpen && (
+        <dl>
+          {rows.map(
+            ([label, value]) =>
+              value !== null && (
+                <div key={label}>
+                  <dt>{label}</dt>
+                  <dd>
+                    {value.split('\n').map((line) => (
+                      <div key={line}>{sanitizeLine(line)}</div>
+                    ))}
+                  </dd>
+                </div>
+              ),
+          )}
+          <div>
+            <dt>{counted(results.length, 'host')}</dt>
+            <dd>
+              <HostNames names={results.map(({ hostname }) => hostname)} />
+            </dd>
+          </div>
+          {task.retryOf !== null && (
+            <div>
+              <dt>Retry of</dt>
+              <dd>
+                <a href={hrefOf('tasks', task.retryOf)}>{task.retryOf}</a>
+              </dd>
+            </div>
+          )}
+        </dl>
+      )}
+      {known && (
+        <pre class="script code" tabIndex={0} aria-label="Script">
+          {sanitize(known.script.content)}
+        </pre>
+      )}
+    </details>
+  )
+}

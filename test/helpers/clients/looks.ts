@@ -1,0 +1,35 @@
+import type { Page } from 'playwright-core'
+
+/** Words that are broken in the middle although there is room for them in one line, and where the page is wider than its window. */
+const look = `(() => {
+  const found = []
+  const walker = document.createTreeWalker(document.querySelector('#app'), NodeFilter.SHOW_TEXT)
+  while (walker.nextNode()) {
+    const node = walker.currentNode
+    const box = node.parentElement.closest('td, th, li, p, h1, h2, dd, div, button, a')
+    if (box === null || node.parentElement.closest('pre, .text, .xterm') !== null) continue
+    for (const word of node.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
+      const range = document.createRange()
+      range.setStart(node, word.index)
+      range.setEnd(node, word.index + word[0].length)
+      const rects = [...range.getClientRects()].filter((rect) => rect.width > 0)
+      // What an ellipsis cuts has two boxes in one line.
+      if (new Set(rects.map((rect) => rect.top)).size < 2) continue
+      const width = rects.reduce((sum, rect) => sum + rect.width, 0)
+      if (width <= box.clientWidth) found.push(word[0] + ' is broken')
+    }
+  }
+  for (const one of [document.documentElement, document.querySelector('main')])
+    if (one.scrollWidth > one.clientWidth) found.push(one.tagName + ' scrolls sideways')
+  for (const one of document.querySelectorAll('button, a, input, select, textarea')) {
+    const rect = one.getBoundingClientRect()
+    if (rect.width > 0 && one.closest('.terminals, .skip') === null && (rect.right > innerWidth + 1 || rect.left < -1))
+      found.push((one.textContent || one.ariaLabel || one.name) + ' is cut')
+  }
+  return found
+})()`
+
+/** What is broken, cut or too wide on the page as it is drawn now; the empty list where nothing is. */
+export function faultsOfLook(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(look)
+}
