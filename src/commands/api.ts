@@ -54,6 +54,11 @@ export default class ApiCommand extends BaseCommand {
     data: string({ char: 'd', helpValue: 'JSON', description: 'body; @FILE reads a file, - stdin' }),
   }
 
+  /** A path that someone typed may be none of any server. */
+  protected override blamed(error: Error): Promise<Error> {
+    return Promise.resolve(error)
+  }
+
   async run() {
     const { args, flags } = await this.parse(ApiCommand)
     this.globals = flags

@@ -9,7 +9,7 @@ import { recordRequests } from './audit/recorder.ts'
 import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
 import { createBus } from './bus.ts'
-import { systemClock } from './clock.ts'
+import { isoTime, systemClock } from './clock.ts'
 import { type Control, serveControl } from './control/control.ts'
 import { controlOperations } from './control/operations.ts'
 import { openData } from './data.ts'
@@ -73,6 +73,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   refuseOpenHttp(options)
   const log = createLog(options.logLevel)
   const clock = options.clock ?? systemClock
+  const startedAt = isoTime(clock.now())
   const bus = createBus()
   const metrics = createServerMetrics(bus)
   const directory = await openDataDirectory(options.dataDir)
@@ -182,6 +183,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       info: () => ({
         version: serverVersion(),
         serverTime: context.time(),
+        startedAt,
         heartbeatInterval,
         metricsInterval: options.metricsInterval,
       }),

@@ -47,6 +47,7 @@ test('what the server says of itself is for users, not for agents', async (t) =>
   const info = await server.data('GET', '/api/server')
   t.like(info, { heartbeatInterval: 7, metricsInterval: 8 })
   t.regex(info.version, /^\d+\.\d+\.\d+/)
+  t.true(info.startedAt < info.serverTime && Date.now() - Date.parse(info.startedAt) < 60_000)
   t.true(Math.abs(Date.parse(info.serverTime) - Date.now()) < 60_000)
   const { token } = await server.enrol('web1')
   const { status } = await server.api('GET', '/api/server', undefined, { authorization: `Bearer ${token}` })

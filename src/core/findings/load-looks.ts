@@ -29,15 +29,25 @@ function findingOf(measure: Measure, mayRun: boolean): Finding {
   return finding(code, severity, message, advice, `${name} nearly all ${state}`)
 }
 
+/**
+ * Seconds without a report, as far as that is known: a server forgets the reports of before its start, and an older one
+ * does not say when that was.
+ */
+function secondsUnreported({ host, now, server }: HostFacts): number | null {
+  const since = (at: string) => Math.max(0, (now - Date.parse(at)) / 1000)
+  if (host.metrics !== null) return since(host.metrics.timestamp)
+  if (host.agent === null || server?.startedAt === undefined) return null
+  return Math.min(since(host.agent.registeredAt), since(server.startedAt))
+}
+
 /** Cpu, memory and disks, by the last report; of a silent host there is nothing to tell. */
 export function lookAtLoad(facts: HostFacts): Look {
-  const { host, now, server } = facts
+  const { host, server } = facts
   const { metrics, agent } = host
   if (agent === null || !isHeard(facts)) return null
   const interval = server?.metricsInterval
-  const reportedAt = Date.parse(metrics?.timestamp ?? agent.registeredAt)
-  const age = Math.max(0, (now - reportedAt) / 1000)
-  if (interval !== undefined && age > missingReports * interval + 10)
+  const age = secondsUnreported(facts)
+  if (interval !== undefined && age !== null && age > missingReports * interval + 10)
     return [
       finding(
         'metrics',

@@ -149,8 +149,17 @@ export abstract class BaseCommand extends Command {
   // Warns of deprecated aliases, for which oclif reads the whole configuration; we have none.
   override async init(): Promise<void> {}
 
+  /** The fault of what this program asked for by itself. */
+  protected async blamed(error: Error): Promise<Error> {
+    // Most faults are no RsmError of a server, and none of them is worth what this loads.
+    if (!(error instanceof RsmError) || (error.code !== 'invalid' && error.code !== 'not_found')) return error
+    const { blameOlderServer } = await import('./older-server.ts')
+    return blameOlderServer(error, this.config.version, () => openClient(this.server()))
+  }
+
   override async catch(error: Error): Promise<never> {
-    throw blameVariables(error, this.variables)
+    const blamed = await this.blamed(error)
+    throw blameVariables(blamed, this.variables)
   }
 
   protected override async _run<T>(): Promise<T> {

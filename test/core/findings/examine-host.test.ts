@@ -203,6 +203,29 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     [/^note metrics: no report of cpu, memory and disks for 60 min/],
   ],
   [
+    'A17 reports of before a restart of the server are not missed',
+    {
+      host: { metrics: null },
+      agent: { registeredAt: ago(3600) },
+      facts: { server: { ...serverInfo, startedAt: ago(30) } },
+    },
+    [],
+  ],
+  [
+    'A17 reports that have not come since are, and are counted from there',
+    {
+      host: { metrics: null },
+      agent: { registeredAt: ago(3600) },
+      facts: { server: { ...serverInfo, startedAt: ago(600) } },
+    },
+    [/^note metrics: no report of cpu, memory and disks for 10 min/],
+  ],
+  [
+    'A17 of a server that does not say when it started nothing is told',
+    { host: { metrics: null }, agent: { registeredAt: ago(3600) } },
+    [],
+  ],
+  [
     'a host that has just joined has no report yet',
     { host: { metrics: null }, agent: { registeredAt: ago(30) } },
     [],

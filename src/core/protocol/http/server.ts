@@ -6,6 +6,8 @@ export const ServerInfo = Type.Object(
   {
     version: Type.String(),
     serverTime: Time,
+    /** When its process started. Older servers leave it out. */
+    startedAt: Type.Optional(Time),
     heartbeatInterval: Type.Number(),
     metricsInterval: Type.Number(),
   },
@@ -14,6 +16,7 @@ export const ServerInfo = Type.Object(
       {
         version: '0.1.0',
         serverTime: '2026-03-02T09:30:12.502Z',
+        startedAt: '2026-03-01T04:00:07.118Z',
         heartbeatInterval: 30,
         metricsInterval: 60,
       },

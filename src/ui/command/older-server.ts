@@ -1,0 +1,40 @@
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import { compareVersions } from '../../core/findings/versions.ts'
+
+/** How long a server may take to say how old it is, milliseconds. */
+const patience = 5000
+
+/** What a server refused that every server of this release knows; null where it refused something else. */
+function unknownTo({ message, fields }: RsmError): string | null {
+  const [, path] = /^No such path(?:: (\S+))?$/.exec(message) ?? []
+  if (message.startsWith('No such path')) return path ?? 'this call'
+  if (/^no such cluster: reachable\b/.test(message)) return '@reachable'
+  if (fields.length === 0 || fields.some((fault) => fault.message !== 'unknown field')) return null
+  return fields.map(({ field }) => field).join(', ')
+}
+
+/**
+ * The error as people can do something about it: what this program sends by itself, and its server does not know, is a
+ * sign of an older server, which is asked for its version.
+ */
+export async function blameOlderServer(
+  error: RsmError,
+  version: string,
+  client: () => Promise<Client>,
+): Promise<RsmError> {
+  const unknown = unknownTo(error)
+  if (unknown === null) return error
+  try {
+    const info = await (await client()).until(AbortSignal.timeout(patience)).server.info()
+    if (info !== null && compareVersions(info.version, version)?.isOlder !== true) return error
+    const age = info === null ? '' : ` (${info.version})`
+    return new RsmError(error.code, `the server is older${age}, it does not know ${unknown}`, {
+      fields: error.fields,
+      hint: `this is rsm ${version}: upgrade the server, or leave that out`,
+      cause: error,
+    })
+  } catch {
+    return error
+  }
+}

@@ -1,0 +1,57 @@
+import test, { type ExecutionContext } from 'ava'
+import { envelope, startFakeServer } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
+
+const exec = ['exec', '-w', 'web1', '--limit', 'memory=64M', '--', 'true']
+
+/** What `words` end with at a server of this version that refuses a task as one does that does not know a field. */
+async function refusedBy(t: ExecutionContext, version: string | null, words: string[], errors: object[]) {
+  const info = () => ({ version, serverTime: '2026-03-02T09:30:12.502Z', heartbeatInterval: 30 })
+  const server = await startFakeServer(t, {
+    'POST /api/tasks': (_, response) =>
+      envelope(response, 400, { message: 'Validation failed: limits: unknown field', errors }),
+    ...(version === null ? {} : { 'GET /api/server': info }),
+    'GET /api/clusters': (_, response) => envelope(response, 404, { message: 'No such path: /api/clusters' }),
+  })
+  const { exit, stderr } = await runRsm(
+    words,
+    cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 's' }),
+  )
+  return { exit, stderr }
+}
+
+const unknown = [{ field: 'limits', message: 'unknown field' }]
+
+test('A17 a field that an older server does not know is told as that, with both versions', async (t) => {
+  const { exit, stderr } = await refusedBy(t, '0.0.9', exec, unknown)
+  t.is(exit, 2)
+  t.regex(
+    stderr,
+    /^rsm: the server is older \(0\.0\.9\), it does not know limits\n {5}this is rsm \d+\.\d+\.\d+: upgrade/,
+  )
+  t.notRegex(stderr, /unknown field/)
+})
+
+test('A17 one that is too old to say its version too, and a path that it does not have', async (t) => {
+  t.regex(
+    (await refusedBy(t, null, exec, unknown)).stderr,
+    /^rsm: the server is older, it does not know limits\n/,
+  )
+  const path = await refusedBy(t, '0.0.9', ['clusters', 'list'], [])
+  t.is(path.exit, 5)
+  t.regex(path.stderr, /^rsm: the server is older \(0\.0\.9\), it does not know \/api\/clusters\n/)
+})
+
+test('A17 a server that is no older, another fault beside it, and a path that somebody typed are told as they are', async (t) => {
+  t.regex((await refusedBy(t, '99.0.0', exec, unknown)).stderr, /limits: unknown field/)
+  const more = [...unknown, { field: 'timeout', message: 'must be of type number' }]
+  t.notRegex((await refusedBy(t, '0.0.9', exec, more)).stderr, /older/)
+  t.notRegex((await refusedBy(t, '0.0.9', ['api', '/api/clusters'], [])).stderr, /older/)
+  const server = await startTestServer(t)
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: server.token })
+  t.regex(
+    (await runRsm(['exec', '-g', 'reachable', 'true'], env)).stderr,
+    /^rsm: no such cluster: reachable\n/,
+  )
+})
