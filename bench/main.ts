@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { benchCancel } from './cancel.ts'
 import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
+import { benchHerd } from './herd/herd.ts'
 import { benchHistory } from './history/history.ts'
 import { benchMemory } from './memory.ts'
 import { benchFolding } from './output/folding.ts'
@@ -36,6 +37,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   folding: benchFolding,
   scale: benchScale,
   terminal: benchTerminal,
+  herd: benchHerd,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,

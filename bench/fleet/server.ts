@@ -22,9 +22,10 @@ export interface BenchServer {
 export async function startServer(
   dataDir: string,
   logLevel: 'INFO' | 'ERROR' = 'ERROR',
+  port = 0,
 ): Promise<BenchServer> {
   const spawned = performance.now()
-  const where = ['--port', '0', '--data-dir', dataDir]
+  const where = ['--port', String(port), '--data-dir', dataDir]
   const child = spawn(
     process.execPath,
     [binary, 'server', 'start', ...where, '--log-level', logLevel, '--json'],

@@ -64,6 +64,8 @@ export interface RunningServer {
 /** Streams and requests under way get so long to end before their sockets are closed. */
 const drainTime = 5000
 const idleLook = 50
+/** Connections that wait to be accepted; the kernel takes its own bound, somaxconn, where that is less. */
+const listenBacklog = 8192
 
 /**
  * Starts the server: lock, keys, store, engine, then the doors. What was running when a former process ended goes on
@@ -199,9 +201,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await engine.recover()
     await terminals.recover()
     hub.attach(app.server)
-    await app.listen({ host: options.host, port: options.port }).catch((error: NodeJS.ErrnoException) => {
-      throw explainListen(error, options)
-    })
+    await app
+      .listen({ host: options.host, port: options.port, backlog: listenBacklog })
+      .catch((error: NodeJS.ErrnoException) => {
+        throw explainListen(error, options)
+      })
     control = await serveControl(path, controlOperations({ agreed, audit, clock }), log)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)

@@ -24,6 +24,7 @@ import type { Presence } from '../presence/presence.ts'
 import type { Store } from '../store/store.ts'
 import type { Terminals } from '../terminals/sessions.ts'
 import type { Tickets } from '../terminals/tickets.ts'
+import { createAdmission } from './admission.ts'
 import { AgentSocket, pingInterval, type SocketEvents } from './agent-socket.ts'
 import { createBacklog } from './backlog.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
@@ -203,6 +204,7 @@ export function createHub(deps: HubDependencies): Hub {
     }
   }
 
+  const admission = createAdmission()
   const door = createTerminalDoor({ ...deps, callerOf })
 
   const ticking = setInterval(
@@ -226,7 +228,10 @@ export function createHub(deps: HubDependencies): Hub {
         if (!asksForWebSocket(request)) return declineUpgrade(server, request, socket, head)
         socket.on('error', () => socket.destroy())
         if (isTerminalPath(request.url)) void door.admit(request, socket, head)
-        else void admit(request, socket, head)
+        else
+          admission.queue(() => {
+            if (!socket.destroyed) void admit(request, socket, head)
+          })
       })
     },
     load() {

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { LoginRequest, LoginResult, Me } from '../../core/protocol/http/users.ts'
 import type { UserCaller } from '../access/caller.ts'
+import { sourceOf } from '../access/source.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../store/records.ts'
@@ -9,15 +10,15 @@ import { endTokens, showUser } from './users.ts'
 
 /** A session ends so long after login, used or not (contract §2). */
 const sessionLife = 7 * 24 * 3600_000
-/** Failures of one username from one address within the window before the answer is 429. */
+/** Failures of one username from one address, or /64 of IPv6, within the window before the answer is 429. */
 const failureLimit = 10
 const failureWindow = 5 * 60_000
 /** Bounds what guesses can make the server remember. */
 const rememberedKeys = 10_000
-/** Attempts of one username from one address that may wait for each other. */
+/** Attempts of one username from one address or /64 that may wait for each other. */
 const queueLimit = 64
-/** Attempts of one address under way: a flood from there leaves room for the others (S10). */
-const addressLimit = 16
+/** Attempts of one address or /64 under way: a flood from there leaves room for the others (S10). */
+const sourceLimit = 16
 
 export interface LoginService {
   /** The same 401 in the same time for an unknown user as for a wrong password. */
@@ -28,7 +29,7 @@ export interface LoginService {
   changePassword(caller: UserCaller, former: string, next: string, address: string): Promise<void>
 }
 
-const throttleKey = (username: string, address: string) => `${username.toLowerCase()}\n${address}`
+const throttleKey = (username: string, source: string) => `${username.toLowerCase()}\n${source}`
 
 export function createLogin(context: Context): LoginService {
   const { store, passwords, clock, bus } = context
@@ -53,14 +54,14 @@ export function createLogin(context: Context): LoginService {
   }
 
   /** Attempts of one key go one after the other: guesses sent at once must not all pass before the first has failed. */
-  async function oneByOne<T>(key: string, address: string, attempt: () => Promise<T>): Promise<T> {
+  async function oneByOne<T>(key: string, source: string, attempt: () => Promise<T>): Promise<T> {
     const queue = attempts.get(key) ?? { last: Promise.resolve(), length: 0 }
-    const ofAddress = underWay.get(address) ?? 0
-    if (queue.length >= queueLimit || ofAddress >= addressLimit)
+    const ofSource = underWay.get(source) ?? 0
+    if (queue.length >= queueLimit || ofSource >= sourceLimit)
       throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
     attempts.set(key, queue)
     queue.length++
-    underWay.set(address, ofAddress + 1)
+    underWay.set(source, ofSource + 1)
     const turn = queue.last.then(attempt)
     queue.last = turn.then(
       () => undefined,
@@ -71,9 +72,9 @@ export function createLogin(context: Context): LoginService {
     } finally {
       queue.length--
       if (queue.length === 0) attempts.delete(key)
-      const left = (underWay.get(address) ?? 1) - 1
-      if (left === 0) underWay.delete(address)
-      else underWay.set(address, left)
+      const left = (underWay.get(source) ?? 1) - 1
+      if (left === 0) underWay.delete(source)
+      else underWay.set(source, left)
     }
   }
 
@@ -115,8 +116,9 @@ export function createLogin(context: Context): LoginService {
 
   return {
     login(input, address) {
-      const key = throttleKey(input.username, address)
-      return oneByOne(key, address, () => logIn(key, input))
+      const source = sourceOf(address)
+      const key = throttleKey(input.username, source)
+      return oneByOne(key, source, () => logIn(key, input))
     },
 
     async logout(caller) {
@@ -142,9 +144,10 @@ export function createLogin(context: Context): LoginService {
     },
 
     async changePassword(caller, former, next, address) {
-      const key = throttleKey(caller.username, address)
+      const source = sourceOf(address)
+      const key = throttleKey(caller.username, source)
       // A guess here is worth as much as one at the login.
-      const verified = await oneByOne(key, address, async () => {
+      const verified = await oneByOne(key, source, async () => {
         throttle(key)
         const user = await store.get('users', caller.id)
         if (user && (await passwords.verify(former, user.passwordHash))) return user.passwordHash

@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net'
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
 /**
- * Who may flood, as refusals are counted: an IPv4 address, and of an IPv6 address its /64, for whoever has one address of
+ * Who may flood or guess, as refusals and wrong passwords are counted: an IPv4 address, and of an IPv6 address its /64, for whoever has one address of
  * such a network has all of them. Any other text stands for itself.
  */
 export function sourceOf(address: string): string {

@@ -1,0 +1,10 @@
+/** A bare `ws` server that reads what comes, and answers every HTTP request with nothing; its argument is the port. Prints a line when ready. */
+import { createServer } from 'node:http'
+import { WebSocketServer } from 'ws'
+
+const server = createServer((request, response) => {
+  request.resume().on('end', () => response.end('{}'))
+})
+const sockets = new WebSocketServer({ server, perMessageDeflate: false })
+sockets.on('connection', (socket) => socket.on('message', () => {}))
+server.listen({ host: '127.0.0.1', port: Number(process.argv[2]), backlog: 8192 }, () => console.log('ready'))

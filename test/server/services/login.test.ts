@@ -1,0 +1,30 @@
+import test from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
+import { createLogin } from '../../../src/server/services/login.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+
+/** Addresses that one guesser may have, and one that is somebody else's. */
+const guessers: readonly (readonly [who: string, own: (n: number) => string, other: string])[] = [
+  ['an IPv4 address', () => '192.0.2.1', '192.0.2.2'],
+  [
+    'an IPv4 address over a socket of IPv6',
+    (n) => (n % 2 ? '::ffff:192.0.2.1' : '192.0.2.1'),
+    '::ffff:192.0.2.2',
+  ],
+  ['a /64 of IPv6', (n) => `fd77::${n.toString(16)}:2`, 'fd77:0:0:1::2'],
+  ['a link-local /64', (n) => `fe80::${n + 1}%eth0`, 'fe81::1%eth0'],
+]
+for (const [who, own, other] of guessers)
+  test(`A11 ten wrong passwords lock ${who} out, and nobody else`, async (t) => {
+    const { context } = await startInsides(t)
+    const login = createLogin(context)
+    const guess = async (address: string) => {
+      const error = await t.throwsAsync(login.login({ username: 'admin', password: 'a guess' }, address), {
+        instanceOf: RsmError,
+      })
+      return error.code
+    }
+    for (let n = 0; n < 10; n++) t.is(await guess(own(n)), 'unauthenticated', own(n))
+    t.is(await guess(own(10)), 'too_many')
+    t.is(await guess(other), 'unauthenticated')
+  })
