@@ -58,12 +58,14 @@ export default class Exec extends RunCommand {
   static override summary = 'Run a command or a script on hosts and watch its output'
   static override description =
     `Options end at the first other word. The words are joined by one space, as ssh does, and run by bash.
+Each host has RSM_HOST, RSM_HOST_ID, RSM_CLUSTERS, RSM_TAGS and RSM_TAG_... (each tag) in its environment.
 Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); of several 1 when any did not succeed.`
   static override examples = [
     "$ rsm exec -w 'web[1-3]' uptime",
     '$ rsm exec -t role=web --strategy rolling --batch-size 1,25% -- systemctl restart nginx',
     '$ rsm exec -a -b --script ./check.sh -p LEVEL=full',
     '$ rsm exec -g production -o live -o junit=report.xml --script ./check.sh',
+    `$ rsm exec -g production -- 'echo "$RSM_HOST $RSM_TAG_ROLE"'`,
     '$ echo "df -h /" | rsm exec -g production -',
   ]
   static override usage = 'exec [TARGETS] [OPTIONS] [--] COMMAND...'

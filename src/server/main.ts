@@ -107,10 +107,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const refusals = createRefusals((event) => audit.append(event), clock)
   const noted = createNotedHead(join(path, 'audit.head'), audit)
   const events = recordServerEvents({ audit, noted, refusals, store, bus, log })
-  const engine = createEngine({ ...data, bus, clock, log })
+  const fleet = createFleet(store, presence, log)
+  const { knownHosts } = fleet
+  const engine = createEngine({ ...data, bus, clock, log, knownHosts })
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock)
-  const fleet = createFleet(store, presence, log)
   const terminals = createTerminals({
     ...data,
     bus,

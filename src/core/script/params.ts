@@ -60,7 +60,8 @@ const bytesBeside = 10
 type Params = Readonly<Record<string, string>>
 
 const utf8 = new TextEncoder()
-const sizeOf = (name: string, value: string) => name.length + utf8.encode(value).length
+/** Bytes of name and value. */
+export const sizeOfVariable = (name: string, value: string): number => name.length + utf8.encode(value).length
 
 /** Why no parameter can have this name, as words that go after it; null where one can (contract §4). */
 export function paramNameFault(name: string): string | null {
@@ -80,7 +81,7 @@ function faultOf(name: string, value: string): string | null {
   const fault = reservedFault(name)
   if (fault !== null) return fault
   if (/\p{Surrogate}/u.test(value)) return "holds half a surrogate pair, which UTF-8 can't hold"
-  if (sizeOf(name, value) <= maxVariableBytes) return null
+  if (sizeOfVariable(name, value) <= maxVariableBytes) return null
   return `name and value have more than ${maxVariableBytes} bytes together, with which Linux starts no program: put it in a file`
 }
 
@@ -100,7 +101,7 @@ export function jointFaults(params: Params, secretParams: Params): FieldFault[] 
     .filter((name) => Object.hasOwn(params, name))
     .map((name) => ({ field: `secretParams.${name}`, message: 'is given in params too' }))
   const all = [...Object.entries(params), ...Object.entries(secretParams)]
-  const bytes = all.reduce((sum, [name, value]) => sum + sizeOf(name, value) + bytesBeside, 0)
+  const bytes = all.reduce((sum, [name, value]) => sum + sizeOfVariable(name, value) + bytesBeside, 0)
   if (bytes > maxAllBytes)
     faults.push({
       field: 'params',

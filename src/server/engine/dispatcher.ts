@@ -1,6 +1,7 @@
 import { faultPoint } from '#fault-point'
 import { faultInBrackets, wasStopped } from '../../core/host-status.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { hostVariables } from '../../core/script/host-variables.ts'
 import { limitWords, notEnforced } from '../../core/task/limits.ts'
 import { isoTime } from '../clock.ts'
 import { signatureLife } from '../keys.ts'
@@ -16,13 +17,15 @@ const stoppedQueueSeconds = 15
 /** A seed-only agent says nothing of its capacity; the default of ours is taken for it (contract §9). */
 const defaultCapacity = 16
 
+type Variables = Readonly<Record<string, string>>
+
 export interface Dispatcher {
   /** The turn of these positions has come: sends what can be sent, lets the rest wait. */
   offer(run: TaskRun, positions: readonly number[]): Promise<void>
   /** A host can take more: its link came up, or something ended on it. */
   pump(hostId: number): Promise<void>
   /** Sends an execution that is already marked as sent, once more. */
-  resend(run: TaskRun, link: AgentLink): void
+  resend(run: TaskRun, link: AgentLink): Promise<void>
   /** The link of a host went down: from now on its waiting executions count as not reachable. */
   unlinked(hostId: number): void
   /** Ends what has waited too long; takes up what a full disk had put off. */
@@ -52,7 +55,8 @@ export function createDispatcher(state: EngineState): Dispatcher {
   /** What a full disk kept from being taken back: no agent has it, and none is sent it before that is noted. */
   let notTakenBack: { run: TaskRun; positions: number[] }[] = []
 
-  function payload(run: TaskRun): Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'> {
+  /** `about`: the variables that tell a script of its host. */
+  function payload(run: TaskRun, about: Variables): Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'> {
     const { task } = run
     const secret = task.secretParams
       ? (JSON.parse(state.keys.open(task.secretParams, `tasks/${task.id}/secretParams`)) as Record<
@@ -64,7 +68,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
       taskId: task.id,
       script: task.content ?? '',
       timeout: task.timeout,
-      params: { ...task.params, ...secret },
+      params: { ...task.params, ...secret, ...about },
       ...(task.workDir === null ? {} : { workDir: task.workDir }),
       scriptType: task.type,
       ...(task.runAs === null ? {} : { runAs: task.runAs }),
@@ -73,11 +77,23 @@ export function createDispatcher(state: EngineState): Dispatcher {
     }
   }
 
-  function send(run: TaskRun, link: AgentLink): boolean {
+  /** What scripts are told of these hosts, by id; nothing where an agent knows only the seed's messages. */
+  async function aboutHosts(links: Iterable<AgentLink | null>): Promise<Map<number, Variables>> {
+    const ids = [...links].flatMap((link) => (link?.hello ? [link.hostId] : []))
+    if (ids.length === 0) return new Map()
+    const known = await state.knownHosts(ids)
+    return new Map(known.map((host) => [host.id, hostVariables(host)]))
+  }
+
+  function send(run: TaskRun, link: AgentLink, about: ReadonlyMap<number, Variables>): boolean {
     const expiry = isoTime(state.clock.now() + signatureLife)
     const linkId = link.hello?.linkId
     const mark = link.hello ? { mark: state.serverRuns.mark() } : {}
-    const bound = { ...payload(run), ...mark, ...(linkId === undefined ? {} : { linkId }) }
+    const bound = {
+      ...payload(run, about.get(link.hostId) ?? {}),
+      ...mark,
+      ...(linkId === undefined ? {} : { linkId }),
+    }
     const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)
     const hasLeft = link.send('EXECUTE_SCRIPT', signed)
     const lane = state.lane(link.hostId)
@@ -107,7 +123,9 @@ export function createDispatcher(state: EngineState): Dispatcher {
     }
     const isSending = [...chosen.values()].some((link) => link !== null)
     let changed: ExecutionRecord[]
+    let about: Map<number, Variables>
     try {
+      about = await aboutHosts(chosen.values())
       faultPoint(isSending ? 'server.sent.before' : 'server.turn.before')
       changed = await state.change(run, chosen.keys(), mark)
       faultPoint(isSending ? 'server.sent.after' : 'server.turn.after')
@@ -122,7 +140,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
       if (!link || execution.status !== 'RUNNING') continue
       run.live(execution.position, state.clock.monotonic()).lastWord = state.clock.monotonic()
       // The link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
-      if (!send(run, link)) unsent.push(execution.position)
+      if (!send(run, link, about)) unsent.push(execution.position)
       else faultPoint('server.frame.after')
     }
     // A cancel that was faster leaves a place in the lane that nothing will free.
@@ -272,10 +290,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
 
     pump,
 
-    resend(run, link) {
+    async resend(run, link) {
+      const about = await aboutHosts([link])
       const execution = run.ofHost(link.hostId)
       // An agent that was replaced by an older one: silence then makes the execution LOST, which is what it is.
-      if (execution && !takingBack.has(execution.id) && unfit(run, link) === null) send(run, link)
+      if (execution?.status === 'RUNNING' && !takingBack.has(execution.id) && unfit(run, link) === null)
+        send(run, link, about)
     },
 
     unlinked(hostId) {

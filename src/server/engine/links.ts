@@ -100,9 +100,9 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
       await lose(run, execution, notTheSame)
     } else if (execution.cancelRequested) {
       link.send('CANCEL_SCRIPT', { taskId: run.task.id })
-      dispatcher.resend(run, link)
+      await dispatcher.resend(run, link)
     } else {
-      dispatcher.resend(run, link)
+      await dispatcher.resend(run, link)
     }
   }
 

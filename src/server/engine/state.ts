@@ -1,3 +1,4 @@
+import type { KnownHost } from '../../core/script/host-variables.ts'
 import { isFinal, mayBecome } from '../../core/task/task-state.ts'
 import type { Bus } from '../bus.ts'
 import type { Clock } from '../clock.ts'
@@ -23,6 +24,8 @@ export interface EngineDependencies {
   keys: Keys
   clock: Clock
   log: Log
+  /** What scripts are told of these hosts; those that are gone are left out. */
+  knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
 }
 
 /** An execution whose turn has come and whose host can't take it yet. */

@@ -79,9 +79,12 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const tasks = join(directory, 'tasks')
   const outputs = createFileOutputs(tasks, bus, onFatal)
   const archive = createArchive(tasks)
+  const fleet = createFleet(store, presence, log)
+  const { knownHosts } = fleet
+  const serverRuns = await beginRun(store, clock)
   const engine = createEngine({
     store,
-    serverRuns: await beginRun(store, clock),
+    serverRuns,
     outputs,
     archive,
     presence,
@@ -89,11 +92,11 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     keys,
     clock,
     log,
+    knownHosts,
   })
   const terminals = createTerminals({ store, bus, keys, clock, log, directory: join(directory, 'terminals') })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
-  const fleet = createFleet(store, presence, log)
   const tokenId = await store.transact((tx) => {
     const id = tx.nextId('tokens')
     const at = isoTime(clock.now())

@@ -1,6 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { Cluster } from '../../../core/protocol/http/clusters.ts'
 import type { Host, HostStatus } from '../../../core/protocol/http/hosts.ts'
+import type { KnownHost } from '../../../core/script/host-variables.ts'
 import { createDirectory, type Directory } from '../../../core/selector/directory.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { resolveInSlices } from '../../../core/selector/resolve.ts'
@@ -19,6 +20,8 @@ export interface Fleet {
   members(cluster: ClusterRecord): Promise<number[]>
   /** The members of a cluster now, to run on: throws `invalid` where its selector names what no longer exists. */
   targets(cluster: ClusterRecord, field: string): Promise<number[]>
+  /** What scripts are told of these hosts; those that are gone are left out. */
+  readonly knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
   showHosts(records: readonly HostRecord[]): Promise<Host[]>
   showClusters(records: readonly ClusterRecord[]): Promise<Cluster[]>
   countByStatus(): Promise<Record<HostStatus, number>>
@@ -101,10 +104,10 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
   }
 
   /** Answers, for a host, the clusters that it is in. */
-  async function membership(): Promise<(hostId: number) => number[]> {
+  async function membership(): Promise<(hostId: number) => ClusterRecord[]> {
     const clusters = await store.all('clusters')
     const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
-    const sets: { id: number; set: ReadonlySet<number> }[] = []
+    const sets: { cluster: ClusterRecord; set: ReadonlySet<number> }[] = []
     for (const cluster of clusters) {
       let set = staticMembers.get(cluster)
       if (cluster.selector !== null && known)
@@ -113,9 +116,9 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
         set = new Set(cluster.hostIds)
         staticMembers.set(cluster, set)
       }
-      sets.push({ id: cluster.id, set })
+      sets.push({ cluster, set })
     }
-    return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ id }) => id)
+    return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ cluster }) => cluster)
   }
 
   async function members(cluster: ClusterRecord): Promise<number[]> {
@@ -141,10 +144,25 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
       )
       return hosts.map(({ id }) => id)
     },
+    async knownHosts(hostIds) {
+      const clustersOf = await membership()
+      const records = await Promise.all(hostIds.map((id) => store.get('hosts', id)))
+      return records.flatMap((record) => {
+        if (!record) return []
+        const { id, hostname, tags } = record
+        return [{ id, hostname, tags, clusters: clustersOf(id).map(({ name }) => name) }]
+      })
+    },
     async showHosts(records) {
       const clustersOf = await membership()
       const views = await presence.views(records.map(({ id }) => id))
-      return records.map((record, index) => showHost(record, views[index], clustersOf(record.id)))
+      return records.map((record, index) =>
+        showHost(
+          record,
+          views[index],
+          clustersOf(record.id).map(({ id }) => id),
+        ),
+      )
     },
     async countByStatus() {
       const hosts = await store.all('hosts')
