@@ -28,12 +28,12 @@ function Page({ page, id }: Route) {
   }
 }
 
-/** `/` goes to the search of the page, where one is not typing already. */
+/** `/` goes to the search of the page that says so, where one is not typing already. */
 function focusSearch(event: KeyboardEvent): void {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return
   const { target } = event
   if (target instanceof Element && target.closest('input, textarea, select, dialog') !== null) return
-  const search = document.querySelector<HTMLInputElement>('input[type=search]')
+  const search = document.querySelector<HTMLInputElement>('input[type=search][placeholder$="/"]')
   if (search === null) return
   event.preventDefault()
   search.focus()

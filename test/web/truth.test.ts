@@ -63,6 +63,26 @@ browserTest.serial(
 )
 
 browserTest.serial(
+  'A15 a host that no script gets to says so at once, in the list and in what a run names',
+  async (t) => {
+    const { page, complaints } = await world.open(t)
+    await signIn(page, world.server.url, adminLogin)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await hosts[2]?.agent.cut()
+    const row = page.getByRole('row', { name: /sim3/ })
+    await row.getByText('no link', { exact: true }).waitFor()
+    await row.getByText(/no link for \d+ s/).waitFor()
+    await page.getByRole('button', { name: 'no link 1' }).click()
+    await page.getByRole('row', { name: /sim1/ }).waitFor({ state: 'detached' })
+    await picture(page, 'hosts-no-link')
+    await page.getByRole('link', { name: 'Run', exact: true }).click()
+    await page.getByLabel('Selector').fill('sim[1-3]')
+    await page.locator('#named .away', { hasText: /sim3: ONLINE: no link for/ }).waitFor()
+    t.deepEqual(complaints, [])
+  },
+)
+
+browserTest.serial(
   'A15 a server that cannot be reached is said on every list, which keeps what it knew: never that there are no hosts',
   async (t) => {
     const { server } = world

@@ -1,4 +1,6 @@
+import { reasonNow } from '../../core/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import { hostState } from '../../ui/hosts/state.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
 import { LongName } from '../parts/long-name.tsx'
@@ -18,8 +20,16 @@ function choose(id: number, isOn: boolean): void {
   })
 }
 
-export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
-  const { id, hostname, ip, status, statusReason, systemInfo, tags } = host
+interface HostRowProps {
+  host: Host
+  isChosen: boolean
+  /** In milliseconds since the epoch: how long a host has been silent grows without an event. */
+  now: number
+}
+
+export function HostRow({ host, isChosen, now }: HostRowProps) {
+  const { id, hostname, ip, systemInfo, tags } = host
+  const reason = reasonNow(host, now)
   const mayExecute = allowed('execute')
   return (
     <tr>
@@ -51,8 +61,8 @@ export function HostRow({ host, isChosen }: { host: Host; isChosen: boolean }) {
         <small class="under">{ip}</small>
       </td>
       <td class="whole-line">
-        <Badge state={status} />
-        {statusReason !== null && <small class="under">{sanitizeLine(statusReason)}</small>}
+        <Badge state={hostState(host)} />
+        {reason !== null && <small class="under">{sanitizeLine(reason)}</small>}
       </td>
       <td class="wide">
         {systemInfo === null ? (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type HostStatus, hostStatuses } from '../../core/protocol/http/hosts.ts'
+import { type HostState, hostState } from '../../ui/hosts/state.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
@@ -8,6 +8,10 @@ import { useStore } from '../store.ts'
 import { chosenHosts, HostRow } from './host-row.tsx'
 import { followHosts, type LiveHosts, liveHosts } from './live-hosts.ts'
 import { matches } from './search.ts'
+
+const states: readonly HostState[] = ['ONLINE', 'WARNING', 'no link', 'OFFLINE']
+/** Times of silence are drawn anew, in milliseconds. */
+const tick = 5_000
 
 /** Rows that are drawn: past that a fleet is searched, not read. */
 const mostRows = 300
@@ -24,16 +28,21 @@ export function HostsPage() {
   const { hosts, freshness, at, fault } = useStore(liveHosts)
   const chosen = useStore(chosenHosts)
   const [search, setSearch] = useState('')
-  const [status, setStatus] = useState<HostStatus | ''>('')
+  const [status, setStatus] = useState<HostState | ''>('')
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), tick)
+    return () => clearInterval(timer)
+  }, [])
   useEffect(() => {
     const leave = new AbortController()
     void followHosts(leave.signal)
     return () => leave.abort()
   }, [])
   const searched = hosts.filter((host) => matches(host, search))
-  const ofStatus = (wanted: HostStatus | '') =>
-    wanted === '' ? searched : searched.filter((host) => host.status === wanted)
-  const count = (wanted: HostStatus | '') => ofStatus(wanted).length
+  const ofStatus = (wanted: HostState | '') =>
+    wanted === '' ? searched : searched.filter((host) => hostState(host) === wanted)
+  const count = (wanted: HostState | '') => ofStatus(wanted).length
   const found = ofStatus(status)
   const isAllChosen = found.length > 0 && found.every((host) => chosen.has(host.id))
   const chooseAll = (isOn: boolean) =>
@@ -62,7 +71,7 @@ export function HostsPage() {
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
         <div class="choice" role="group" aria-label="Status">
-          {(['', ...hostStatuses] as const).map((one) => (
+          {(['', ...states] as const).map((one) => (
             <button key={one} type="button" aria-pressed={status === one} onClick={() => setStatus(one)}>
               {[one === '' ? 'All' : one.toLowerCase(), at === null ? '' : count(one)].join(' ')}
             </button>
@@ -104,7 +113,7 @@ export function HostsPage() {
           </thead>
           <tbody>
             {found.slice(0, mostRows).map((host) => (
-              <HostRow key={host.id} host={host} isChosen={chosen.has(host.id)} />
+              <HostRow key={host.id} host={host} isChosen={chosen.has(host.id)} now={now} />
             ))}
           </tbody>
         </table>

@@ -9,6 +9,7 @@ const tones: Record<string, string> = {
   UNREACHABLE: 'bad',
   RUNNING: 'busy',
   OFFLINE: 'away',
+  'no link': 'away',
 }
 
 /** A state as a word with a dot: never by its colour alone. */

@@ -1,3 +1,4 @@
+import { canBeReached } from '../../core/host-status.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { foldStanding } from '../../ui/hosts/standing.ts'
@@ -5,7 +6,7 @@ import { counted } from '../../ui/text/counted.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { LongName } from './long-name.tsx'
 
-type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason'>
+type Shown = Pick<Host, 'hostname' | 'status' | 'statusReason' | 'agent'>
 
 interface HostSetProps {
   hosts: readonly Shown[]
@@ -33,7 +34,7 @@ export function HostNames({ names }: { names: readonly string[] }) {
 /** Hosts as one node set, with their number; and how those stand on which it may not run at once. */
 export function HostSet({ hosts, count = hosts.length }: HostSetProps) {
   const rest = count - hosts.length
-  const away = foldStanding(hosts.filter(({ status }) => status === 'OFFLINE'))
+  const away = foldStanding(hosts.filter((host) => !canBeReached(host)))
   return (
     <div class="host-set">
       <p>

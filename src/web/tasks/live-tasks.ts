@@ -3,7 +3,7 @@ import type { Page } from '../../core/protocol/http/common.ts'
 import type { TaskEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { all, call, said, withQuery } from '../api.ts'
+import { all, call, isMendable, said, withQuery } from '../api.ts'
 import { followStream, pause } from '../event-stream.ts'
 
 /** What narrows the list; an empty text narrows nothing. */
@@ -47,7 +47,12 @@ export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most
     const change = (next: (now: LiveTasks) => LiveTasks) => {
       if (!signal.aborted) setLive(next)
     }
-    const fail = (error: unknown) => change((now) => ({ ...now, fault: said(error) }))
+    // What was shown is kept over a cut; of a filter that means nothing there is no list.
+    const fail = (error: unknown) =>
+      change(({ tasks, hasMore }) => ({
+        ...(isMendable(error) ? { tasks, hasMore } : { tasks: undefined, hasMore: false }),
+        fault: said(error),
+      }))
     async function read(): Promise<void> {
       const hostId = await hostIdOf(host, signal)
       const query = { status, createdBy, hostId, scriptId }

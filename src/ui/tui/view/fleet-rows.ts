@@ -1,6 +1,7 @@
 import { reasonNow } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
+import { type HostState, hostState } from '../../hosts/state.ts'
 import { showTags } from '../../hosts/view.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { withOwnMark } from '../../text/screen.ts'
@@ -9,7 +10,7 @@ import type { FleetState } from '../fleet-state.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, fitRight, spread } from './fit.ts'
 import { type Glyph, glyph } from './glyphs.ts'
-import { fleetState, type HostState, shortTime } from './host-row.ts'
+import { shortTime } from './host-row.ts'
 import { progressBar } from './layout.ts'
 
 const leastBar = 10
@@ -80,7 +81,7 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
 
 function countOf({ hosts }: FleetState, status: HostState): number {
   let count = 0
-  for (const host of hosts.values()) if (fleetState(host) === status) count++
+  for (const host of hosts.values()) if (hostState(host) === status) count++
   return count
 }
 
@@ -124,7 +125,7 @@ export function aboutHost(host: Host, now: number): Span[][] {
     `  ${ip}  ${sanitizeLine(system)}  ${sanitizeLine(version)}`,
     ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
   ]
-  const state = fleetState(host)
+  const state = hostState(host)
   return [
     ...lines.map((text, at): Span[] => [
       {

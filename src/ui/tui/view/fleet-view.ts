@@ -1,3 +1,4 @@
+import { hostState } from '../../hosts/state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
@@ -5,7 +6,7 @@ import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { fit } from './fit.ts'
 import { aboutHost, fleetProgress, fleetTitle, taskRows } from './fleet-rows.ts'
 import { allHosts, HostPane } from './host-pane.ts'
-import { fleetRow, fleetState } from './host-row.ts'
+import { fleetRow } from './host-row.ts'
 import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
 import { List, stepOf } from './list.ts'
 import { helpLines, overlay } from './overlay.ts'
@@ -169,7 +170,7 @@ export class FleetView {
   #jump(direction: 'up' | 'down'): void {
     const isOff = ({ id }: { id: number }) => {
       const host = this.#state.hosts.get(id)
-      return host === undefined || fleetState(host) !== 'ONLINE'
+      return host === undefined || hostState(host) !== 'ONLINE'
     }
     if (!this.#hosts.jump(direction, isOff)) this.say('every host is ONLINE and reachable')
   }

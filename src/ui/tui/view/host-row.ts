@@ -1,7 +1,7 @@
-import { canBeReached } from '../../../core/host-status.ts'
 import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { ResultStatus, TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { compareNatural } from '../../../core/selector/natural-order.ts'
+import { type HostState, hostState } from '../../hosts/state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { Style } from '../screen/screen.ts'
 import type { Glyph } from './glyphs.ts'
@@ -36,13 +36,6 @@ const looks: Readonly<Record<ResultStatus, Look>> = {
   SKIPPED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
   SUCCESS: { mark: 'success', rank: 4, style: { fg: 'green' } },
 }
-/** How the fleet counts a host: to one that is heard and can't be reached no script gets. */
-export type HostState = Host['status'] | 'no link'
-
-export function fleetState(host: Host): HostState {
-  return host.status !== 'OFFLINE' && !canBeReached(host) ? 'no link' : host.status
-}
-
 const hostLooks: Readonly<Record<HostState, Look>> = {
   'no link': { mark: 'lost', rank: 0, style: bad },
   OFFLINE: { mark: 'failed', rank: 0, style: bad },
@@ -78,7 +71,7 @@ export function resultRow(result: TaskResult, now: number): HostRow {
 /** Silence has a time only where there is one: heartbeats are no events, and an old time would look like a silence. */
 function silence(host: Host, now: number): string {
   const { status, agent } = host
-  if (fleetState(host) === 'no link' && agent?.linkLostAt != null)
+  if (hostState(host) === 'no link' && agent?.linkLostAt != null)
     return shortTime(Math.max(0, now - Date.parse(agent.linkLostAt)))
   if (status !== 'OFFLINE') return ''
   const heard = agent?.lastHeartbeatAt ?? null
@@ -86,7 +79,7 @@ function silence(host: Host, now: number): string {
 }
 
 export function fleetRow(host: Host, now: number): HostRow {
-  const state = fleetState(host)
+  const state = hostState(host)
   return {
     id: host.id,
     name: sanitizeLine(host.hostname),

@@ -1,0 +1,9 @@
+import { canBeReached } from '../../core/host-status.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+
+/** How a fleet counts a host: to one that is heard and can't be reached no script gets. */
+export type HostState = Host['status'] | 'no link'
+
+export function hostState(host: Pick<Host, 'status' | 'agent'>): HostState {
+  return host.status !== 'OFFLINE' && !canBeReached(host) ? 'no link' : host.status
+}
