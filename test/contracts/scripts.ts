@@ -5,6 +5,24 @@ import type { ServicesOf } from './services-of.ts'
 
 /** What every implementation of ScriptService does (contract §3). */
 export function scriptsContract(test: TestFn, name: string, open: ServicesOf): void {
+  test(`A15 ${name} scripts: the params that the text declares are part of the script, of its lists and of its versions`, async (t) => {
+    const { scripts } = await open(t)
+    const content =
+      '# rsm: param VERSION required pattern="\\\\d+(\\\\.\\\\d+)*" "like 1.2", param KEEP default=3\n# rsm: param KEY secret\n'
+    const none = { required: false, default: null, description: '', secret: false, pattern: null }
+    const params = [
+      { ...none, name: 'VERSION', required: true, description: 'like 1.2', pattern: '\\d+(\\.\\d+)*' },
+      { ...none, name: 'KEEP', default: '3' },
+      { ...none, name: 'KEY', secret: true },
+    ]
+    const { id, ...made } = await scripts.create({ name: 'deploy', type: 'BASH', content })
+    t.deepEqual(made.params, params)
+    t.deepEqual((await scripts.get(id)).params, params)
+    t.deepEqual((await scripts.list({})).content[0]?.params, params)
+    t.deepEqual((await scripts.update(id, { content: 'true' })).params, [])
+    t.deepEqual((await scripts.version(id, 1)).params, params)
+  })
+
   test(`${name} scripts: a script keeps its text exactly; every change makes a new version`, async (t) => {
     const { scripts } = await open(t)
     const content = '#!/bin/bash\necho "ü\t\r$X" # 😀\n\n'

@@ -11,6 +11,8 @@ export interface DeclaredParam {
   readonly secret: boolean
   /** What it is where it is not given; null: then the script does not get it. */
   readonly default: string | null
+  /** What a value has to match as a whole, in the syntax of RE2; null: anything will do. */
+  readonly pattern: string | null
   /** For people; may be empty. */
   readonly description: string
 }
@@ -50,6 +52,8 @@ const settings: readonly Setting[] = ['name', 'type', 'timeout', 'description', 
 const marker = /^[ \t]*#[ \t]*rsm:/
 /** Of one script: far more than anybody can give, and a bound for texts that mean harm. */
 const maxParams = 200
+/** Characters. */
+const longestPattern = 200
 /** Lines that are searched for front matter in the wrong place. */
 const maxSearched = 200
 const types: readonly ScriptType[] = ['BASH', 'PYTHON', 'POWERSHELL']
@@ -131,13 +135,21 @@ function readSetting(line: Scanner, key: string, at: number, draft: Draft): void
   set(draft, setting, value, from)
 }
 
-const attributes = 'required, secret, default=VALUE or a "text"'
+const attributes = 'required, secret, default=VALUE, pattern="REGEX" or a "text"'
+
+function readPattern(line: Scanner, at: number): string {
+  const pattern = line.quoted() ?? line.match(/[^\s,]*/y)
+  if (pattern === '') throw new Misplaced(at, 'pattern= has no value: give it one, or take it out')
+  if (pattern.length > longestPattern)
+    throw new Misplaced(at, `a pattern has at most ${longestPattern} characters`)
+  return pattern
+}
 
 /** What follows `param`: a name, then its attributes in any order. */
 function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredParam {
   const at = line.at
   const name = line.match(/[^\s,="]*/y)
-  if (name === '' || /^(required|secret|default)$/.test(name))
+  if (name === '' || /^(required|secret|default|pattern)$/.test(name))
     throw new Misplaced(at, 'param has no name: write param NAME required "what it is"')
   const fault = paramNameFault(name)
   if (fault !== null) throw new Misplaced(at, `${name} ${fault}`)
@@ -151,6 +163,7 @@ function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredPar
     required: false,
     secret: false,
     default: null,
+    pattern: null,
     description: '',
   }
   const said = new Set<string>()
@@ -165,6 +178,7 @@ function readParam(line: Scanner, params: readonly DeclaredParam[]): DeclaredPar
     else if (word === 'required') param.required = true
     else if (word === 'secret') param.secret = true
     else if (word === 'default=') param.default = line.quoted() ?? line.match(/[^\s,]*/y)
+    else if (word === 'pattern=') param.pattern = readPattern(line, from)
     else throw new Misplaced(from, `${word} is nothing that a param has: ${attributes}`)
   }
   if (param.default === null) return param

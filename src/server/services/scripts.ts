@@ -8,6 +8,7 @@ import {
   type ScriptType,
   type ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
+import { parseFrontMatter } from '../../core/script/front-matter.ts'
 import { scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
@@ -30,12 +31,15 @@ function checkContent(type: ScriptType, content: string, field: 'content' | 'typ
   if (faults.length > 0) throw invalid(faults)
 }
 
+/** Of a text that can't be read as a whole, as older servers stored it: those that can. */
+const declaredParams = (content: string) => [...parseFrontMatter(content).matter.params]
+
 export function createScripts(context: Context, caller: UserCaller): ScriptService {
   const { store, versions } = context
 
   function show(record: ScriptRecord): Script {
-    const { changedBy, ...script } = record
-    return changedBy === undefined ? record : script
+    const { changedBy: _, ...script } = record
+    return { ...script, params: declaredParams(record.content) }
   }
 
   function summaryOf(script: ScriptRecord): ScriptVersionSummary {

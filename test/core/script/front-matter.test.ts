@@ -12,6 +12,7 @@ const param = (name: string, more: Partial<DeclaredParam> = {}): DeclaredParam =
   required: false,
   secret: false,
   default: null,
+  pattern: null,
   description: '',
   ...more,
 })

@@ -51,6 +51,21 @@ export const ScriptQuery = Closed({
 })
 export type ScriptQuery = Static<typeof ScriptQuery>
 
+/** A param that a script declares in its comments (docs/scripts.md). */
+const ScriptParam = Type.Object({
+  name: Type.String(),
+  /** It has to be given, and not empty. */
+  required: Type.Boolean(),
+  /** What it is where it is not given; null: then the script does not get it. */
+  default: Nullable(Type.String()),
+  /** For people; may be empty. */
+  description: Type.String(),
+  /** Its value is given in `secretParams`. */
+  secret: Type.Boolean(),
+  /** What a value has to match as a whole, in the syntax of RE2; null: anything will do. */
+  pattern: Nullable(Type.String()),
+})
+
 export const Script = Type.Object(
   {
     id: Id,
@@ -61,6 +76,8 @@ export const Script = Type.Object(
     timeout: Nullable(Type.Integer()),
     tags: Type.Array(Type.String()),
     category: Nullable(Type.String()),
+    /** In the order in which the text declares them; empty: it takes any. */
+    params: Type.Array(ScriptParam),
     version: Type.Integer(),
     sha256: Type.String(),
     createdBy: Type.String(),

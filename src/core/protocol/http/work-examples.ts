@@ -1,8 +1,13 @@
 /** Examples of scripts, tasks and terminals; see fleet-examples.ts. */
 
 export const taskId = '01JNZ8Q3V5K7M9P2R4T6W8Y0AB'
-const content = '#!/usr/bin/env bash\nset -eu\nsystemctl restart "$UNIT"\necho "restarted $UNIT"\n'
-const sha256 = '16bd57d99f5808dc4bfa95fe18f40b620eb3b3e6abd2e1d8e355506bd7714eb4'
+const content = `#!/usr/bin/env bash
+# rsm: param UNIT required pattern="[a-z0-9-]+" "the service"
+set -eu
+systemctl restart "$UNIT"
+echo "restarted $UNIT"
+`
+const sha256 = '054a11457c2c9709c1de73d6b0982784eb000590a09f43871f574459809a31fa'
 
 export const scriptCreate = {
   name: 'deploy',
@@ -19,6 +24,16 @@ export const scriptPatch = { timeout: 300, category: null }
 export const script = {
   id: 5,
   ...scriptCreate,
+  params: [
+    {
+      name: 'UNIT',
+      required: true,
+      default: null,
+      description: 'the service',
+      secret: false,
+      pattern: '[a-z0-9-]+',
+    },
+  ],
   version: 3,
   sha256,
   createdBy: 'admin',
@@ -31,7 +46,7 @@ export const scriptVersionSummary = {
   name: 'deploy',
   type: 'BASH',
   sha256,
-  bytes: 77,
+  bytes: 139,
   changedBy: 'admin',
   changedAt: '2026-03-02T08:00:00.000Z',
 }
