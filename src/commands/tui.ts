@@ -40,11 +40,19 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
       client,
       taskId,
       openScreen: (listener) => new BlessedScreen(listener, isColoured),
+      examine: (columns, signal) => this.#examine(client.until(signal), columns),
       runTerminal: (hostId, signal) => this.#terminal(client, hostId, signal),
     })
     const { exit, runningTask } = await tui.run()
     if (runningTask !== null) this.notice(`task ${runningTask} goes on: rsm logs -f ${runningTask}`)
     process.exitCode = exit
+  }
+
+  async #examine(client: Client, columns: number): Promise<string> {
+    const { examineFleet } = await import('../client/doctor.ts')
+    const { showFleet } = await import('../ui/hosts/findings-view.ts')
+    const { server, hosts } = await examineFleet(client, { ...this.server(), version: this.config.version })
+    return server === null ? '' : showFleet(server, hosts, columns)
   }
 
   #requireScreen(task: string | undefined): void {

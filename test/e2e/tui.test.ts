@@ -151,6 +151,26 @@ inTmux('a running task on 50 hosts: looked at, searched, resized, cancelled, ret
   t.is(first, last)
 })
 
+inTmux('A16 a command is run from the fleet on what is filtered, and its output folded', async (t) => {
+  const window = await open(t, [80, 24])
+  await window.type(`clear; ${rsm} tui; echo "exit $?"\n`)
+  await window.shows(/51 hosts/)
+  await window.press('f')
+  await window.type('web2')
+  await window.press('Enter', 'j', 'x')
+  await window.shows(/run on 1 host:/)
+  await window.type('uptime --pretty')
+  await window.press('Enter')
+  await window.shows(/Run on 1 host of http[^]*uptime --pretty[^]*│ web2 /)
+  await window.press('y')
+  await window.shows(/SUCCESS[^]*1\/1 done/)
+  await window.press('b')
+  await window.shows(/equal output once[^]*│web2 *\n[^]*│ {2}(?:hello from|again on) web2/)
+  await window.press('q')
+  await window.shows(/exit 0/)
+  t.pass()
+})
+
 inTmux('the fleet: a terminal on a host and back, its task opened, copying, suspended, left', async (t) => {
   const { server, boxId } = shared
   const script = { content: 'echo said on the box; sleep 600' }

@@ -167,13 +167,16 @@ export async function openTransport(endpoint: Endpoint, { silence = longestSilen
       outgoing.end(request.body)
     })
   return async (request) => {
-    try {
-      return await attempt(request)
-    } catch (error) {
-      if (error !== stale) throw error
-      // The server may have read the request after all: only what changes nothing is asked again.
-      if (request.method === 'GET') return attempt(request)
-      throw unreachable(endpoint.url, Object.assign(new Error('connection lost'), { code: 'ECONNRESET' }))
+    // Each of several idle sockets may be stale; the last one is new.
+    for (;;) {
+      try {
+        return await attempt(request)
+      } catch (error) {
+        if (error !== stale) throw error
+        // The server may have read the request after all: only what changes nothing is asked again.
+        if (request.method !== 'GET')
+          throw unreachable(endpoint.url, Object.assign(new Error('connection lost'), { code: 'ECONNRESET' }))
+      }
     }
   }
 }

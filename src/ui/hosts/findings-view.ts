@@ -65,7 +65,9 @@ export function showFleet(
   const ofHosts = foldFindings(hosts).map(({ finding, hostnames, message }) => {
     const [only = ''] = hostnames
     const advice = hostnames.length === 1 ? markedAdviceFor(finding, only) : finding.advice
-    return block(finding.severity, `${foldNodeset(hostnames)}: ${message}`, { advice, columns })
+    const isOfAll = hosts.length > 2 && hostnames.length === hosts.length
+    const whose = isOfAll ? `all ${hosts.length} hosts` : foldNodeset(hostnames)
+    return block(finding.severity, `${whose}: ${message}`, { advice, columns })
   })
   return [...ofServer, ...ofHosts, balance(hosts)].join('\n')
 }

@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../../client/client.ts'
 import { mendable } from '../../client/http/event-stream.ts'
 import { allPages } from '../../client/http/pages.ts'
+import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { watchEvents } from '../../client/services/events.ts'
 import type { RsmError } from '../../core/errors.ts'
 import { FleetState, tasksShown } from './fleet-state.ts'
-import type { House, Room } from './room.ts'
+import { type House, orderTime, type Room, told } from './room.ts'
 import { FleetView } from './view/fleet-view.ts'
+import { doctorLines } from './view/report.ts'
 
 /** Heartbeats are no events: when hosts were last heard is read so often, in milliseconds. */
 const heardEvery = 30_000
@@ -21,20 +23,26 @@ export class FleetRoom implements Room {
   readonly isTicking = true
   readonly runningTask = null
   readonly #client: Client
+  /** For what changes something: its calls may outlive the room, by `orderTime`. */
+  readonly #orders: Client
   readonly #house: House
   readonly #state = new FleetState()
   readonly #closing = new AbortController()
+  readonly #closed = new AbortController()
   #hostId: number | null = null
   #choosing: NodeJS.Timeout | undefined
 
   constructor(client: Client, house: House) {
     const { signal } = this.#closing
     this.#client = client.until(signal)
+    this.#orders = client.until(this.#closed.signal)
     this.#house = house
     this.view = new FleetView(this.#state, client.api.url, {
       openTask: (taskId, hostId) => house.openTask(taskId, hostId),
       tasksOf: (hostId) => this.#choose(hostId),
       terminal: (hostId) => house.terminal(hostId, this.view.say),
+      run: (command, hostIds) => void this.#run(command, hostIds),
+      examine: (columns) => void this.#examine(columns),
     })
     const follow = Promise.all([this.#follow(signal), this.#hear(signal)])
     this.done = follow.then(
@@ -45,7 +53,31 @@ export class FleetRoom implements Room {
 
   close(): void {
     this.#closing.abort()
+    setTimeout(() => this.#closed.abort(), orderTime).unref()
     clearTimeout(this.#choosing)
+  }
+
+  async #run(content: string, hostIds: readonly number[]): Promise<void> {
+    try {
+      const body = { script: { content }, target: { hostIds: [...hostIds] }, async: true }
+      const { taskId } = await this.#orders.tasks.create(body, newIdempotencyKey())
+      // Whoever has left meanwhile is not brought back.
+      if (!this.#closing.signal.aborted) this.#house.openTask(taskId)
+    } catch (error) {
+      this.view.say(told(error), true)
+    }
+    this.#house.changed()
+  }
+
+  async #examine(columns: number): Promise<void> {
+    const { signal } = this.#closing
+    this.view.say('examining...')
+    try {
+      this.view.show(doctorLines(await this.#house.examine(columns, signal), columns))
+    } catch (error) {
+      if (!signal.aborted) this.view.say(told(error), true)
+    }
+    this.#house.changed()
   }
 
   async #follow(signal: AbortSignal): Promise<void> {

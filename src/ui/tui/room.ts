@@ -1,4 +1,14 @@
+import { RsmError } from '../../core/errors.ts'
 import type { Frame, Key, Mouse, Size } from './screen/screen.ts'
+
+/** What was ordered just before leaving is given so long to reach the server, in milliseconds. */
+export const orderTime = 2_000
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** With what to do. */
+export const told = (error: unknown): string =>
+  error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
 
 /** What a room shows, and the keys that it takes. */
 export interface View {
@@ -30,5 +40,7 @@ export interface House {
   /** With this host chosen; null: all of them. */
   openTask(taskId: string, hostId?: number | null): void
   openFleet(): void
+  /** What the doctor says of the fleet, in lines of so many columns. */
+  examine(columns: number, signal: AbortSignal): Promise<string>
   terminal(hostId: number, say: (text: string, isBad?: boolean) => void): void
 }

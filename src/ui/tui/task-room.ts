@@ -3,19 +3,13 @@ import type { Client } from '../../client/client.ts'
 import { mendable } from '../../client/http/event-stream.ts'
 import { newIdempotencyKey } from '../../client/idempotency-key.ts'
 import { watchTask } from '../../client/watch.ts'
-import { RsmError } from '../../core/errors.ts'
+import type { RsmError } from '../../core/errors.ts'
 import { TaskState } from '../task/task-state.ts'
 import { LogReader } from './log/reader.ts'
-import type { House, Room } from './room.ts'
+import { type House, messageOf, orderTime, type Room, told } from './room.ts'
 import { TaskView } from './view/task-view.ts'
 
 const retryPause = 1_000
-/** What was ordered just before leaving is given so long to reach the server, in milliseconds. */
-const orderTime = 2_000
-
-const told = (error: unknown) =>
-  error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error))
 
 /** A task, running or finished: its log read in pages, what becomes of its hosts followed as `logs -f` does. */
 export class TaskRoom implements Room {

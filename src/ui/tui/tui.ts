@@ -14,6 +14,8 @@ export interface TuiOptions {
   readonly client: Client
   /** Null for the fleet. */
   readonly taskId: string | null
+  /** What the doctor says of the fleet, in lines of so many columns. */
+  readonly examine: (columns: number, signal: AbortSignal) => Promise<string>
   readonly openScreen: (listener: ScreenListener) => Screen
   /**
    * A terminal session on this host, on the terminal that the screen has given back; what is to be said of its end. An abort
@@ -96,6 +98,10 @@ export class Tui implements House, ScreenListener {
 
   openFleet(): void {
     this.#enter(this.#open(null))
+  }
+
+  examine(columns: number, signal: AbortSignal): Promise<string> {
+    return this.#options.examine(columns, signal)
   }
 
   terminal(hostId: number, say: (text: string, isBad?: boolean) => void): void {

@@ -90,3 +90,27 @@ test('requests go through the proxy that the environment names, unless NO_PROXY 
   t.is((await runRsm(['whoami'], { ...env, NO_PROXY: '127.0.0.1' })).exit, 0)
   t.is(tunnels.length, 1)
 })
+
+test('A16 several idle sockets that the server has closed are one lost connection, not an error', async (t) => {
+  const asked = new WeakMap<object, number>()
+  const waiting: (() => void)[] = []
+  const server = createHttp(({ socket }, response) => {
+    const times = (asked.get(socket) ?? 0) + 1
+    asked.set(socket, times)
+    const answer = () =>
+      response.end(JSON.stringify({ code: 200, message: 'ok', data: hostNamed(1, 'web1') }))
+    // As one that is stopped: what comes over a socket that was idle is not answered.
+    if (times > 1) socket.resetAndDestroy()
+    else if (waiting.length === 3) answer()
+    else if (waiting.push(answer) === 3) for (const each of waiting) each()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const client = await openClient({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  await Promise.all([1, 2, 3].map((id) => client.hosts.get(id)))
+  t.is((await client.hosts.get(1)).hostname, 'web1')
+})

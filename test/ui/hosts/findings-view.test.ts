@@ -79,3 +79,17 @@ test('on a terminal prose is wrapped at its words, and what is to be copied stan
   t.is(showHost(examined, undefined).split('\n').length, 6)
   t.notRegex(showFleet(server, [examined], undefined), /`/)
 })
+
+test('A16 a finding of all hosts is told of all of them, without their names', (t) => {
+  const found = finding('never-joined', 'error', 'no agent', 'rsm hosts join --replace HOST')
+  const examined = (hostname: string) => ({
+    host: hostOf(hostname, 'x'),
+    hostname,
+    findings: [found],
+    well: [],
+  })
+  const three = ['web1', 'web2', 'db1'].map(examined)
+  t.regex(showFleet(server, three), /^error {4}all 3 hosts: no agent\n/)
+  const well = { host: hostOf('db2', null), hostname: 'db2', findings: [], well: ['linked'] }
+  t.regex(showFleet(server, [...three, well]), /^error {4}db1,web\[1-2\]: no agent\n/)
+})

@@ -32,6 +32,7 @@ async function openTui(t: ExecutionContext, { url }: TestServer, token: string, 
       }
     },
     runTerminal: async () => null,
+    examine: async () => '',
   })
   const left = tui.run()
   const press = (...names: string[]) => {

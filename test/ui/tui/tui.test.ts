@@ -47,7 +47,8 @@ async function openTui(
     close: () => calls.push('close'),
   })
   const client = await openClient({ url: server.url })
-  const tui = new Tui({ client, taskId, openScreen, runTerminal })
+  const examine = async () => 'error    web1: its clock is wrong\nproblems found'
+  const tui = new Tui({ client, taskId, openScreen, runTerminal, examine })
   const press = (...names: string[]) => {
     for (const name of names) tui.key({ name, text: name })
   }

@@ -11,6 +11,7 @@ import { paintRow } from '../../../src/ui/tui/screen/paint.ts'
 import type { Frame, Size } from '../../../src/ui/tui/screen/screen.ts'
 import { FleetView } from '../../../src/ui/tui/view/fleet-view.ts'
 import { shortTime } from '../../../src/ui/tui/view/host-row.ts'
+import { doctorLines } from '../../../src/ui/tui/view/report.ts'
 import { taskTitle } from '../../../src/ui/tui/view/task-head.ts'
 import { TaskView } from '../../../src/ui/tui/view/task-view.ts'
 import { until } from '../../helpers/until.ts'
@@ -73,10 +74,13 @@ async function openTask(
     },
   ] as const
   const reader = new LogReader({
-    page: async ({ hostId, stream }) => ({
+    page: async ({ hostId, stream, after = 0 }) => ({
       taskId: 't',
       entries: output.filter(
-        (entry) => (hostId ?? entry.hostId) === entry.hostId && (stream ?? entry.stream) === entry.stream,
+        (entry) =>
+          entry.id > after &&
+          (hostId ?? entry.hostId) === entry.hostId &&
+          (stream ?? entry.stream) === entry.stream,
       ),
       next: 3,
       previous: 0,
@@ -230,7 +234,13 @@ test('every size gives a frame that fits it', async (t) => {
 test('A14 the fleet: a host that is ONLINE without a link is not among the green ones, and says why, since when', (t) => {
   const state = new FleetState()
   const nothing = () => undefined
-  const view = new FleetView(state, 'here', { openTask: nothing, tasksOf: nothing, terminal: nothing })
+  const view = new FleetView(state, 'here', {
+    openTask: nothing,
+    tasksOf: nothing,
+    terminal: nothing,
+    run: nothing,
+    examine: nothing,
+  })
   const base = exampleHost as unknown as Host
   const agent = base.agent as NonNullable<Host['agent']>
   const gone = { ...agent, connected: false, reachable: false, linkLostAt: '2026-03-02T09:58:00.000Z' }
@@ -255,6 +265,8 @@ test('the fleet: hosts that are not ONLINE first; a task of the chosen host is o
     openTask: (taskId, hostId) => did.push(`open ${taskId} ${hostId}`),
     tasksOf: (hostId) => did.push(`tasks of ${hostId}`),
     terminal: (hostId) => did.push(`terminal ${hostId}`),
+    run: (command, hostIds) => did.push(`run ${command} on ${hostIds.join()}`),
+    examine: () => did.push('examine'),
   })
   const press = (...names: string[]) => {
     for (const name of names) view.key({ name, text: null })
@@ -378,7 +390,13 @@ test('A16 the hosts take as much of the screen as their names usually need, and 
 test('A16 a row of tasks tells how long ago, who, and the end of the id, at 80 columns too', (t) => {
   const state = new FleetState()
   const nothing = () => undefined
-  const view = new FleetView(state, 'x', { openTask: nothing, tasksOf: nothing, terminal: nothing })
+  const view = new FleetView(state, 'x', {
+    openTask: nothing,
+    tasksOf: nothing,
+    terminal: nothing,
+    run: nothing,
+    examine: nothing,
+  })
   state.readHosts([{ ...(exampleHost as unknown as Host), hostname: 'db1', status: 'ONLINE' }])
   const task = taskSummary as unknown as TaskSummary
   const createdAt = '2026-03-02T09:58:45.000Z'
@@ -401,4 +419,138 @@ test('A16 copy mode shows the log as soon as it has come, and then keeps still',
   t.true(view.isCopying)
   press('y')
   t.regex(screen()[2] ?? '', /stderr only/)
+})
+
+/** A key for each letter. */
+const typed = (text: string) => text.split('')
+
+function openFleet(hosts: readonly (readonly [name: string, status: Host['status']])[]) {
+  const state = new FleetState()
+  const did: string[] = []
+  const view = new FleetView(state, 'http://127.0.0.1:18080', {
+    openTask: (taskId) => did.push(`open ${taskId}`),
+    tasksOf: () => undefined,
+    terminal: () => undefined,
+    run: (command, hostIds) => did.push(`run ${command} on ${hostIds.join(' ')}`),
+    examine: (columns) => did.push(`examine ${columns}`),
+  })
+  const base = { ...(exampleHost as unknown as Host), statusReason: null }
+  state.readHosts(
+    hosts.map(([hostname, status], at) => ({
+      ...base,
+      id: at + 1,
+      hostname,
+      status,
+      agent: base.agent && { ...base.agent, reachable: status !== 'OFFLINE' },
+    })),
+  )
+  state.readTasks([], null)
+  const screen = (size = usual) => screenOf(view.frame(size, now))
+  const press = (...names: string[]) => {
+    for (const name of names) {
+      view.key({ name, text: name.length === 1 ? name : null })
+      screen()
+    }
+  }
+  screen()
+  return { state, view, did, screen, press }
+}
+
+test('A16 a command runs on the hosts that a filter leaves, or the chosen one, once a y has agreed to it', (t) => {
+  const hosts = [
+    ['web1', 'ONLINE'],
+    ['web2', 'OFFLINE'],
+    ['db1', 'ONLINE'],
+  ] as const
+  const { press, screen, did, view } = openFleet(hosts)
+  press('f', 'w', 'e', 'b', 'enter', 'x')
+  t.is(screen().at(-1), 'run on 2 hosts:')
+  press(...typed('uptime'), 'enter')
+  t.true(view.isTyping, 'a q is no answer that leaves')
+  for (const size of [usual, { cols: 120, rows: 40 }]) {
+    const box = screen(size).join('\n')
+    t.regex(box, /│ Run on 2 hosts of http:\/\/127\.0\.0\.1:18080\? +│/)
+    t.regex(
+      box,
+      /│ uptime +│[^]*│ web\[1-2\] +│[^]*│ 1 of them can't be reached now +│[^]*│ y {2}run it; any other key does not +│/,
+    )
+  }
+  press('q')
+  t.is(screen().at(-1), ' nothing was started')
+  t.deepEqual(did, [])
+  press('x', ...typed('uptime'), 'enter', 'y')
+  press('escape', 'end', 'x', ...typed('id'), 'enter', 'y')
+  t.deepEqual(did.toSorted(), ['run id on 1', 'run uptime on 2 1'])
+  press('home', 'x', 'enter', 'x', 'escape')
+  t.false(view.isTyping, 'without a command nothing is asked')
+})
+
+test('A16 tasks are filtered by what ran, by whom, and how it stands; Esc shows all again', (t) => {
+  const { state, press, screen } = openFleet([['web1', 'ONLINE']])
+  const task = taskSummary as unknown as TaskSummary
+  state.readTasks(
+    [
+      { ...task, taskId: 'AAAAAA', scriptName: 'deploy', createdBy: 'ann', status: 'FAILED' },
+      {
+        ...task,
+        taskId: 'BBBBBB',
+        scriptName: null,
+        firstLine: 'df -h',
+        createdBy: 'bob',
+        status: 'SUCCESS',
+      },
+    ],
+    null,
+  )
+  press('tab', 'f', ...typed('DF'), 'enter')
+  t.regex(screen()[2] ?? '', /Tasks 1 of 2 with DF/)
+  t.regex(screen().join('\n'), /df -h/)
+  t.notRegex(screen().join('\n'), /deploy/)
+  press('f', 'C-u', ...typed('failed'), 'enter')
+  t.regex(screen().join('\n'), /deploy/)
+  press('f', 'C-u', ...typed('bob'), 'enter')
+  t.regex(screen().join('\n'), /BBBBBB/)
+  press('escape')
+  t.regex(screen().join('\n'), /deploy[^]*df -h/)
+})
+
+test('A16 the doctor of the fleet is a box that keys scroll and any other closes', (t) => {
+  const { press, screen, did, view } = openFleet([['web1', 'ONLINE']])
+  press('d')
+  t.deepEqual(did, ['examine 74'])
+  view.show(
+    doctorLines(
+      [
+        '\u001b[31merror\u001b[39m    web1: no agent',
+        ...Array.from({ length: 30 }, (_, at) => `line ${at}`),
+      ].join('\n'),
+      74,
+    ),
+  )
+  t.regex(screen().join('\n'), /error +web1: no agent[^]*line 8 /)
+  press('G')
+  t.regex(screen().join('\n'), /line 29/)
+  press('q')
+  t.notRegex(screen().join('\n'), /line 29/)
+})
+
+test('A16 b shows equal output once under its hosts, the largest group first, and b the log again', async (t) => {
+  const { screen, press, settled } = await openTask(t, [
+    ...fleet,
+    resultOf(11, 'web11', { status: 'SUCCESS' }),
+  ])
+  press('j', 'b')
+  screen()
+  await until('it is folded', () => /equal output once/.test(screen()[2] ?? ''))
+  t.deepEqual(
+    screen()
+      .slice(3, 10)
+      .map((line) => (line.split('│')[1] ?? '').trimEnd()),
+    ['web1', '  all is well', 'web2', '! disk is full', 'web10', '  漢字 is well', 'no output: web[3,11]'],
+  )
+  press('/', ...typed('FULL'), 'enter')
+  await settled()
+  t.regex(screen().at(-1) ?? '', /q quit/)
+  press('b')
+  t.regex((await settled())[2] ?? '', /all hosts .*following/)
 })

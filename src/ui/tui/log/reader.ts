@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mendable } from '../../../client/http/event-stream.ts'
-import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
+import type { LogEntry, LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
 import { type Find, LogSearch } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'
 
@@ -96,6 +96,26 @@ export class LogReader {
     if (!this.#isLoaded && (job === 'older' || job === 'newer')) return
     this.#jobs.add(job)
     void this.#work()
+  }
+
+  /** All that the log holds now; null of more than so many characters, undefined once something else is chosen. */
+  async readAll(most: number): Promise<LogEntry[] | null | undefined> {
+    const generation = this.#generation
+    const entries: LogEntry[] = []
+    let size = 0
+    try {
+      for (let after = 0; ; ) {
+        const page = await this.#page({ after })
+        if (generation !== this.#generation || this.#isClosed) return undefined
+        if (page.entries.length === 0) return entries
+        entries.push(...page.entries)
+        size += page.entries.reduce((sum, { data }) => sum + data.length, 0)
+        if (size > most) return null
+        after = page.next
+      }
+    } finally {
+      this.#options.changed()
+    }
   }
 
   stopFinding(): void {

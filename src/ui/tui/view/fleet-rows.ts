@@ -38,11 +38,18 @@ function failuresOf({ counts }: TaskSummary): number {
   return statuses.reduce((sum, status) => sum + counts[status], 0)
 }
 
+const nameOf = (task: TaskSummary) =>
+  sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command'))
 const userOf = ({ createdBy }: TaskSummary) => sanitizeLine(createdBy)
 
 function failedOf(task: TaskSummary): string {
   const failures = failuresOf(task)
   return failures === 0 ? '' : `${failures} failed`
+}
+
+/** What a filter looks for text in. */
+export function taskText(task: TaskSummary): string {
+  return [task.status, nameOf(task), userOf(task), task.taskId].join(' ')
 }
 
 /** The last characters tell one id from the next, and are taken for it. */
@@ -70,10 +77,9 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
     const room = width - front.reduce((sum, { text }) => sum + widthOf(text), 0)
     const back = [`  ${task.taskId.slice(-shortId)}`, `  ${fit(userOf(task), user)}`]
     while (back.length > 0 && room - widthOf(back.join('')) < leastName) back.pop()
-    const name = sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command'))
     return [
       ...front,
-      { text: fit(name, room - widthOf(back.join(''))) },
+      { text: fit(nameOf(task), room - widthOf(back.join(''))) },
       { text: back.join(''), style: { dim: true } },
     ]
   })

@@ -1,46 +1,33 @@
+import type { Host } from '../../../core/protocol/http/hosts.ts'
+import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { hostState } from '../../hosts/state.ts'
+import { counted } from '../../text/counted.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { fit } from './fit.ts'
-import { aboutHost, fleetProgress, fleetTitle, taskRows } from './fleet-rows.ts'
+import { fleetHelp, fleetKeys } from './fleet-help.ts'
+import { aboutHost, fleetProgress, fleetTitle, taskRows, taskText } from './fleet-rows.ts'
 import { allHosts, HostPane } from './host-pane.ts'
 import { fleetRow } from './host-row.ts'
 import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
 import { List, stepOf } from './list.ts'
 import { helpLines, overlay } from './overlay.ts'
 import { Prompt } from './prompt.ts'
+import { Report } from './report.ts'
+import { runQuestion } from './run-question.ts'
 
 export interface FleetActions {
   openTask(taskId: string, hostId: number | null): void
   /** Reads the tasks of this host; null: of all. */
   tasksOf(hostId: number | null): void
   terminal(hostId: number): void
+  /** Runs this on these hosts, which were agreed to. */
+  run(command: string, hostIds: readonly number[]): void
+  /** Examines the fleet; `found` takes the lines, of so many columns at most. */
+  examine(columns: number): void
 }
-
-type Keys = readonly (readonly [key: string, does: string])[]
-
-const help: Keys = [
-  ['Up Down j k PgUp PgDn g G', 'move in the pane in use'],
-  ['Tab', 'the other pane'],
-  ['Enter', 'open the chosen task; of a host, its newest one'],
-  ['f', 'hosts with this text in name or state'],
-  ['e E', 'next, previous host that is not ONLINE or not reachable'],
-  ['t', 'a terminal on the chosen host'],
-  ['Esc', 'all hosts again'],
-  ['Ctrl-L Ctrl-Z', 'draw anew; suspend'],
-  ['q Ctrl-C', 'leave'],
-]
-const keys: Keys = [
-  ['q', 'quit'],
-  ['?', 'help'],
-  ['Enter', 'open task'],
-  ['Tab', 'hosts/tasks'],
-  ['t', 'terminal'],
-  ['f', 'filter'],
-  ['e', 'next not ONLINE'],
-]
 
 const wheelStep = 3
 
@@ -52,8 +39,11 @@ export class FleetView {
   readonly #hosts = new HostPane()
   readonly #tasks = new List<string>()
   #focus: Focus = 'left'
-  #prompt: Prompt | null = null
-  #isHelping = false
+  #prompt: { readonly line: Prompt; readonly of: 'hosts' | 'tasks' | 'run' } | null = null
+  #question: { readonly lines: readonly Span[][]; readonly yes: () => void } | null = null
+  #report: Report | null = null
+  #taskFilter = ''
+  #cols = 80
   #note: Span | null = null
   lost: string | null = null
   #shown = ''
@@ -77,7 +67,13 @@ export class FleetView {
   }
 
   get isTyping(): boolean {
-    return this.#prompt !== null
+    return this.#prompt !== null || this.#question !== null || this.#report !== null
+  }
+
+  /** Shows lines until a key closes them. */
+  show(lines: readonly Span[][]): void {
+    this.#note = null
+    this.#report = new Report(lines)
   }
 
   readonly say = (text: string, isBad = false): void => {
@@ -89,12 +85,15 @@ export class FleetView {
     this.#isToOpen = false
     const { name } = key
     if (this.#prompt !== null) this.#typed(key, this.#prompt)
-    else if (this.#isHelping) this.#isHelping = false
-    else if (name === '?') this.#isHelping = true
+    else if (this.#question !== null) this.#answered(name, this.#question)
+    else if (this.#report !== null) this.#report = this.#report.key(name) ? this.#report : null
+    else if (name === '?') this.show(helpLines('Keys of the fleet', fleetHelp))
     else if (name === 'tab' || name === 'S-tab') this.#focus = this.#focus === 'left' ? 'right' : 'left'
     else if (name === 'enter') this.#open()
     else if (name === 'escape') this.#escape()
-    else if (name === 'f' || name === '/') this.#prompt = new Prompt('hosts with: ', this.#hosts.filter)
+    else if (name === 'f' || name === '/') this.#filter()
+    else if (name === 'x') this.#run()
+    else if (name === 'd') this.#actions.examine(this.#cols - 6)
     else if (name === 'e' || name === 'E') this.#jump(name === 'e' ? 'down' : 'up')
     else if (name === 't') this.#terminal()
     else this.#moved(name)
@@ -104,14 +103,14 @@ export class FleetView {
 
   mouse({ action, x, y }: Mouse): void {
     const panes = this.#panes
-    if (panes === null || this.#prompt !== null) return
+    if (panes === null || this.#prompt !== null || this.#question !== null) return
     const isLeft = x < panes.left
     const list: List<string> | List<number> = isLeft ? this.#hosts.list : this.#tasks
     if (action !== 'press') {
       list.move(action === 'wheelup' ? -wheelStep : wheelStep)
       return
     }
-    this.#isHelping = false
+    this.#report = null
     this.#focus = isLeft ? 'left' : 'right'
     const at = y - panes.top
     if (at < 0) return
@@ -130,25 +129,70 @@ export class FleetView {
     const wanted = Math.max(this.#hosts.wanted, ...leftTitle.map(({ text }) => widthOf(text)))
     const panes = panesOf(size, wanted, this.#focus)
     this.#panes = panes
+    this.#cols = size.cols
     const frame = assemble(size, panes, {
       title: fleetTitle(this.#state, this.#server, size.cols),
       progress: fleetProgress(this.#state, size.cols),
       leftTitle,
-      rightTitle: [{ text: ` Tasks ${this.#selected === allHosts ? '' : `of ${this.#selectedName()} `}` }],
+      rightTitle: this.#rightTitle(),
       rightState: this.#state.isLoaded ? [] : [{ text: ' reading... ' }],
       left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
       right: this.#right(panes, now),
       foot: this.#foot(size.cols),
       focus: this.#focus,
-      prompt: this.#prompt,
+      prompt: this.#prompt?.line ?? null,
     })
-    return this.#isHelping ? overlay(frame, size, helpLines('Keys of the fleet', help)) : frame
+    if (this.#question !== null) return overlay(frame, size, this.#question.lines)
+    return this.#report?.over(frame, size) ?? frame
   }
 
-  #typed(key: Key, prompt: Prompt): void {
-    const typed = prompt.key(key)
-    this.#hosts.filter = typed === 'left' ? '' : prompt.text
-    if (typed !== 'typed') this.#prompt = null
+  #typed(key: Key, { line, of }: { line: Prompt; of: 'hosts' | 'tasks' | 'run' }): void {
+    const typed = line.key(key)
+    const text = typed === 'left' ? '' : line.text
+    if (of === 'hosts') this.#hosts.filter = text
+    else if (of === 'tasks') this.#taskFilter = text
+    if (typed === 'typed') return
+    this.#prompt = null
+    if (of === 'run' && text.trim() !== '') this.#ask(text)
+  }
+
+  #filter(): void {
+    this.#prompt =
+      this.#focus === 'left'
+        ? { line: new Prompt('hosts with: ', this.#hosts.filter), of: 'hosts' }
+        : { line: new Prompt('tasks with: ', this.#taskFilter), of: 'tasks' }
+  }
+
+  /** The chosen host, or all that are shown. */
+  #targets(): Host[] {
+    const { chosen, ids } = this.#hosts.list
+    const wanted = chosen === null || chosen === allHosts ? ids : [chosen]
+    return wanted.flatMap((id) => this.#state.hosts.get(id) ?? [])
+  }
+
+  #run(): void {
+    const { length } = this.#targets()
+    if (length === 0) this.say('no host is shown')
+    else this.#prompt = { line: new Prompt(`run on ${counted(length, 'host')}: `), of: 'run' }
+  }
+
+  /** What was agreed to is what runs: hosts that join meanwhile are no part of it. */
+  #ask(command: string): void {
+    const hosts = this.#targets()
+    this.#question = {
+      lines: runQuestion(command, hosts, this.#server, this.#cols),
+      yes: () =>
+        this.#actions.run(
+          command,
+          hosts.map(({ id }) => id),
+        ),
+    }
+  }
+
+  #answered(name: string, { yes }: { yes: () => void }): void {
+    this.#question = null
+    if (name === 'y' || name === 'Y') yes()
+    else this.say('nothing was started')
   }
 
   #open(): void {
@@ -162,7 +206,9 @@ export class FleetView {
   }
 
   #escape(): void {
-    if (this.#hosts.filter !== '') this.#hosts.filter = ''
+    if (this.#focus === 'right' && this.#taskFilter !== '') this.#taskFilter = ''
+    else if (this.#hosts.filter !== '') this.#hosts.filter = ''
+    else if (this.#taskFilter !== '') this.#taskFilter = ''
     else if (this.#focus === 'right') this.#focus = 'left'
     else this.#hosts.list.choose(allHosts)
   }
@@ -195,11 +241,18 @@ export class FleetView {
       this.#hosts.set([...this.#state.hosts.values()].map((host) => fleetRow(host, now)))
     }
     this.#select()
-    this.#tasks.set(this.#state.tasks.map(({ taskId }) => taskId))
+    this.#tasks.set(this.#shownTasks().map(({ taskId }) => taskId))
     if (this.#isToOpen && this.#state.hostId === this.#hostId()) {
       this.#isToOpen = false
       this.#open()
     }
+  }
+
+  #shownTasks(): readonly TaskSummary[] {
+    const sought = this.#taskFilter.toLowerCase()
+    return sought === ''
+      ? this.#state.tasks
+      : this.#state.tasks.filter((task) => taskText(task).toLowerCase().includes(sought))
   }
 
   #select(): void {
@@ -223,6 +276,16 @@ export class FleetView {
     return [{ text: ` Hosts ${which} ` }]
   }
 
+  #rightTitle(): Span[] {
+    const whose = this.#selected === allHosts ? '' : `of ${this.#selectedName()} `
+    const { length } = this.#tasks.ids
+    const which =
+      this.#taskFilter === ''
+        ? ''
+        : `${length} of ${this.#state.tasks.length} with ${sanitizeLine(this.#taskFilter)} `
+    return [{ text: ` Tasks ${whose}${which}` }]
+  }
+
   #right({ right, height }: Panes, now: number): Span[][] {
     if (right <= 0) return []
     const host = this.#state.hosts.get(this.#selected)
@@ -237,13 +300,18 @@ export class FleetView {
       return [{ text, style }]
     })
     if (rows.length > 0 || !this.#state.isLoaded) return [...about, ...rows]
-    const hint = this.#state.hosts.size === 0 ? 'no hosts yet: rsm hosts join' : 'no tasks yet: rsm exec'
+    const hint = this.#emptyHint()
     return [...about, [{ text: `  ${hint}`, style: { dim: true } }]]
+  }
+
+  #emptyHint(): string {
+    if (this.#state.hosts.size === 0) return 'no hosts yet: rsm hosts join'
+    return this.#taskFilter === '' ? 'no tasks yet: x runs one' : 'no such tasks'
   }
 
   #foot(cols: number): Row {
     if (this.#note !== null) return footOf(cols, [], this.#note)
     if (this.lost !== null) return footOf(cols, [], { text: this.lost, style: { fg: 'yellow', bold: true } })
-    return footOf(cols, keys, null)
+    return footOf(cols, fleetKeys, null)
   }
 }

@@ -1,22 +1,20 @@
 import type { Stream } from '../../../core/protocol/http/logs.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
+import { FoldedLog } from '../log/folded.ts'
 import type { LogLine } from '../log/lines.ts'
 import type { LogReader } from '../log/reader.ts'
-import { type LogRow, Viewport } from '../log/viewport.ts'
-import type { Key, Span, Style } from '../screen/screen.ts'
-import { fit } from './fit.ts'
+import { type LogRow, type NumberedLines, Viewport } from '../log/viewport.ts'
+import type { Key, Span } from '../screen/screen.ts'
 import { stepOf } from './list.ts'
+import { logSpans, markWidth } from './log-rows.ts'
 
-const prefixStyles: readonly Style[] = (['cyan', 'green', 'yellow', 'blue', 'magenta'] as const).map(
-  (fg) => ({ fg }),
-)
-/** Two columns: a mark for stderr, which is told apart without colours, too. */
-const markWidth = 2
 const widestName = 20
 /** So near to an end of what is read the next page is asked for, in rows of the pane. */
 const margin = 3
 const sideStep = 8
+/** As much output as is compared, in characters. */
+const mostFolded = 4 * 1024 * 1024
 
 /** What went on in the pane that is said in the last row. */
 export type Said = (text: string, isBad?: boolean) => void
@@ -36,10 +34,52 @@ export class LogPane {
   #longestName = 0
   /** The beginning is to be shown as soon as it has come. */
   #isToBegin = false
+  /** Shown in place of the log itself. */
+  #folded: FoldedLog | null = null
 
   constructor(reader: LogReader, say: Said) {
     this.#reader = reader
     this.#say = say
+  }
+
+  get isFolded(): boolean {
+    return this.#folded !== null
+  }
+
+  get #lines(): NumberedLines {
+    return this.#folded ?? this.#reader.window
+  }
+
+  /** The output of all hosts, equal ones once; and back. `hosts`: all of them, with those that wrote nothing. */
+  async fold(hosts: readonly string[]): Promise<void> {
+    if (this.#unfold()) return
+    this.#say('reading all of the log...')
+    const entries = await this.#reader.readAll(mostFolded).catch((error: unknown) => {
+      this.#say(error instanceof Error ? error.message : String(error), true)
+      return undefined
+    })
+    if (entries === undefined) return
+    if (entries === null) {
+      this.#say('too much output to be compared here: rsm logs -b', true)
+      return
+    }
+    const written = new Set(entries.map(({ hostname }) => hostname))
+    this.#folded = new FoldedLog(
+      entries,
+      hosts.filter((hostname) => !written.has(hostname)),
+    )
+    this.#found = null
+    this.viewport.goTo(0)
+    this.#say('equal output once, as it stands now; b shows the log again')
+  }
+
+  /** False where it was not folded. */
+  #unfold(): boolean {
+    if (this.#folded === null) return false
+    this.#folded = null
+    this.#found = null
+    this.viewport.follow()
+    return true
   }
 
   get stream(): Stream | null {
@@ -52,6 +92,7 @@ export class LogPane {
 
   /** Null for all hosts, whose names are `longest` columns wide at most. */
   select(hostId: number | null, longest: number): void {
+    this.#folded = null
     this.#hostId = hostId
     this.#longestName = hostId === null ? longest : 0
     this.#isToBegin = false
@@ -62,6 +103,7 @@ export class LogPane {
 
   cycleStream(): void {
     const order: readonly (Stream | null)[] = [null, 'stdout', 'stderr']
+    this.#folded = null
     this.#stream = order[(order.indexOf(this.#stream) + 1) % order.length] ?? null
     this.#found = null
     this.viewport.follow()
@@ -69,7 +111,7 @@ export class LogPane {
   }
 
   toggleWrap(): void {
-    this.viewport.hold(this.#reader.window)
+    this.viewport.hold(this.#lines)
     this.viewport.wrap = !this.viewport.wrap
     this.viewport.column = 0
   }
@@ -78,7 +120,7 @@ export class LogPane {
     this.#found = null
     this.#isToBegin = false
     this.viewport.follow()
-    if (this.#reader.isBehind) this.#reader.want('tail')
+    if (!this.isFolded && this.#reader.isBehind) this.#reader.want('tail')
   }
 
   /** False of a key that is not the pane's. */
@@ -96,11 +138,11 @@ export class LogPane {
   }
 
   scroll(by: number): void {
-    this.viewport.scroll(this.#reader.window, by, !this.#reader.isBehind)
+    this.viewport.scroll(this.#lines, by, this.isFolded || !this.#reader.isBehind)
   }
 
   hold(): void {
-    this.viewport.hold(this.#reader.window)
+    this.viewport.hold(this.#lines)
   }
 
   /** Shows the next line with this text: downwards from what is shown, and where there is none, upwards. */
@@ -110,7 +152,7 @@ export class LogPane {
       return
     }
     this.#sought = { text, pattern: new RegExp(escaped(text), 'giu') }
-    const from = this.viewport.rows(this.#reader.window)[0]?.number ?? this.#reader.window.first
+    const from = this.viewport.rows(this.#lines)[0]?.number ?? this.#lines.first
     if ((await this.#find('down', from, true)) !== null) return
     if ((await this.#find('up', from, false)) === null) this.#say(`not found: ${text}`, true)
   }
@@ -132,7 +174,10 @@ export class LogPane {
     }
     const matches = (line: LogLine) => line.stream === 'stderr'
     const from = this.#here(direction)
-    const found = await this.#reader.find({ matches, direction, from, stream: 'stderr' })
+    const found =
+      this.#folded === null
+        ? await this.#reader.find({ matches, direction, from, stream: 'stderr' })
+        : this.#folded.find(matches, direction, from, false)
     if (typeof found === 'number') this.#show(found)
     else if (found === null) this.#say(direction === 'down' ? 'no stderr below' : 'no stderr above', true)
   }
@@ -153,27 +198,29 @@ export class LogPane {
   /** Whether the pane shows as much as there is for it. */
   get isFilled(): boolean {
     const { window, isLoaded } = this.#reader
+    if (this.isFolded) return true
     return isLoaded && (window.previous === 0 || this.viewport.rows(window).length >= this.viewport.height)
   }
 
   /** The rows of a pane of this size; asks for what is about to be needed. */
   rows(width: number, height: number): Span[][] {
-    const nameWidth = Math.min(this.#longestName, widestName, Math.floor(width / 3))
+    const nameWidth = this.isFolded ? 0 : Math.min(this.#longestName, widestName, Math.floor(width / 3))
     const before = markWidth + (nameWidth > 0 ? nameWidth + 1 : 0)
     this.viewport.size(width, height, () => width - before)
     this.#begin()
-    const rows = this.viewport.rows(this.#reader.window)
+    const rows = this.viewport.rows(this.#lines)
     this.#ask(rows)
-    return rows.map((row) => this.#spans(row, nameWidth))
+    const pattern = this.#sought?.pattern
+    return rows.map((row) => logSpans(row, { nameWidth, pattern, isFound: row.number === this.#found }))
   }
 
   /** The same as bare text, for a terminal to select from. */
   plainRows(width: number, height: number): Span[][] {
-    const isAll = this.#longestName > 0
+    const isAll = this.#longestName > 0 && !this.isFolded
     const nameOf = (line: LogLine) => (isAll ? `${sanitizeLine(line.hostname)}: ` : '')
     this.viewport.size(width, height, (line) => width - widthOf(nameOf(line)))
     this.#begin()
-    const rows = this.viewport.rows(this.#reader.window)
+    const rows = this.viewport.rows(this.#lines)
     this.#ask(rows)
     return rows.map(({ line, part, text }) => [{ text: part === 0 ? nameOf(line) + text : text }])
   }
@@ -181,20 +228,19 @@ export class LogPane {
   #begin(): void {
     const { window, isLoaded } = this.#reader
     if (!this.#isToBegin || !isLoaded) return
-    if (window.previous > 0) this.#reader.want('head')
+    if (!this.isFolded && window.previous > 0) this.#reader.want('head')
     else {
       this.#isToBegin = false
-      this.viewport.goTo(window.first)
+      this.viewport.goTo(this.#lines.first)
     }
   }
 
   /** From where the next one is looked for. */
   #here(direction: 'up' | 'down'): number {
-    const { window } = this.#reader
-    const rows = this.viewport.rows(window)
+    const rows = this.viewport.rows(this.#lines)
     if (this.#found !== null && rows.some(({ number }) => number === this.#found)) return this.#found
     const row = direction === 'down' ? rows[0] : rows.at(-1)
-    if (row === undefined) return window.first
+    if (row === undefined) return this.#lines.first
     return direction === 'down' ? row.number - 1 : row.number + 1
   }
 
@@ -209,17 +255,21 @@ export class LogPane {
       pattern.lastIndex = 0
       return pattern.test(text)
     }
-    const found = await this.#reader.find({ matches, direction, from, isInclusive })
+    const found =
+      this.#folded === null
+        ? await this.#reader.find({ matches, direction, from, isInclusive })
+        : this.#folded.find(matches, direction, from, isInclusive)
     if (typeof found === 'number') this.#show(found)
     return found
   }
 
   #show(number: number): void {
     this.#found = number
-    this.viewport.show(this.#reader.window, number)
+    this.viewport.show(this.#lines, number)
   }
 
   #ask(rows: readonly LogRow[]): void {
+    if (this.isFolded) return
     const { window } = this.#reader
     const near = margin * this.viewport.height
     const top = rows[0]?.number ?? window.first
@@ -228,33 +278,5 @@ export class LogPane {
     else if (this.viewport.isFollowing || bottom + near >= window.end) this.#reader.want('newer')
     if (!this.viewport.isFollowing && top - near <= window.first) this.#reader.want('older')
     else if (rows.length < this.viewport.height) this.#reader.want('older')
-  }
-
-  #spans({ number, part, line, text }: LogRow, nameWidth: number): Span[] {
-    const isError = line.stream === 'stderr'
-    const mark: Style = { ...(isError ? { fg: 'red' } : {}), inverse: number === this.#found }
-    const spans: Span[] = [{ text: isError ? '!' : ' ', style: mark }, { text: ' ' }]
-    if (nameWidth > 0) {
-      const name = part === 0 ? sanitizeLine(line.hostname) : ''
-      const style = prefixStyles[line.hostId % prefixStyles.length]
-      spans.push({ text: `${fit(name, nameWidth)} `, style })
-    }
-    return [...spans, ...this.#highlighted(text, isError ? { fg: 'red' } : {}, number === this.#found)]
-  }
-
-  #highlighted(text: string, style: Style, isFound: boolean): Span[] {
-    const { pattern } = this.#sought ?? {}
-    if (pattern === undefined) return [{ text, style }]
-    const spans: Span[] = []
-    let from = 0
-    // It goes on where the last test of a line has left it.
-    pattern.lastIndex = 0
-    for (const { 0: match, index } of text.matchAll(pattern)) {
-      if (match === '') continue
-      spans.push({ text: text.slice(from, index), style })
-      spans.push({ text: match, style: { inverse: true, bold: isFound } })
-      from = index + match.length
-    }
-    return [...spans, { text: text.slice(from), style }].filter((span) => widthOf(span.text) > 0)
   }
 }

@@ -1,10 +1,8 @@
 import { isFailure } from '../../../core/task/task-state.ts'
-import { silentLines } from '../../task/silent-hosts.ts'
 import type { TaskState } from '../../task/task-state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { widthOf } from '../../text/width.ts'
 import type { LogReader } from '../log/reader.ts'
-import { partsOf } from '../log/viewport.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { copyFrame } from './copy-frame.ts'
 import { allHosts, HostPane } from './host-pane.ts'
@@ -13,6 +11,7 @@ import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
 import { stepOf } from './list.ts'
 import { LogPane } from './log-pane.ts'
 import { logState, logTitle } from './log-title.ts'
+import { noteRows } from './note-rows.ts'
 import { helpLines, overlay } from './overlay.ts'
 import { Prompt } from './prompt.ts'
 import { taskProgress, taskTitle } from './task-head.ts'
@@ -28,7 +27,6 @@ export interface TaskActions {
 }
 
 const wheelStep = 3
-const mostErrorRows = 3
 
 interface Question {
   readonly text: string
@@ -159,6 +157,7 @@ export class TaskView {
       E: () => this.#nextError('up'),
       s: () => this.#log.cycleStream(),
       w: () => this.#log.toggleWrap(),
+      b: () => this.#fold(),
       y: () => this.#copy(),
       F: () => this.#log.follow(),
       c: () => this.#cancel(),
@@ -208,6 +207,13 @@ export class TaskView {
     this.#question = null
     if (name === 'y' || name === 'Y') yes()
     else this.say('left as it is')
+  }
+
+  /** Whatever host is chosen: what is compared is the output of all. */
+  #fold(): void {
+    this.#hosts.list.choose(allHosts)
+    this.#select()
+    void this.#log.fold([...this.#state.results.values()].map(({ hostname }) => hostname))
   }
 
   #copy(): void {
@@ -284,22 +290,12 @@ export class TaskView {
 
   #right({ right, height }: Panes): Span[][] {
     if (right <= 0) return []
-    const told = this.#error(right)
+    const { results } = this.#state
+    const told = noteRows(results, this.#selected ?? allHosts, right)
     const rows = this.#log.rows(right, Math.max(1, height - told.length))
     if (rows.length > 0 || !this.#reader.isLoaded) return [...told, ...rows]
     const text = this.#state.isRunning ? '  no output yet' : '  no output'
     return [...told, [{ text, style: { dim: true } }]]
-  }
-
-  /** What the chosen host's result says beside its exit code; of all hosts, for whom the task waits. */
-  #error(width: number): Span[][] {
-    const { results } = this.#state
-    const result = this.#selected === null ? undefined : results.get(this.#selected)
-    const lines = result === undefined ? silentLines(results.values()) : [sanitizeLine(result.error ?? '')]
-    const isBad = result !== undefined && isFailure(result.status)
-    const style = { fg: isBad ? 'red' : 'yellow', bold: true } as const
-    const parts = lines.filter((line) => line !== '').flatMap((line) => partsOf(line, Math.max(1, width - 2)))
-    return parts.slice(0, mostErrorRows).map((part) => [{ text: `  ${part}`, style }])
   }
 
   #foot(cols: number): Row {

@@ -1,0 +1,62 @@
+import type { LogEntry } from '../../../core/protocol/http/logs.ts'
+import { foldNodeset } from '../../../core/selector/nodeset.ts'
+import { groupsOf, titleOf } from '../../output/equal-output.ts'
+import { type LogLine, LogLines } from './lines.ts'
+import type { NumberedLines } from './viewport.ts'
+
+/** The host of a line that is no output but says whose the next ones are. */
+export const titleId = -1
+
+const titled = (text: string): LogLine => ({ id: 0, hostId: titleId, hostname: '', stream: 'stdout', text })
+
+/** The output of all hosts, equal ones once, as `-b` shows it: lines of both streams in the order in which they came. */
+export class FoldedLog implements NumberedLines {
+  readonly first = 0
+  readonly #lines: readonly LogLine[]
+
+  /** `silent`: who has written nothing. */
+  constructor(entries: readonly LogEntry[], silent: readonly string[]) {
+    const assembled = new LogLines()
+    const written = new Map<string, LogLine[]>()
+    const add = (line: LogLine) => {
+      const lines = written.get(line.hostname)
+      if (lines === undefined) written.set(line.hostname, [line])
+      else lines.push(line)
+    }
+    for (const entry of entries) for (const line of assembled.push(entry)) add(line)
+    for (const line of assembled.open()) add(line)
+    const shown = (lines: readonly LogLine[]) =>
+      lines.map(({ stream, text }) => `${stream} ${text}`).join('\n')
+    const groups = groupsOf([...written].map(([hostname, lines]) => [shown(lines), [hostname]] as const))
+    this.#lines = [
+      ...groups.flatMap((group) => [
+        titled(titleOf(group)),
+        ...(written.get(group.hostnames[0] ?? '') ?? []),
+      ]),
+      ...(silent.length === 0 ? [] : [titled(`no output: ${foldNodeset(silent)}`)]),
+    ]
+  }
+
+  get end(): number {
+    return this.#lines.length
+  }
+
+  line(number: number): LogLine | undefined {
+    return this.#lines[number]
+  }
+
+  /** The number of the next line of output that matches; null when there is none. */
+  find(
+    matches: (line: LogLine) => boolean,
+    direction: 'up' | 'down',
+    from: number,
+    isInclusive: boolean,
+  ): number | null {
+    const step = direction === 'down' ? 1 : -1
+    for (let at = isInclusive ? from : from + step; at >= 0 && at < this.end; at += step) {
+      const line = this.#lines[at]
+      if (line !== undefined && line.hostId !== titleId && matches(line)) return at
+    }
+    return null
+  }
+}

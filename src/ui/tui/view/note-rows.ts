@@ -1,0 +1,18 @@
+import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
+import { isFailure } from '../../../core/task/task-state.ts'
+import { silentLines } from '../../task/silent-hosts.ts'
+import { sanitizeLine } from '../../text/sanitize.ts'
+import { partsOf } from '../log/viewport.ts'
+import type { Span } from '../screen/screen.ts'
+
+const mostRows = 3
+
+/** What a host's result says beside its exit code; without a host, for whom the task waits. */
+export function noteRows(results: ReadonlyMap<number, TaskResult>, hostId: number, width: number): Span[][] {
+  const result = results.get(hostId)
+  const lines = result === undefined ? silentLines(results.values()) : [sanitizeLine(result.error ?? '')]
+  const isBad = result !== undefined && isFailure(result.status)
+  const style = { fg: isBad ? 'red' : 'yellow', bold: true } as const
+  const parts = lines.filter((line) => line !== '').flatMap((line) => partsOf(line, Math.max(1, width - 2)))
+  return parts.slice(0, mostRows).map((part) => [{ text: `  ${part}`, style }])
+}
