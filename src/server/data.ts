@@ -3,13 +3,14 @@ import { AgreedClock } from '../disk/agreed-clock.ts'
 import { openAgreedClock } from './agreed-clock.ts'
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
 import type { Bus } from './bus.ts'
-import type { Clock } from './clock.ts'
+import { type Clock, isoTime } from './clock.ts'
 import { sha256 } from './digest.ts'
 import { type Archive, createArchive } from './engine/archive.ts'
 import { createFileHistory } from './history/file-history.ts'
 import type { History } from './history/history.ts'
 import { ascendFrom } from './ids.ts'
-import { type Keys, loadKeys } from './keys.ts'
+import { loadKeys, type ReplacedKeys } from './key-files.ts'
+import type { Keys } from './keys.ts'
 import type { Log } from './log.ts'
 import type { ServerMetrics } from './metrics/metrics.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
@@ -27,6 +28,8 @@ export interface Data {
   serverRuns: Runs
   audit: AuditLog
   keys: Keys
+  /** Which this start has replaced. */
+  replacedKeys: ReplacedKeys | null
   presence: Presence
   history: History
   outputs: Outputs
@@ -41,6 +44,8 @@ export interface DataOptions {
   /** Seconds of high cpu or memory until a host is WARNING. */
   warnAfter?: number | undefined
   metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
+  /** Whether keys that are missing or damaged are replaced. */
+  newKeys: boolean
   bus: Bus
   clock: Clock
   log: Log
@@ -50,7 +55,7 @@ export interface DataOptions {
 
 /** Opens all of it in the data directory at `path`, whose lock the caller holds. Whoever opens it closes its parts. */
 export async function openData(path: string, options: DataOptions): Promise<Data> {
-  const { metrics, heartbeatInterval, warnAfter, bus, clock, log } = options
+  const { metrics, heartbeatInterval, warnAfter, newKeys, bus, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseWithoutStore(path)
   const store = await openJsonStore({
@@ -65,8 +70,12 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   }
   const { storeId } = store
   const serverRuns = await beginRun(store, clock)
+  const at = isoTime(clock.now())
+  const loaded = await loadKeys(join(path, 'keys'), { store, newKeys, at }).catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
   const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
-  const keys = await loadKeys(join(path, 'keys'))
   const presence = await createPresence({
     path: join(path, 'presence.json'),
     heartbeatInterval,
@@ -81,7 +90,8 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     store,
     serverRuns,
     audit,
-    keys,
+    keys: loaded.keys,
+    replacedKeys: loaded.replaced,
     presence,
     history: createFileHistory({ directory: join(path, 'metrics'), clock, log }),
     outputs: createFileOutputs(tasks, bus, onFatal, metrics.outputSynced),

@@ -4,15 +4,12 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  type KeyObject,
   randomBytes,
   sign,
 } from 'node:crypto'
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { RsmError } from '../core/errors.ts'
 import { open, seal } from '../core/sealing.ts'
 import { signedBytes } from '../core/signing.ts'
-import { writeFileDurably } from '../disk/durable.ts'
 
 /** How long a signature holds, in milliseconds of the server's clock (contract §6). */
 export const signatureLife = 5 * 60_000
@@ -36,30 +33,40 @@ export interface Keys {
   digest(plain: string): string
 }
 
-async function readOrCreate(path: string, create: () => Buffer): Promise<Buffer> {
+export const sealKeyBytes = 32
+
+function idOf(bytes: Buffer | string): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+}
+
+/** Tells one sealing key from another, and nothing of it; null for what is none. */
+export function sealKeyId(bytes: Buffer): string | null {
+  return bytes.length === sealKeyBytes ? idOf(Buffer.concat([Buffer.from('rsm sealing key\0'), bytes])) : null
+}
+
+export function newSigningKey(): Buffer {
+  return Buffer.from(generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }))
+}
+
+function publicBytes(privateKey: KeyObject): Buffer {
+  return createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
+}
+
+/** The id by which agents know a signing key; null for what is none. */
+export function signingKeyId(pem: Buffer): string | null {
   try {
-    return await readFile(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    const made = create()
-    await writeFileDurably(path, made, 0o600)
-    return made
+    const key = createPrivateKey(pem)
+    return key.asymmetricKeyType === 'ed25519' ? idOf(publicBytes(key)) : null
+  } catch {
+    return null
   }
 }
 
-/** Reads the keys below `directory`, or makes them at the first start. */
-export async function loadKeys(directory: string): Promise<Keys> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
-  const sealKey = await readOrCreate(join(directory, 'seal.key'), () => randomBytes(32))
-  if (sealKey.length !== 32)
-    throw new RsmError('unavailable', `${join(directory, 'seal.key')} is damaged; put back its backup`)
-  const pem = await readOrCreate(join(directory, 'signing.key'), () =>
-    Buffer.from(generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' })),
-  )
-  const privateKey = createPrivateKey(pem)
-  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' })
-  const publicKey = spki.subarray(-32)
-  const keyId = createHash('sha256').update(publicKey).digest('hex').slice(0, 16)
+/** From the bytes of their files, which have ids. */
+export function createKeys(sealKey: Buffer, signingKey: Buffer): Keys {
+  const privateKey = createPrivateKey(signingKey)
+  const publicKey = publicBytes(privateKey)
+  const keyId = idOf(publicKey)
   return {
     serverKey: publicKey.toString('base64'),
     keyId,

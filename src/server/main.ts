@@ -97,6 +97,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const data = await openData(path, {
     heartbeatInterval,
     warnAfter,
+    newKeys: options.newKeys === true,
     metrics,
     bus,
     clock,
@@ -197,8 +198,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const unused = trackUnusedConnections(app.server)
   let control: Control | undefined
 
+  async function sayReplacedKeys(): Promise<void> {
+    const { replacedKeys } = data
+    if (replacedKeys === null) {
+      if (options.newKeys === true) log.info({}, 'the keys are those of the store: --new-keys replaced none')
+      return
+    }
+    const { agents, credentials, tasks } = replacedKeys
+    log.error(
+      { ...replacedKeys },
+      `new keys: ${agents.length} agents have to be enrolled anew, credentials of ${credentials.length} hosts and secret parameters of ${tasks.length} tasks are gone`,
+    )
+    await events.record('keys.replace', null, 'SUCCESS', { ...replacedKeys })
+  }
+
   async function open(): Promise<{ username: string; password: string; generated: boolean } | null> {
     await events.checkHead()
+    await sayReplacedKeys()
     await engine.recover()
     await terminals.recover()
     hub.attach(app.server)

@@ -35,6 +35,8 @@ export interface ServerOptions {
   terminalIdleLimit?: number
   /** Whether `/metrics` answers without a token; false by default. */
   metricsOpen?: boolean
+  /** Whether keys that are missing, damaged or another store's are replaced by new ones; refused by default. */
+  newKeys?: boolean
   /** Of new passwords; those that there are keep theirs. */
   passwordCost?: PasswordCost
   /** The system's by default. */

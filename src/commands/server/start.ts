@@ -7,7 +7,11 @@ import { parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
-  static override examples = ['$ rsm server start', '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080']
+  static override examples = [
+    '$ rsm server start',
+    '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
+    '$ rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost',
+  ]
   static override flags = {
     host: string({ env: 'RSM_HOST', default: '127.0.0.1', description: 'address to listen on' }),
     port: integer({
@@ -100,6 +104,10 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_METRICS_OPEN',
       description: 'answer /metrics without a token',
     }),
+    'new-keys': boolean({
+      description:
+        'replace signing and sealing keys that are missing or damaged: agents must be enrolled anew, sealed secrets are dropped',
+    }),
     'log-level': string({
       env: 'RSM_LOG_LEVEL',
       default: 'INFO',
@@ -135,6 +143,7 @@ export default class ServerStart extends BaseCommand {
       },
       insecureHttp: flags['insecure-http'],
       metricsOpen: flags['metrics-open'],
+      newKeys: flags['new-keys'],
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })

@@ -7,6 +7,7 @@ import { isoTime } from '../clock.ts'
 import { signatureLife } from '../keys.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
+import { openSecrets, sealedFault } from './secrets.ts'
 import { type EngineState, ended, type HostLane, type Waiting } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
@@ -58,17 +59,11 @@ export function createDispatcher(state: EngineState): Dispatcher {
   /** `about`: the variables that tell a script of its host. */
   function payload(run: TaskRun, about: Variables): Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'> {
     const { task } = run
-    const secret = task.secretParams
-      ? (JSON.parse(state.keys.open(task.secretParams, `tasks/${task.id}/secretParams`)) as Record<
-          string,
-          string
-        >)
-      : {}
     return {
       taskId: task.id,
       script: task.content ?? '',
       timeout: task.timeout,
-      params: { ...task.params, ...secret, ...about },
+      params: { ...task.params, ...openSecrets(state.keys, task), ...about },
       ...(task.workDir === null ? {} : { workDir: task.workDir }),
       scriptType: task.type,
       ...(task.runAs === null ? {} : { runAs: task.runAs }),
@@ -104,11 +99,13 @@ export function createDispatcher(state: EngineState): Dispatcher {
   /** "Sent" is on disk before the frame leaves: at most one start per host and task (contract §4). */
   async function dispatch(run: TaskRun, chosen: ReadonlyMap<number, AgentLink | null>): Promise<void> {
     const at = isoTime(state.clock.now())
+    const isSending = [...chosen.values()].some((link) => link !== null)
+    const sealed = isSending ? sealedFault(state, run) : null
     const mark = (current: ExecutionRecord): ExecutionRecord | null => {
       if (current.status !== 'PENDING') return null
       const link = chosen.get(current.position)
       if (!link) return current.dueAt === null ? { ...current, dueAt: at } : null
-      const why = unfit(run, link)
+      const why = sealed ?? unfit(run, link)
       if (why !== null) return { ...ended(current, 'FAILED', at, why), exitCode: 126 }
       return {
         ...current,
@@ -121,7 +118,6 @@ export function createDispatcher(state: EngineState): Dispatcher {
         agentJournal: link.hello?.journal?.sequence ?? null,
       }
     }
-    const isSending = [...chosen.values()].some((link) => link !== null)
     let changed: ExecutionRecord[]
     let about: Map<number, Variables>
     try {
@@ -294,7 +290,12 @@ export function createDispatcher(state: EngineState): Dispatcher {
       const about = await aboutHosts([link])
       const execution = run.ofHost(link.hostId)
       // An agent that was replaced by an older one: silence then makes the execution LOST, which is what it is.
-      if (execution?.status === 'RUNNING' && !takingBack.has(execution.id) && unfit(run, link) === null)
+      if (
+        execution?.status === 'RUNNING' &&
+        !takingBack.has(execution.id) &&
+        unfit(run, link) === null &&
+        sealedFault(state, run) === null
+      )
         send(run, link, about)
     },
 

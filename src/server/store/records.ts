@@ -253,6 +253,14 @@ export interface TerminalRecord {
   recordingBytes: number
 }
 
+/** The key that the store was used with, by the name of its file. */
+export interface KeyRecord {
+  id: 'seal.key' | 'signing.key'
+  /** Of the key itself: it tells one from another, and nothing of it. */
+  keyId: string
+  notedAt: string
+}
+
 /** One start of a server. */
 export interface RunRecord {
   id: string
@@ -291,6 +299,7 @@ export interface Records {
   idempotency: IdempotencyRecord
   terminals: TerminalRecord
   runs: RunRecord
+  keys: KeyRecord
 }
 export type Noun = keyof Records
 export const nouns = [
@@ -306,6 +315,7 @@ export const nouns = [
   'idempotency',
   'terminals',
   'runs',
+  'keys',
 ] as const satisfies readonly Noun[]
 
 type IndexesOf<N extends Noun> = Record<
@@ -337,6 +347,7 @@ export const indexes = {
   idempotency: {},
   terminals: { status: { unique: false, key: ({ status }) => (status === 'OPEN' ? 'OPEN' : null) } },
   runs: {},
+  keys: {},
 } satisfies { [N in Noun]: IndexesOf<N> }
 
 export type IndexOf<N extends Noun> = Extract<keyof (typeof indexes)[N], string>

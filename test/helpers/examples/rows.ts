@@ -155,6 +155,13 @@ export const rows: Readonly<Record<string, Row>> = {
     given: async ({ home }) => ({ '/srv/rsm': join(home, 'srv'), '18080': '0' }),
     until: /listen|http:\/\//,
   },
+  'rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost': {
+    given: async ({ home }) => ({
+      '/var/lib/rsm/server': join(home, 'new-keys'),
+      '--new-keys': '--new-keys --port 0',
+    }),
+    until: /listen|http:\/\//,
+  },
   'rsm server confirm-clock': {
     given: async ({ server }) => ({
       'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,

@@ -11,7 +11,7 @@ import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
 import { type Archive, createArchive } from '../../../src/server/engine/archive.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
 import { createFileHistory } from '../../../src/server/history/file-history.ts'
-import { loadKeys } from '../../../src/server/keys.ts'
+import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
 import { createPresence } from '../../../src/server/presence/memory-presence.ts'
@@ -67,7 +67,8 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     transact: (work) =>
       refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : disk.transact(work),
   }
-  const keys = await loadKeys(join(directory, 'keys'))
+  const at = isoTime(clock.now())
+  const { keys } = await loadKeys(join(directory, 'keys'), { store, newKeys: false, at })
   const presence = await createPresence({
     path: join(directory, 'presence.json'),
     heartbeatInterval: 30,
