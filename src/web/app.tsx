@@ -1,18 +1,35 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { HostsPage } from './hosts/hosts-page.tsx'
+import { useTitle } from './parts/use-title.ts'
 import { RecordingPage } from './recordings/recording-page.tsx'
 import { SessionsPage } from './recordings/sessions-page.tsx'
 import { type Route, route } from './route.ts'
 import { RunPage } from './run/run-page.tsx'
-import { session } from './session.ts'
+import { mayOpen, session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { useStore } from './store.ts'
 import { TaskPage } from './tasks/task-page.tsx'
 import { TasksPage } from './tasks/tasks-page.tsx'
 import { TerminalsPage } from './terminals/terminals-page.tsx'
-import { TopBar } from './top-bar.tsx'
+import { labels, TopBar } from './top-bar.tsx'
+
+function Refused({ page }: Pick<Route, 'page'>) {
+  useTitle(labels[page])
+  const { username = '', role = '' } = session.get()?.user ?? {}
+  return (
+    <section class="page">
+      <div class="heading">
+        <h1>{labels[page]}</h1>
+      </div>
+      <p class="empty">
+        {`You are ${username}, ${role}; this takes OPERATOR. An administrator can give you that role.`}
+      </p>
+    </section>
+  )
+}
 
 function Page({ page, id }: Route) {
+  if (!mayOpen(page)) return <Refused page={page} />
   switch (page) {
     case 'hosts':
       return <HostsPage />
@@ -54,9 +71,13 @@ export function App() {
         Skip to content
       </button>
       <TopBar page={where.page} user={who.user} />
-      <main ref={main} tabIndex={-1} class={where.page === 'terminals' ? 'filled' : ''}>
+      <main
+        ref={main}
+        tabIndex={-1}
+        class={where.page === 'terminals' && mayOpen('terminals') ? 'filled' : ''}
+      >
         <Page {...where} />
-        <TerminalsPage isShown={where.page === 'terminals'} />
+        <TerminalsPage isShown={where.page === 'terminals' && mayOpen('terminals')} />
       </main>
     </>
   )

@@ -1,6 +1,7 @@
 import { type Action, may } from '../core/permissions.ts'
 import type { LoginResult } from '../core/protocol/http/users.ts'
 import { keep, readKept } from './kept.ts'
+import type { PageName } from './route.ts'
 import { createStore } from './store.ts'
 
 export type Session = Pick<LoginResult, 'token' | 'user'>
@@ -19,6 +20,17 @@ export function endSession(why: string): void {
   if (session.get() === undefined) return
   parting.set(why)
   session.set(undefined)
+}
+
+/** Which pages need more than to be signed in. */
+const pageActions: Partial<Record<PageName, Action>> = {
+  terminals: 'execute',
+  run: 'execute',
+  sessions: 'execute',
+}
+
+export function mayOpen(page: PageName): boolean {
+  return allowed(pageActions[page] ?? 'read')
 }
 
 export function allowed(action: Action): boolean {

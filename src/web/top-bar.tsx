@@ -1,11 +1,12 @@
 import { call } from './api.ts'
 import { hrefOf, type PageName } from './route.ts'
-import { allowed, endSession, parting, type Session } from './session.ts'
+import { endSession, mayOpen, parting, type Session } from './session.ts'
 import { useStore } from './store.ts'
 import { openTerminals } from './terminals/open-terminals.ts'
 import { nextTheme, theme } from './theme.ts'
 
-const labels: Record<PageName, string> = {
+/** How pages are called. */
+export const labels: Record<PageName, string> = {
   hosts: 'Hosts',
   terminals: 'Terminals',
   run: 'Run',
@@ -24,9 +25,7 @@ async function signOut(): Promise<void> {
 export function TopBar({ page, user }: { page: PageName; user: Session['user'] }) {
   const shade = useStore(theme)
   const { tabs } = useStore(openTerminals)
-  const shown = (Object.keys(labels) as PageName[]).filter(
-    (name) => allowed('execute') || (name !== 'terminals' && name !== 'run'),
-  )
+  const shown = (Object.keys(labels) as PageName[]).filter(mayOpen)
   return (
     <header class="top">
       <span class="brand">

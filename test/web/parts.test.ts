@@ -4,6 +4,7 @@ import { countUntil, parseCast, resizeOf, timeline } from '../../src/web/recordi
 import { taskOf } from '../../src/web/run/task-of.ts'
 import { mostLines, OutputLines } from '../../src/web/tasks/output-lines.ts'
 import { attachedSaid } from '../../src/web/terminals/attached-said.ts'
+import { sequenceOf, withCtrl } from '../../src/web/terminals/keys.ts'
 
 const head = '{"version":2,"width":100,"height":30}'
 
@@ -108,4 +109,23 @@ test('of an attachment all is said: that it is back, what is missing, and who re
     attachedSaid({ isBack: false, omitted: 7, watchers: 'ann reads along' }),
     '7 characters of earlier output are no longer kept. ann reads along',
   )
+})
+
+test('A15 the keys that a phone lacks send what those of a keyboard do', (t) => {
+  const plain = { isApplication: false, isCtrl: false }
+  t.deepEqual(
+    (['Esc', 'Tab', '←', '↑', '↓', '→'] as const).map((key) => sequenceOf(key, plain)),
+    ['\u001b', '\t', '\u001b[D', '\u001b[A', '\u001b[B', '\u001b[C'],
+  )
+  t.is(sequenceOf('↑', { ...plain, isApplication: true }), '\u001bOA')
+  t.is(sequenceOf('←', { isApplication: true, isCtrl: true }), '\u001b[1;5D')
+  t.deepEqual(['c', 'C', '[', ' ', '1', 'é', '\r'].map(withCtrl), [
+    '\u0003',
+    '\u0003',
+    '\u001b',
+    '\0',
+    '1',
+    'é',
+    '\r',
+  ])
 })

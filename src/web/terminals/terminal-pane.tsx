@@ -2,9 +2,11 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { WatchersTold } from '../../ui/terminal/watchers-told.ts'
 import { useStore } from '../store.ts'
 import { attachedSaid } from './attached-said.ts'
+import { type ScreenKey, sequenceOf, withCtrl } from './keys.ts'
 import { closeTab, nameSession, openTerminal, type Tab } from './open-terminals.ts'
 import { readerMode } from './reader-mode.ts'
 import { createScreen, type Screen } from './screen.ts'
+import { ScreenKeys } from './screen-keys.tsx'
 import { createTerminalLink, type LinkState, type TerminalLink } from './terminal-link.ts'
 
 interface TerminalPaneProps {
@@ -25,6 +27,21 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
   const [notice, setNotice] = useState('')
   const [size, setSize] = useState('')
   const isReader = useStore(readerMode)
+  const ctrl = useRef(false)
+  const [isCtrl, setCtrl] = useState(false)
+  const holdCtrl = (isHeld: boolean) => {
+    ctrl.current = isHeld
+    setCtrl(isHeld)
+  }
+
+  function press(key: ScreenKey): void {
+    const terminal = screen.current?.terminal
+    if (terminal === undefined) return
+    const isApplication = terminal.modes.applicationCursorKeysMode
+    const sequence = sequenceOf(key, { isApplication, isCtrl: ctrl.current })
+    holdCtrl(false)
+    terminal.input(sequence)
+  }
 
   useEffect(() => {
     if (element.current === null) return undefined
@@ -89,7 +106,12 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         say(message)
       },
     })
-    terminal.onData((data) => held.input(data))
+    terminal.onData((data) => {
+      // Answers of the terminal are longer: they pass, and Ctrl waits for what is typed.
+      const isTyped = ctrl.current && data.length === 1
+      if (isTyped) holdCtrl(false)
+      held.input(isTyped ? withCtrl(data) : data)
+    })
     terminal.onBinary((data) => held.input(data))
     terminal.onResize((next) => {
       setSize(`${next.cols}×${next.rows}`)
@@ -128,6 +150,9 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
       aria-hidden={!isShown}
     >
       <div class="screen" ref={element} />
+      {!tab.isWatching && state.kind !== 'ended' && (
+        <ScreenKeys isCtrl={isCtrl} onCtrl={holdCtrl} onKey={press} />
+      )}
       <div class={`strip ${state.kind}`}>
         <span role="status">{stateSaid(state, tab, notice)}</span>
         <span class="spring" />

@@ -1,0 +1,26 @@
+/** The keys of a terminal that a phone's keyboard lacks. */
+export const screenKeys = ['Esc', 'Tab', '←', '↑', '↓', '→'] as const
+export type ScreenKey = (typeof screenKeys)[number]
+
+/** Last characters of the cursor keys' sequences (xterm, PC-style function keys). */
+const cursors: Partial<Record<ScreenKey, string>> = { '↑': 'A', '↓': 'B', '→': 'C', '←': 'D' }
+
+export interface KeyModes {
+  /** Whether the program asked for application cursor keys (DECCKM). */
+  isApplication: boolean
+  isCtrl: boolean
+}
+
+/** What a key sends. */
+export function sequenceOf(key: ScreenKey, { isApplication, isCtrl }: KeyModes): string {
+  const cursor = cursors[key]
+  if (cursor === undefined) return key === 'Esc' ? '\u001b' : '\t'
+  if (isCtrl) return `\u001b[1;5${cursor}`
+  return `\u001b${isApplication ? 'O' : '['}${cursor}`
+}
+
+/** What a character sends with Ctrl held, as `\u0003` for c; others stay what they are. */
+export function withCtrl(character: string): string {
+  if (character === ' ') return '\0'
+  return /^[@-_a-z]$/.test(character) ? String.fromCharCode(character.charCodeAt(0) & 0x1f) : character
+}
