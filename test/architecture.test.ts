@@ -25,7 +25,7 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Core decides and never acts: nothing of the outside world, no clock, no chance. */
-const coreMayImport = new Set(['ajv', 'typebox', 'tweetnacl'])
+const coreMayImport = new Set(['ajv', 're2js', 'typebox', 'tweetnacl'])
 
 interface Import {
   readonly from: string

@@ -116,6 +116,36 @@ test('S12 scripts run without a terminal names all that is missing, mistyped or 
   )
 })
 
+test('A15 a value that does not match its pattern starts nothing: of a stored script, of a file, and by the server where nobody else looks', async (t) => {
+  const { rsm, file, server } = await fixture(t)
+  writeFileSync(
+    file,
+    '# rsm: name=deploy, param VERSION required pattern="[0-9.]+" "like 1.2"\necho "$VERSION"\n',
+  )
+  t.is((await rsm(['scripts', 'add', file])).exit, 0)
+  for (const what of [
+    ['scripts', 'run', 'deploy'],
+    ['exec', '--script', file],
+  ]) {
+    const refused = await rsm([...what, '-w', 'web1', '-p', 'VERSION=1;reboot'])
+    t.is(refused.exit, 2)
+    t.is(refused.stderr, 'rsm: VERSION does not match its pattern, [0-9.]+\n     say -p VERSION=VALUE\n')
+  }
+  const body = { scriptId: 1, target: { selector: 'web1' }, params: { VERSION: '1;reboot' } }
+  const byApi = await rsm(['api', 'POST', '/api/tasks', '-d', JSON.stringify(body)])
+  t.is(byApi.exit, 2)
+  t.regex(byApi.stderr, /params\.VERSION: does not match its pattern, \[0-9\.\]\+/)
+  t.is((await server.data('GET', '/api/tasks')).totalElements, 0)
+  t.regex(
+    (await rsm(['scripts', 'show', 'deploy'])).stdout,
+    /\nVERSION +yes +no +- +\[0-9\.\]\+ +like 1\.2\n/,
+  )
+  writeFileSync(file, '# rsm: name=odd, param V pattern="("\n')
+  const odd = await rsm(['scripts', 'add', file])
+  t.is(odd.exit, 2)
+  t.regex(odd.stderr, /the pattern of V is none of RE2/)
+})
+
 test('exec --script FILE, or a script from stdin, honours what the file says; a mistake in it is told before the server is asked', async (t) => {
   const { rsm, file, task } = await fixture(t)
   const words = ['exec', '-w', 'web1', '--detach', '-p', 'VERSION=2']

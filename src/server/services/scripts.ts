@@ -8,6 +8,7 @@ import {
   type ScriptType,
   type ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
+import { declaredPatternFaults } from '../../core/script/declared-params.ts'
 import { parseFrontMatter } from '../../core/script/front-matter.ts'
 import { scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
@@ -25,10 +26,21 @@ export function contentFaults(type: ScriptType, content: string, field: string):
   return messages.map((message) => ({ field, message }))
 }
 
-/** A script of another form would not run as it reads (docs/scripts.md). */
-function checkContent(type: ScriptType, content: string, field: 'content' | 'type'): void {
+/** A script of another form would not run as it reads, nor would what it declares wrongly be enforced (docs/scripts.md). */
+async function checkContent(type: ScriptType, content: string, field: 'content' | 'type'): Promise<void> {
   const faults = contentFaults(type, content, field)
+  // Older servers stored what can't be read: only a new text has to be mended.
+  if (field === 'content') faults.push(...(await frontMatterFaults(content)))
   if (faults.length > 0) throw invalid(faults)
+}
+
+async function frontMatterFaults(content: string): Promise<FieldFault[]> {
+  const { matter, faults } = parseFrontMatter(content)
+  const messages = [
+    ...faults.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`),
+    ...(await declaredPatternFaults(matter.params)),
+  ]
+  return messages.map((message) => ({ field: 'content', message }))
 }
 
 /** Of a text that can't be read as a whole, as older servers stored it: those that can. */
@@ -104,7 +116,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
       return show(record)
     },
     async create(input) {
-      checkContent(input.type, input.content, 'content')
+      await checkContent(input.type, input.content, 'content')
       const at = context.time()
       return store.transact((tx) => {
         const record: ScriptRecord = {
@@ -132,7 +144,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
         if (!former) throw notFound('script', id)
         const next = changed(former, patch)
         if (patch.content !== undefined || patch.type !== undefined)
-          checkContent(next.type, next.content, patch.content === undefined ? 'type' : 'content')
+          await checkContent(next.type, next.content, patch.content === undefined ? 'type' : 'content')
         if (isDeepStrictEqual(next, former)) return show(former)
         // Beside a store that takes nothing a kept version would only take the room that is wanted.
         if (store.readOnlyReason !== null)

@@ -17,6 +17,7 @@ import { type Context, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 import { contentFaults } from './scripts.ts'
+import { declaredOf } from './tasks/declared.ts'
 import { retryOf } from './tasks/retry.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
 
@@ -114,6 +115,10 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     faults.push(
       ...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)),
     )
+    const stored = 'scriptId' in script && script.scriptId !== null ? script : null
+    const declared =
+      stored === null ? null : await declaredOf(stored.scriptName ?? 'the script', stored.content, options)
+    faults.push(...(declared?.faults ?? []))
     if (faults.length > 0 || 'message' in script) throw invalid(faults)
     const { hostIds, clusterId } = await resolveTarget(target, targetField)
     if (hostIds.length === 0) {
@@ -125,7 +130,8 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     }
     const timeout = options.timeout ?? script.timeout ?? defaultTimeout
     const { field: _, ...toRun } = script
-    const task: NewTask = { ...toRun, timeout, clusterId, hostIds, retryOf: null, options }
+    const given = declared === null ? options : { ...options, params: declared.params }
+    const task: NewTask = { ...toRun, timeout, clusterId, hostIds, retryOf: null, options: given }
     return answer(await start(task, idempotency), options)
   }
 

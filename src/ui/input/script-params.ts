@@ -1,6 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
-import { compareParams, type DeclaredAndGiven } from '../../core/script/declared-params.ts'
+import {
+  compareParams,
+  type DeclaredAndGiven,
+  declaredPatternFaults,
+  matcherOf,
+} from '../../core/script/declared-params.ts'
 import type { DeclaredParam } from '../../core/script/front-matter.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { paramOption } from '../text/declared-params.ts'
@@ -25,14 +30,15 @@ function described({ name, description }: DeclaredParam): string {
 
 /** All that is wrong at once; the hint shows how each is given. */
 function refusal(script: string, declared: readonly DeclaredParam[], found: DeclaredAndGiven): RsmError {
-  const { missing, unknown, exposed } = found
+  const { missing, unknown, exposed, unfit } = found
   const names = declared.map(({ name }) => name)
   const faults = [
     ...(missing.length === 0 ? [] : [`${script} needs ${missing.map(described).join(', ')}`]),
     ...unknown.map((name) => unknownName(`param of ${script}`, name, names)),
     ...exposed.map((name) => `${name} is secret, and arguments are seen by all`),
+    ...unfit.map(({ name, pattern }) => `${name} does not match its pattern, ${sanitizeLine(pattern ?? '')}`),
   ]
-  const wanted = [...missing, ...exposed.map((name) => ({ name, secret: true }))]
+  const wanted = [...missing, ...exposed.map((name) => ({ name, secret: true })), ...unfit]
   const secrets = wanted.filter(({ secret }) => secret).map(({ name }) => name)
   const where = secrets.length === 0 ? '' : `, with ${secrets.join(' and ')} in the environment`
   const hint =
@@ -42,13 +48,20 @@ function refusal(script: string, declared: readonly DeclaredParam[], found: Decl
   return new RsmError('usage', faults.join('; '), { hint })
 }
 
-async function askFor(param: DeclaredParam): Promise<string> {
+async function askFor(param: DeclaredParam, fits: (value: string) => boolean): Promise<string> {
+  const shape = param.pattern === null ? '' : `, like ${sanitizeLine(param.pattern)}`
   const instead = `say ${paramOption(param, 'VALUE')}`
   for (let asked = 0; asked < maxAsked; asked++) {
-    const answer = await ask(`${described(param)}: `, { hidden: param.secret, instead })
-    if (answer !== '') return answer
+    const answer = await ask(`${described(param)}${shape}: `, { hidden: param.secret, instead })
+    if (answer !== '' && fits(answer)) return answer
   }
-  throw new RsmError('usage', `${param.name} must not be empty`, { hint: instead })
+  throw new RsmError(
+    'usage',
+    `${param.name} must not be empty${shape === '' ? '' : `, and has to match its pattern${shape}`}`,
+    {
+      hint: instead,
+    },
+  )
 }
 
 /**
@@ -63,14 +76,20 @@ export async function completeParams(
 ): Promise<ExecutionOptions> {
   const params = new Map(Object.entries(options.params ?? {}))
   const secretParams = new Map(Object.entries(options.secretParams ?? {}))
-  const found = compareParams(declared, params, secretParams)
-  const wrong = found.unknown.length > 0 || found.exposed.length > 0
+  const [fault] = await declaredPatternFaults(declared)
+  if (fault !== undefined) throw new RsmError('usage', `${script}: ${fault}`)
+  const fits = await matcherOf(declared)
+  const found = compareParams(declared, params, secretParams, fits)
+  const wrong = [found.unknown, found.exposed, found.unfit].some(({ length }) => length > 0)
   if (wrong || (found.missing.length > 0 && !attended)) throw refusal(script, declared, found)
   for (const { name, default: value } of found.defaulted) if (value !== null) params.set(name, value)
   for (const param of found.missing) {
     const unasked = param.secret && plan
     const values = param.secret ? secretParams : params
-    values.set(param.name, unasked ? '' : await askFor(param))
+    values.set(
+      param.name,
+      unasked ? '' : await askFor(param, (value) => param.pattern === null || fits(param.pattern, value)),
+    )
   }
   return {
     ...options,

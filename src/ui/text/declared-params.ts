@@ -24,6 +24,9 @@ export async function renderParams(params: readonly DeclaredParam[]): Promise<st
     { heading: 'NEEDED', value: ({ required }) => (required ? 'yes' : 'no') },
     { heading: 'SECRET', value: ({ secret }) => (secret ? 'yes' : 'no') },
     { heading: 'DEFAULT', value: (param) => param.default },
+    ...(params.some(({ pattern }) => pattern !== null)
+      ? [{ heading: 'PATTERN', value: ({ pattern }: DeclaredParam) => pattern }]
+      : []),
     { heading: 'DESCRIPTION', value: ({ description }) => description },
   ])
 }

@@ -190,21 +190,30 @@ test('params are compared with those declared: missing or empty, mistyped, seen 
       all,
       new Map(Object.entries(params)),
       new Map(Object.entries(secretParams)),
+      () => true,
     )
     return { ...rest, missing: names(missing), defaulted: names(defaulted) }
   }
-  t.deepEqual(compare({}), { missing: ['VERSION', 'KEY'], unknown: [], exposed: [], defaulted: ['KEEP'] })
+  t.deepEqual(compare({}), {
+    missing: ['VERSION', 'KEY'],
+    unknown: [],
+    exposed: [],
+    unfit: [],
+    defaulted: ['KEEP'],
+  })
   t.deepEqual(compare({ VERSION: '', KEEP: '' }, { KEY: '' }), {
     missing: ['VERSION', 'KEY'],
     unknown: [],
     exposed: [],
+    unfit: [],
     defaulted: [],
   })
   t.deepEqual(compare({ VERSION: '1', KEY: 'x', VERSOIN: '2' }, { OTHER: 'y', KEEP: '4' }), {
     missing: [],
     unknown: ['VERSOIN', 'OTHER'],
     exposed: ['KEY'],
+    unfit: [],
     defaulted: [],
   })
-  t.deepEqual(compareParams([], new Map([['ANY', '1']]), new Map()).unknown, [])
+  t.deepEqual(compareParams([], new Map([['ANY', '1']]), new Map(), () => true).unknown, [])
 })

@@ -1,0 +1,52 @@
+import test from 'ava'
+import { fitsPattern, patternFaults } from '../../../src/core/script/param-pattern.ts'
+
+const declared = (pattern: string, value: string | null = null) => ({ name: 'P', pattern, default: value })
+
+test('A15 a pattern holds for the whole value', (t) => {
+  t.true(fitsPattern('\\d+(\\.\\d+)*', '1.20.3'))
+  for (const value of ['1.', 'x1', '1\n', '', '1.2; reboot'])
+    t.false(fitsPattern('\\d+(\\.\\d+)*', value), value)
+  t.true(fitsPattern('prod|test', 'test'))
+  t.false(fitsPattern('prod|test', 'production'))
+  t.false(fitsPattern('a*', 'a'.repeat(1025)), 'beyond what is matched nothing fits')
+})
+
+test('A15 what is no regular expression of RE2, is too large, or does not fit its own default is told', (t) => {
+  const cases: [pattern: string, fault: RegExp | null, value?: string][] = [
+    ['[a-z]+', null],
+    ['[a-z]+', null, 'info'],
+    ['[a-z]+', /^the pattern of P does not match the default$/, 'INFO'],
+    ['(a', /^the pattern of P is none of RE2: .*missing/],
+    ['(a)\\1', /none of RE2/],
+    ['a(?=b)', /none of RE2/],
+    ['a{1000}', /^the pattern of P is too large: count less far/],
+    ['(a{30}){30}', /too large/],
+    ['((a{100}){100}){100}', /none of RE2|too large/],
+  ]
+  for (const [pattern, fault, value] of cases) {
+    const faults = patternFaults([declared(pattern, value ?? null)])
+    if (fault === null) t.deepEqual(faults, [], pattern)
+    else t.regex(faults.join(), fault, pattern)
+  }
+  t.regex(patternFaults(Array.from({ length: 10 }, () => declared('a{400}'))).join(), /too large together/)
+})
+
+test('A15 no pattern takes long for any value', (t) => {
+  const value = `${'a'.repeat(1023)}!`
+  for (const pattern of [
+    '(a+)+',
+    '(a|a)*b',
+    '(a|aa)+$',
+    '([a-z]+)*\\d',
+    '(?:a?){100}a{100}',
+    '.*.*.*.*.*=.*',
+    '(\\w+\\s?)*!!',
+  ]) {
+    t.deepEqual(patternFaults([declared(pattern)]), [], pattern)
+    const began = performance.now()
+    t.false(fitsPattern(pattern, value), pattern)
+    // The first of these would take a backtracking engine longer than there is time.
+    t.true(performance.now() - began < 2_000, pattern)
+  }
+})
