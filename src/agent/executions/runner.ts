@@ -210,7 +210,7 @@ export class Runner {
     const user = request.runAs ?? this.#options.runAs
     const account = user === own.name ? own : await findAccount(user)
     const { start, started } = place(request, directory, account, this.#options)
-    prepare(request, directory, account)
+    prepare(request, start)
     // Before it is durable, so that its cgroups go when it can't be.
     execution.started = started
     journal.append(started)

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chownSync, closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { chmodSync, chownSync, closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
@@ -8,6 +8,7 @@ import { interpreterOptions } from '../../core/script/script-form.ts'
 import { notEnforced } from '../../core/task/limits.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
+import { limitOpenFiles } from '../processes/open-files.ts'
 import type { Account } from './account.ts'
 import { barredUser, dropTo } from './privileges.ts'
 import type { Sandbox } from './sandbox.ts'
@@ -46,6 +47,7 @@ function wrapper(limits: number, takesScript: boolean): string {
 read -r ${goAhead} || { echo ${neverBegun} >&3; exit; }
 unset ${goAhead}
 umask 022
+${limitOpenFiles}
 { echo 0 >&4; } 2>/dev/null
 ${groups.map((fd) => `{ echo 0 >&${fd}; } 2>/dev/null || set -- sh -c '${unlimited}'\n`).join('')}\
 exec 9>&2 2>/dev/null
@@ -56,19 +58,33 @@ printf '%s %s\\n' "$c" "$u" >&3`
 }
 
 /**
- * Enters the working directory as the user who has the right to, or not. It stays beside the script, so that this user
- * can open by a path of /proc what lies in the agent's closed directory, and the script itself inherits no descriptor.
- * In a subshell, as dash closes a descriptor for the whole shell while a command of it runs; and without the shell's own
- * words about its death.
+ * Enters the working directory as the user who has the right to, or not; a script by name does so itself. It stays beside
+ * the script, so that this user can open by a path of /proc what lies in the agent's closed directory, and the script
+ * itself inherits no descriptor. In a subshell, as dash closes a descriptor for the whole shell while a command of it
+ * runs; and without the shell's own words about its death.
  */
-const enter = `trap : HUP INT QUIT TERM
-cd -- "$1" || exit 126
+const enter = (isByName: boolean) => `trap : HUP INT QUIT TERM
+${isByName ? '( cd -- "$1" )' : 'cd -- "$1"'} || exit 126
 shift
 exec 9>&2 2>/dev/null
 ( exec "$@" "/proc/$$/fd/5" 2>&9 5<&- 9>&- )
 exit $?`
 
+/**
+ * Bash begins each of its errors with the path of the script as it was given. So it is started by a name, in the script's
+ * own directory, and this stands before the first line, on that line: it enters the working directory, which is the
+ * first argument, and lets `$0` be the whole path, which is the second (from bash 5.0 on).
+ */
+const entering = `{ BASH_ARGV0=$2; cd -P -- "$1" && shift 2 && unset OLDPWD; } 2>/dev/null || \
+{ echo "rsm: can't enter the working directory" >&2; exit 126; }; `
+
 const exitLineBytes = 48
+const scriptName = 'script'
+
+/** Whether its script is started by a name, in its directory. In a strict sandbox its path is short already. */
+function isByName({ scriptType }: ExecuteScript, { sandbox }: Pick<Start, 'sandbox'>): boolean {
+  return scriptType === 'BASH' && sandbox.mode !== 'strict'
+}
 
 export function installedTypes(): ScriptType[] {
   return (Object.keys(interpreters) as ScriptType[]).filter(
@@ -124,8 +140,11 @@ function command(request: ExecuteScript, { directory, account, sandbox }: Start,
   const interpreter = [...interpreters[scriptType], ...interpreterOptions(scriptType, script)]
   const enclosed = sandbox.enclose(account, workDir, interpreter)
   if (enclosed) return enclosed
-  if (account.uid === process.getuid?.()) return [...interpreter, join(directory, 'script')]
-  return [...dropTo(account), 'sh', '-c', enter, 'sh', workDir, ...interpreter]
+  const path = join(directory, scriptName)
+  const byName = isByName(request, { sandbox })
+  const named = byName ? [...interpreter, scriptName, workDir] : interpreter
+  if (account.uid === process.getuid?.()) return [...named, path]
+  return [...dropTo(account), 'sh', '-c', enter(byName), 'sh', workDir, ...named]
 }
 
 /** How many processes a start adds to those of the script itself, while it runs. */
@@ -138,13 +157,18 @@ export function ownProcesses({ account, sandbox }: Pick<Start, 'account' | 'sand
  * Writes the script, and for another user the empty spools, which otherwise come with the start. None of it is fsynced,
  * as after a loss of power it is LOST anyway.
  */
-export function prepare(request: ExecuteScript, directory: string, account: Account): void {
+export function prepare(request: ExecuteScript, start: Start): void {
+  const { directory, account } = start
+  const isOwn = account.uid === process.getuid?.()
   faultPoint('agent.prepared.before')
-  write(join(directory, 'script'), request.script, 0o700)
-  if (account.uid !== process.getuid?.()) {
+  const before = isByName(request, start) ? entering : ''
+  write(join(directory, scriptName), before + request.script, 0o700)
+  if (!isOwn) {
+    // Entered by nobody but who has it as working directory: those above it are closed.
+    chmodSync(directory, 0o711)
     for (const name of ['stdout', 'stderr']) write(join(directory, name), '', 0o600)
     // Scripts open /dev/stdout and /dev/stderr by name: the user has to own what stands behind.
-    for (const name of ['script', 'stdout', 'stderr'])
+    for (const name of [scriptName, 'stdout', 'stderr'])
       chownSync(join(directory, name), account.uid, account.gid)
   }
   faultPoint('agent.prepared.after')
@@ -200,12 +224,12 @@ export async function launch(request: ExecuteScript, start: Start, workDir: stri
     const processes = cgroup === null ? 'ignore' : opened(join(cgroup, 'cgroup.procs'), 'w')
     const isOther = account.uid !== process.getuid?.()
     const takesScript = isOther || sandbox.mode === 'strict'
-    const script = takesScript ? opened(join(directory, 'script'), 'r') : 'ignore'
+    const script = takesScript ? opened(join(directory, scriptName), 'r') : 'ignore'
     const limits = limitGroups.map((group) => opened(join(group, 'cgroup.procs'), 'w'))
     const words = ['-c', wrapper(limits.length, takesScript), 'rsm', ...command(request, start, workDir)]
     faultPoint('agent.launch.before')
     const child: ChildProcess = spawn('/bin/sh', words, {
-      cwd: takesScript ? '/' : workDir,
+      cwd: isByName(request, start) ? directory : takesScript ? '/' : workDir,
       env: environment(request, start),
       detached: true,
       stdio: ['pipe', stdout, stderr, exit, processes, script, ...limits],

@@ -4,6 +4,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { TerminalOpen } from '../../core/protocol/messages.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import { markVariable } from '../processes/machine.ts'
+import { limitOpenFiles } from '../processes/open-files.ts'
 import { type Account, findAccount } from '../script/account.ts'
 import { barredUser, dropTo } from '../script/privileges.ts'
 import type { Sandbox } from '../script/sandbox.ts'
@@ -26,6 +27,7 @@ shift
 [ -z "$2" ] || exec <"$2" || exit 126
 shift 2
 umask 022
+${limitOpenFiles}
 exec "$@"`
 
 type Whose = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>

@@ -1,7 +1,12 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import test from 'ava'
 import type { ExecuteScript } from '../../../src/core/protocol/messages.ts'
-import { linkedAgent } from '../../helpers/agents/agent.ts'
+import { agentOptions, linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+import { said } from '../../helpers/programs/said.ts'
+import { FakeServer } from '../../helpers/servers/fake-server.ts'
 
 const cases: {
   name: string
@@ -143,6 +148,74 @@ test('params arrive in the environment byte for byte, and nothing of the agent d
     t.true([...expected, ...bash].includes(name), `${name} came from somewhere`)
   server.execute(agent.agentId, { taskId: 'bad-name', params })
   t.regex((await server.completed('bad-name')).error ?? '', /ÄÖ/)
+})
+
+const wrong = 'echo "$0"\nfoo\ncd /nonexistent\nsource "$0.none"\nif then'
+const told = [
+  'script: line 2: foo: command not found',
+  'script: line 3: cd: /nonexistent: No such file or directory',
+]
+
+test('A16 errors of bash begin with script and its line, and $0 is the whole path', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const workDir = join(await temporaryDirectory(t), "it's\n a $(place)")
+  mkdirSync(workDir)
+  // What lies there is not run for the script.
+  writeFileSync(join(workDir, 'script'), 'echo wrong one')
+  const script = `pwd -P\n${wrong}`.replace('pwd -P\n', 'pwd -P; ')
+  server.execute(agent.agentId, { taskId: 'errors', script, workDir })
+  const complete = await server.completed('errors')
+  t.is(complete.exitCode, 2)
+  t.is(server.text('errors'), `${workDir}\n${dataDir}/executions/errors/script\n`)
+  const errors = server.text('errors', 'stderr').split('\n')
+  t.deepEqual(errors.slice(0, 2), told)
+  t.regex(errors[3] ?? '', /^script: line 5: syntax error near/)
+})
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
+
+asRoot(
+  'A16 errors of bash are short for another user too, who can read the script by $0 and nothing else',
+  async (t) => {
+    const { server, agent } = await linkedAgent(t, { allowRunAs: ['nobody'] })
+    const script = `pwd; tail -n 1 "$0"; ls -l /proc/self/fd | grep -c /script; ls -d /proc/$PPID/cwd/../..
+foo
+# the end
+`
+    server.execute(agent.agentId, { taskId: 'errors', script, runAs: 'nobody', workDir: '/var/empty-not' })
+    t.is((await server.completed('errors')).exitCode, 126)
+    server.execute(agent.agentId, { taskId: 'short', script, runAs: 'nobody', workDir: '/usr/share/misc' })
+    await server.completed('short')
+    const lines = server.text('short').split('\n')
+    t.is(lines[0], '/usr/share/misc')
+    t.is(lines[1], '# the end')
+    t.is(lines[2], '0')
+    t.is(lines[3], '')
+    t.regex(
+      server.text('short', 'stderr'),
+      /^ls: .*Permission denied\nscript: line 2: foo: command not found\n$/,
+    )
+  },
+)
+
+test('A17 a script has the limit of open files that its agent was started with, not the one that Node raises it to', async (t) => {
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const dataDir = await temporaryDirectory(t)
+  const { log: _, ...options } = { ...agentOptions(server, dataDir), agentId: 'limited' }
+  const program = join(import.meta.dirname, '../../fixtures/agent-process.js')
+  const child = spawn('sh', ['-c', 'ulimit -S -n 777; "$@"; true', 'sh', process.execPath, program], {
+    env: { PATH: process.env['PATH'], AGENT_OPTIONS: JSON.stringify(options) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+  await said(child)
+  await server.linked()
+  server.execute('limited', { taskId: 'limits', script: 'ulimit -S -n; ulimit -H -n' })
+  await server.completed('limits')
+  const hard = spawnSync('sh', ['-c', 'ulimit -H -n'], { encoding: 'utf8' }).stdout
+  t.is(server.text('limits'), `777\n${hard}`)
 })
 
 test('no argument of any process holds the script or a param', async (t) => {

@@ -138,12 +138,12 @@ test('a script whose cgroup vanished before it could enter does not run without 
   const account = ownAccount()
   const request = { taskId: 'gone', script: 'echo ran', timeout: 0, params: {}, maxOutputBytes: 1000 }
   const execution = { ...request, scriptType: 'BASH', expiry: '', signature: '', keyId: '' } as const
-  prepare(execution, directory, account)
   const sandbox = await openSandbox(
     { mode: 'none', network: false, dataDir: directory, own: account },
     account,
   )
   const start = { directory, account, mark: 'test/gone', sandbox, cgroup: null, limitGroups: [directory] }
+  prepare(execution, start)
   const { begin, exited } = await launch(execution, start, directory)
   begin()
   await exited
