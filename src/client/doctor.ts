@@ -78,13 +78,18 @@ async function examineEndpoint(
   { info, clockOffset }: Greeting,
 ): Promise<ExaminedServer> {
   const { url, version } = endpoint
-  const [notReady, ends] = await Promise.all([client.server.notReady(), certificateEnds(endpoint)])
+  const [notReady, status, ends] = await Promise.all([
+    client.server.notReady(),
+    client.server.status(),
+    certificateEnds(endpoint),
+  ])
   const examined = examineServer({
     url,
     info,
     version,
     clockOffsetSeconds: clockOffset === null ? null : clockOffset / 1000,
     notReady,
+    status,
     certificateEnds: ends,
     now: Date.now(),
   })

@@ -30,6 +30,8 @@ export interface BusEvents {
     | { kind: 'attached' | 'watched'; caller: UserCaller; ip: string | null }
     | { kind: 'ended' }
   )
+  /** The store is a backup that was brought back, as an agent proved: so many tasks are held. */
+  restored: { hostId: number; agentId: string; reason: string; tasks: number }
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
   /** The server stops: what would stay open for long has to end now. */

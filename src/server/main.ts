@@ -104,7 +104,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     onFatal,
   }).catch(refuse)
-  const { store, audit, presence, history, outputs, agreed } = data
+  const { store, audit, presence, history, outputs, agreed, serverRuns } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const noted = createNotedHead(join(path, 'audit.head'), audit)
   const events = recordServerEvents({ audit, noted, refusals, store, bus, log })
@@ -191,6 +191,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         heartbeatInterval,
         metricsInterval: options.metricsInterval,
       }),
+      status: () => ({
+        version: serverVersion(),
+        serverTime: context.time(),
+        startedAt: serverRuns.startedAt,
+        run: serverRuns.mark(),
+        restore: engine.restore(),
+      }),
       scrape,
       metricsOpen: options.metricsOpen === true,
     })
@@ -223,7 +230,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       .catch((error: NodeJS.ErrnoException) => {
         throw explainListen(error, options)
       })
-    control = await serveControl(path, controlOperations({ agreed, audit, clock }), log)
+    control = await serveControl(path, controlOperations({ agreed, engine, audit, clock }), log)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
     await markUsed(path, store.storeId, log)

@@ -1,22 +1,26 @@
 import { RsmError } from '../../core/errors.ts'
-import type { ServerInfo } from '../../core/protocol/http/server.ts'
+import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Api } from '../http/api.ts'
 
 /** The server itself (contract §3). */
 export interface ServerService {
   /** Null from a server that is too old to say. */
   info(): Promise<ServerInfo | null>
+  /** Null from a server that is too old to say. */
+  status(): Promise<ServerStatus | null>
   /** Why it takes no work; null when it does. */
   notReady(): Promise<string | null>
 }
 
 export function serverOver(api: Api): ServerService {
+  const ifKnown = <T>(path: string) =>
+    api.call<T>('GET', path).catch((error: unknown) => {
+      if (error instanceof RsmError && error.code === 'not_found') return null
+      throw error
+    })
   return {
-    info: () =>
-      api.call<ServerInfo>('GET', '/api/server').catch((error: unknown) => {
-        if (error instanceof RsmError && error.code === 'not_found') return null
-        throw error
-      }),
+    info: () => ifKnown<ServerInfo>('/api/server'),
+    status: () => ifKnown<ServerStatus>('/api/server/status'),
     notReady: () =>
       api.call('GET', '/api/ready').then(
         () => null,

@@ -1,5 +1,5 @@
 import { isInTheClear } from '../loopback.ts'
-import type { ServerInfo } from '../protocol/http/server.ts'
+import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { finding, type Look } from './finding.ts'
 import { clockTolerance } from './setting-looks.ts'
@@ -22,6 +22,8 @@ export interface ServerFacts {
   readonly clockOffsetSeconds: number | null
   /** Why it takes no work; null when it does. */
   readonly notReady: string | null
+  /** Null where it is too old to say. */
+  readonly status: ServerStatus | null
   /** When its certificate ends, milliseconds since 1970; null without TLS, or where it was not seen. */
   readonly certificateEnds: number | null
   /** Milliseconds since 1970 by the clock here. */
@@ -36,6 +38,20 @@ function lookAtReadiness({ notReady }: ServerFacts): Look {
       'error',
       `it takes no work: ${notReady}`,
       "look at the server's log and its disk (df -h)",
+    ),
+  ]
+}
+
+function lookAtRestore({ status }: ServerFacts): Look {
+  if (!status?.restore) return null
+  const { tasks, executions, reason } = status.restore
+  const held = `${executions} ${executions === 1 ? 'execution' : 'executions'} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
+  return [
+    finding(
+      'restored',
+      'error',
+      `it was restored from a backup and holds ${held}, which may have run since: ${reason}`,
+      'look at what is held (`rsm tasks list --status running`), then on the machine of the server: `rsm server confirm-restore`, or with --cancel-pending',
     ),
   ]
 }
@@ -93,5 +109,11 @@ function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
 
 /** What is the matter between here and the server. */
 export function examineServer(facts: ServerFacts): Examination {
-  return gather([lookAtReadiness(facts), lookAtVersion(facts), lookAtClock(facts), lookAtSecrecy(facts)])
+  return gather([
+    lookAtReadiness(facts),
+    lookAtRestore(facts),
+    lookAtVersion(facts),
+    lookAtClock(facts),
+    lookAtSecrecy(facts),
+  ])
 }

@@ -26,6 +26,7 @@ export type FindingCode =
   | 'certificate'
   | 'plain-http'
   | 'not-ready'
+  | 'restored'
   | 'not-registered'
   | 'stopped'
   | 'other-agents'

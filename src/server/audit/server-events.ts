@@ -137,6 +137,13 @@ export function recordServerEvents({
       const task = taskId === null ? null : { type: 'task', id: taskId, name: null }
       guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
     }),
+    bus.subscribe('restored', null, ({ hostId, agentId, reason, tasks }) => {
+      log.error({ reason, tasks }, 'restored from a backup: what was still to start in it is held')
+      const noted = hostObject(hostId).then((object) =>
+        record('restore.notice', object, 'SUCCESS', { agentId, message: reason, tasks }),
+      )
+      guarded(noted)
+    }),
     bus.subscribe('duplicateAgent', null, ({ hostId, duplicate }) => {
       const message = duplicate
         ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'

@@ -1,18 +1,19 @@
-import { RsmError } from '../../core/errors.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import { systemActor } from '../audit/actor.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { type Clock, isoTime } from '../clock.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { ControlOperations } from './control.ts'
 
 interface Parts {
   agreed: AgreedClock
+  engine: Pick<Engine, 'confirmRestore'>
   audit: Pick<AuditLog, 'append'>
   clock: Clock
 }
 
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
-export function controlOperations({ agreed, audit, clock }: Parts): ControlOperations {
+export function controlOperations({ agreed, engine, audit, clock }: Parts): ControlOperations {
   return {
     'confirm-clock': async () => {
       const serverTime = isoTime(clock.now())
@@ -29,8 +30,17 @@ export function controlOperations({ agreed, audit, clock }: Parts): ControlOpera
       await agreed.confirm()
       return { serverTime, doubt }
     },
-    'confirm-restore': async () => {
-      throw new RsmError('conflict', 'nothing is held: this server has noticed no restore from a backup')
+    'confirm-restore': async ({ cancelPending }) => {
+      const confirmed = await engine.confirmRestore(cancelPending)
+      await audit.append({
+        actor: systemActor,
+        ip: null,
+        action: 'restore.confirm',
+        object: null,
+        outcome: 'SUCCESS',
+        detail: { ...confirmed },
+      })
+      return confirmed
     },
   }
 }

@@ -102,7 +102,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
     const isSending = [...chosen.values()].some((link) => link !== null)
     const sealed = isSending ? sealedFault(state, run) : null
     const mark = (current: ExecutionRecord): ExecutionRecord | null => {
-      if (current.status !== 'PENDING') return null
+      if (current.status !== 'PENDING' || state.held.has(run.task.id)) return null
       const link = chosen.get(current.position)
       if (!link) return current.dueAt === null ? { ...current, dueAt: at } : null
       const why = sealed ?? unfit(run, link)
@@ -240,7 +240,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
       const { run, position } = entry
       faultPoint('server.unreachable.before')
       await state.change(run, [position], (current) => {
-        if (current.status !== 'PENDING') return null
+        if (current.status !== 'PENDING' || state.held.has(run.task.id)) return null
         // Why it is WARNING is not why nothing can be sent to it.
         const offline = view?.status === 'OFFLINE' ? view.statusReason : null
         const fault = faultInBrackets(view?.linkFault)

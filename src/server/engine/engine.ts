@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { RunMark, ScriptComplete, ScriptOutput, ScriptReceived } from '../../core/protocol/messages.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
@@ -7,6 +8,7 @@ import type { Transaction } from '../store/store.ts'
 import type { AgentLink } from './agent-link.ts'
 import { abandonHost, cancelTask } from './cancel.ts'
 import { createDispatcher } from './dispatcher.ts'
+import { createHeld, type OpenRestore, type Witness } from './held.ts'
 import { createLinks } from './links.ts'
 import { createReceiver } from './receiver.ts'
 import { createState, type EngineDependencies, returnGrace } from './state.ts'
@@ -39,6 +41,12 @@ export interface Engine {
   complete(link: AgentLink, frameId: string, complete: ScriptComplete): Promise<void>
   /** What agents are to remember of this server; null while it has to be kept from them. */
   mark(): RunMark | null
+  /** What an agent remembers of it, said outside of a HELLO. */
+  witnessed(witness: Witness, mark: RunMark): void
+  /** The restore from a backup that waits for a person. */
+  restore(): OpenRestore | null
+  /** Lets what is held start, or cancels it. Rejects with `conflict` where nothing is held. */
+  confirmRestore(cancelPending: boolean): Promise<RestoreConfirmed>
   /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
   load(): { tasks: number; running: number; waiting: number }
   /** Takes no further step; what is under way ends. */
@@ -56,7 +64,8 @@ export function createEngine(deps: EngineDependencies): Engine {
   const dispatcher = createDispatcher(state)
   const strategy = createStrategy(state, dispatcher)
   const receiver = createReceiver(state)
-  const links = createLinks(state, dispatcher)
+  const held = createHeld(state, release)
+  const links = createLinks(state, dispatcher, held)
   const background = new Set<Promise<void>>()
 
   function guard(work: Promise<void>, what: string): void {
@@ -88,15 +97,29 @@ export function createEngine(deps: EngineDependencies): Engine {
         Object.assign(run.live(position, now), { ...progress, storedSequence: progress.lastSequence })
       const lane = state.lane(execution.hostId)
       if (execution.status === 'RUNNING') lane.inFlight.add(execution.id)
-      else if (execution.dueAt !== null) lane.waiting.push({ run, position, since: now })
+      else if (execution.dueAt !== null && !state.held.has(task.id))
+        lane.waiting.push({ run, position, since: now })
     }
     state.runs.set(task.id, run)
     strategy.step(run)
   }
 
+  /** What was held goes on where it stood. */
+  function release(run: TaskRun): void {
+    const now = state.clock.monotonic()
+    run.graceUntil = now + returnGrace
+    run.planAnew()
+    for (const { status, dueAt, hostId, position } of run.executions)
+      if (status === 'PENDING' && dueAt !== null)
+        state.lane(hostId).waiting.push({ run, position, since: now })
+    strategy.step(run)
+  }
+
   return {
     async recover() {
+      await held.load()
       for (const task of await state.store.find('tasks', 'status', 'RUNNING')) await recoverTask(task)
+      held.loaded()
     },
     put(tx, task, executions) {
       tx.put('tasks', task)
@@ -137,7 +160,17 @@ export function createEngine(deps: EngineDependencies): Engine {
     received: (link, frameId, received) => receiver.received(link, frameId, received),
     output: (link, frameId, output, json) => receiver.output(link, frameId, output, json),
     complete: (link, frameId, complete) => receiver.complete(link, frameId, complete),
-    mark: () => state.serverRuns.mark(),
+    mark: () => (held.isUncertain ? null : state.serverRuns.mark()),
+    witnessed(witness, mark) {
+      const judged = held.judge(witness, mark)
+      if (judged !== true)
+        guard(
+          judged.then(() => undefined),
+          'judging what an agent remembers',
+        )
+    },
+    restore: () => held.open,
+    confirmRestore: (cancelPending) => held.confirm(cancelPending),
     load() {
       let running = 0
       let waiting = 0

@@ -2,11 +2,12 @@ import { faultPoint } from '#fault-point'
 import { faultInBrackets } from '../../core/host-status.ts'
 import type { AgentHello } from '../../core/protocol/messages.ts'
 import { isFinal } from '../../core/task/task-state.ts'
-import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { AgentLink } from './agent-link.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import { type EngineState, ended, type HostLane, heardJournal } from './state.ts'
+import { type Held, lostByRestore } from './held.ts'
+import { isReceived, lose } from './lost.ts'
+import { type EngineState, type HostLane, heardJournal } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
 /** Beyond its timeout an execution may be silent for so long before it is LOST (contract §4) … */
@@ -25,6 +26,8 @@ const sentAway =
 const waitsFor = (fault: string | null | undefined) =>
   `agent not connected${faultInBrackets(fault)}; waiting for it, then UNREACHABLE`
 
+const waitsForPerson =
+  'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine goes on'
 const notTheSame =
   'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran can not be known'
 
@@ -50,7 +53,10 @@ export interface Links {
   sweep(): Promise<void>
 }
 
-export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
+export function createLinks(state: EngineState, dispatcher: Dispatcher, held: Held): Links {
+  /** Links that went while they were judged. */
+  const gone = new WeakSet<AgentLink>()
+
   /** Executions that were sent to this host and have no end yet. */
   function sentTo(hostId: number): [TaskRun, ExecutionRecord][] {
     const found: [TaskRun, ExecutionRecord][] = []
@@ -59,17 +65,6 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
       if (execution?.status === 'RUNNING') found.push([run, execution])
     }
     return found
-  }
-
-  async function lose(run: TaskRun, execution: ExecutionRecord, error: string): Promise<void> {
-    const at = isoTime(state.clock.now())
-    faultPoint('server.lost.before')
-    await state.change(run, [execution.position], (current) =>
-      current.status === 'RUNNING'
-        ? { ...ended(current, 'LOST', at, error), ...run.stored(current.position), outputComplete: false }
-        : null,
-    )
-    faultPoint('server.lost.after')
   }
 
   /** The agent has it: tell it what is stored, so that it goes on from there. */
@@ -81,7 +76,11 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     if (execution.cancelRequested) link.send('CANCEL_SCRIPT', { taskId: run.task.id })
   }
 
-  async function reconcile(link: AgentLink, lane: HostLane, run: TaskRun, execution: ExecutionRecord) {
+  async function reconcile(
+    { link, lane, isOurs }: { link: AgentLink; lane: HostLane; isOurs: boolean },
+    run: TaskRun,
+    execution: ExecutionRecord,
+  ) {
     const { hello } = link
     if (!hello) return
     if (hello.tasks.some(({ taskId }) => taskId === run.task.id)) {
@@ -92,24 +91,25 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
       }
       goOn(link, lane, run, execution)
     } else if (execution.agentStoreId !== hello.storeId) {
-      await lose(run, execution, 'the agent lost its journal, so whether the script ran can not be known')
-    } else if (has(run, execution)) {
+      await lose(
+        state,
+        run,
+        execution,
+        'the agent lost its journal, so whether the script ran can not be known',
+      )
+    } else if (isReceived(state, run, execution)) {
       // This may be another agent, with a copy of the same journal.
-      await lose(run, execution, 'the agent no longer knows of it')
+      await lose(state, run, execution, 'the agent no longer knows of it')
+    } else if (!held.mayResend(run, isOurs)) {
+      await lose(state, run, execution, lostByRestore)
     } else if (!isSentTo(execution, lane, hello)) {
-      await lose(run, execution, notTheSame)
+      await lose(state, run, execution, notTheSame)
     } else if (execution.cancelRequested) {
       link.send('CANCEL_SCRIPT', { taskId: run.task.id })
       await dispatcher.resend(run, link)
     } else {
       await dispatcher.resend(run, link)
     }
-  }
-
-  /** Whoever has said so, or sent output, has it. */
-  function has(run: TaskRun, execution: ExecutionRecord): boolean {
-    const live = run.live(execution.position, state.clock.monotonic())
-    return execution.named || live.received || live.storedSequence >= 0
   }
 
   /** What the agent names and no running task knows: it may let go of it, or send its late result first. */
@@ -130,14 +130,16 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     const isAway = ({ dueAt, hostId, status }: ExecutionRecord) =>
       !isFinal(status) && dueAt !== null && state.lane(hostId).link === null
     const executions = [...state.runs.values()].flatMap((run) => run.executions)
-    const away = [...new Set(executions.filter(isAway).map(({ hostId }) => hostId))]
-    const views = await state.presence.views(away)
-    const faults = new Map(away.map((hostId, at) => [hostId, views[at]?.linkFault]))
+    const hostIds = [...new Set(executions.filter(isAway).map(({ hostId }) => hostId))]
+    const views = await state.presence.views(hostIds)
+    const faults = new Map(hostIds.map((hostId, at) => [hostId, views[at]?.linkFault]))
     for (const run of state.runs.values())
       for (const [position, execution] of run.executions.entries()) {
         if (isFinal(execution.status)) continue
         const waits = waitsFor(faults.get(execution.hostId))
-        const text = isAway(execution) ? (execution.status === 'RUNNING' ? sentAway : waits) : null
+        const isHeld = execution.status === 'PENDING' && state.held.has(run.task.id)
+        const away = isAway(execution) ? (execution.status === 'RUNNING' ? sentAway : waits) : null
+        const text = isHeld ? waitsForPerson : away
         const isNews = run.note(position, text)
         const result = isNews ? run.result(position) : undefined
         if (result)
@@ -147,10 +149,15 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
 
   return {
     async linked(link) {
+      // Before anything is sent over it.
+      const judged = held.judge(link, link.hello?.mark)
+      const isOurs = judged === true || (await judged)
+      if (gone.has(link)) return
       const lane = state.lane(link.hostId)
       lane.link = link
       lane.named = new Set()
-      for (const [run, execution] of sentTo(link.hostId)) await reconcile(link, lane, run, execution)
+      for (const [run, execution] of sentTo(link.hostId))
+        await reconcile({ link, lane, isOurs }, run, execution)
       const { instanceId, journal } = link.hello ?? {}
       if (instanceId !== undefined && journal) heardJournal(lane, instanceId, journal.sequence)
       await others(link)
@@ -158,6 +165,7 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
     },
 
     unlinked(link) {
+      gone.add(link)
       const lane = state.lane(link.hostId)
       if (lane.link !== link) return
       lane.link = null
@@ -181,7 +189,12 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher): Links {
           // A linked agent of ours that has named it says that it still runs.
           if (lane.link?.hello && lane.named.has(run.task.id)) live.lastWord = now
           else if (now - live.lastWord > limit)
-            await lose(run, execution, `no word of it for ${Math.round((now - live.lastWord) / 1000)} s`)
+            await lose(
+              state,
+              run,
+              execution,
+              `no word of it for ${Math.round((now - live.lastWord) / 1000)} s`,
+            )
         }
       }
     },

@@ -67,6 +67,8 @@ export const returnGrace = 15_000
 /** What the rooms of the engine share. */
 export interface EngineState extends EngineDependencies {
   runs: Map<string, TaskRun>
+  /** Tasks of which nothing starts until a person has confirmed that the store was restored (held.ts). */
+  readonly held: Set<string>
   lanes: Map<number, HostLane>
   stopping: boolean
   /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
@@ -95,6 +97,7 @@ export function createState(
   const state: EngineState = {
     ...deps,
     runs: new Map(),
+    held: new Set(),
     lanes,
     stopping: false,
     returnsUntil: deps.clock.monotonic() + returnGrace,

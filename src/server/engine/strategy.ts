@@ -21,7 +21,9 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
   const steadyNow = () => base + state.clock.monotonic()
 
   async function finish(run: TaskRun): Promise<void> {
-    const { task } = run
+    // A cancel is on disk before the run hears of it.
+    const stored = await state.store.get('tasks', run.task.id)
+    const task = { ...run.task, cancelRequestedAt: stored?.cancelRequestedAt ?? run.task.cancelRequestedAt }
     const status = finalTaskStatus(run.counts, task.cancelRequestedAt !== null)
     if (status === null) return
     const now = state.clock.now()
@@ -55,6 +57,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
 
   async function takeStep(run: TaskRun): Promise<void> {
     if (state.stopping || run.task.status !== 'RUNNING') return
+    if (state.held.has(run.task.id)) return finish(run)
     const now = state.clock.now()
     const decision = run.plan.decide(steadyNow())
     const at = isoTime(now)

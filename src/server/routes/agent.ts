@@ -23,8 +23,9 @@ function callerOf(request: FastifyRequest): Caller {
 }
 
 /** Written by hand: of all that a fleet asks of its server this is what it asks most. */
-function ackText({ serverTime, configVersion, pendingTasks }: AgentAck): string {
-  const data = `{"serverTime":"${serverTime}","configVersion":${configVersion},"pendingTasks":${pendingTasks}}`
+function ackText({ serverTime, configVersion, pendingTasks, mark }: AgentAck): string {
+  const marked = mark ? `,"mark":{"run":"${mark.run}","sequence":${mark.sequence}}` : ''
+  const data = `{"serverTime":"${serverTime}","configVersion":${configVersion},"pendingTasks":${pendingTasks}${marked}}`
   return `{"code":200,"message":"OK","data":${data}}`
 }
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ServerInfo } from '../../core/protocol/http/server.ts'
+import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Services, TerminalService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
@@ -43,6 +43,8 @@ export interface RouteDependencies {
   ready(): boolean
   /** What `GET /api/server` says. */
   info(): ServerInfo
+  /** What `GET /api/server/status` says. */
+  status(): ServerStatus
   /** The text of `/metrics`. */
   scrape(): Promise<string>
   /** Whether it takes no token. */

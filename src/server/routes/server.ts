@@ -1,4 +1,4 @@
-import { ServerInfo } from '../../core/protocol/http/server.ts'
+import { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
 import { operation } from './operation/operation.ts'
 import type { RouteDependencies } from './routes.ts'
@@ -14,5 +14,16 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
       answer: ServerInfo,
     }),
     () => deps.info(),
+  )
+  app.get(
+    '/api/server/status',
+    operation({
+      id: 'getServerStatus',
+      tag: 'server',
+      summary: 'How it is: its start, and work that it holds since it was restored from a backup',
+      allow: { users: 'read' },
+      answer: ServerStatus,
+    }),
+    () => deps.status(),
   )
 }

@@ -127,6 +127,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     },
     heartbeat(caller, beat) {
       const hostId = hostOf(caller, beat.agentId)
+      if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
       presence.heartbeat(hostId, beat)
       return ack(hostId)
     },

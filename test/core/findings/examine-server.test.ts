@@ -14,6 +14,7 @@ const well: ServerFacts = {
   version: '1.2.0',
   clockOffsetSeconds: 0.3,
   notReady: null,
+  status: null,
   certificateEnds: now + 90 * day,
   now,
 }
@@ -36,6 +37,26 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
     'a disk that takes no writes',
     { notReady: 'The server takes no work just now' },
     'error not-ready: it takes no work: The server takes no work just now',
+  ],
+  [
+    'A02 a server that was restored from a backup, and holds what may have run since',
+    {
+      status: {
+        version: '1.2.0',
+        serverTime: '2026-03-02T09:30:20.000Z',
+        startedAt: '2026-03-02T09:30:00.000Z',
+        run: { run: 'r', sequence: 7 },
+        restore: {
+          noticedAt: '2026-03-02T09:30:10.000Z',
+          reason: 'the agent of web1 says so',
+          hostId: 1,
+          agentId: 'agent-web1',
+          tasks: 1,
+          executions: 3,
+        },
+      },
+    },
+    'error restored: it was restored from a backup and holds 3 executions of 1 task, which may have run since: the agent of web1 says so',
   ],
   [
     'a certificate that expires soon',

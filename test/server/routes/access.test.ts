@@ -21,6 +21,7 @@ const table: Record<string, Right> = {
   'GET /api/health': 'open',
   'GET /api/ready': 'open',
   'GET /api/server': 'read',
+  'GET /api/server/status': 'read',
   'GET /metrics': 'anyUser',
   'GET /api/openapi.json': 'open',
   'GET /docs': 'open',

@@ -1,4 +1,4 @@
-import { Time } from './common.ts'
+import { Id, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 
 /** What the server says of itself to who is logged in; intervals, which its agents keep to, in seconds. */
@@ -24,3 +24,48 @@ export const ServerInfo = Type.Object(
   },
 )
 export type ServerInfo = Static<typeof ServerInfo>
+
+/**
+ * How the server is, for those who keep it. `run`: this start of it, and how far its store has come. `restore`: what proved
+ * that the store is a backup which was brought back, and how much is held until `rsm server confirm-restore`; null where
+ * nothing waits for that.
+ */
+export const ServerStatus = Type.Object(
+  {
+    version: Type.String(),
+    serverTime: Time,
+    startedAt: Time,
+    run: Type.Object({ run: Type.String(), sequence: Type.Integer() }),
+    restore: Type.Union([
+      Type.Object({
+        noticedAt: Time,
+        reason: Type.String(),
+        hostId: Id,
+        agentId: Type.String(),
+        tasks: Type.Integer(),
+        executions: Type.Integer(),
+      }),
+      Type.Null(),
+    ]),
+  },
+  {
+    examples: [
+      {
+        version: '0.1.0',
+        serverTime: '2026-03-02T09:30:12.502Z',
+        startedAt: '2026-03-02T09:12:00.104Z',
+        run: { run: 'q3Zr0dBv6aXn1w', sequence: 4712 },
+        restore: {
+          noticedAt: '2026-03-02T09:12:03.711Z',
+          reason:
+            'the agent of web1 has heard of later work of this server than its data directory holds: the directory is a backup that was brought back',
+          hostId: 7,
+          agentId: 'agent-web1',
+          tasks: 2,
+          executions: 31,
+        },
+      },
+    ],
+  },
+)
+export type ServerStatus = Static<typeof ServerStatus>

@@ -1,0 +1,28 @@
+import { faultPoint } from '#fault-point'
+import { isoTime } from '../clock.ts'
+import type { ExecutionRecord } from '../store/records.ts'
+import { type EngineState, ended } from './state.ts'
+import type { TaskRun } from './task-run.ts'
+
+/** Ends as LOST what was sent and whose end can't be known. */
+export async function lose(
+  state: EngineState,
+  run: TaskRun,
+  execution: ExecutionRecord,
+  error: string,
+): Promise<void> {
+  const at = isoTime(state.clock.now())
+  faultPoint('server.lost.before')
+  await state.change(run, [execution.position], (current) =>
+    current.status === 'RUNNING'
+      ? { ...ended(current, 'LOST', at, error), ...run.stored(current.position), outputComplete: false }
+      : null,
+  )
+  faultPoint('server.lost.after')
+}
+
+/** Whether its agent has ever said that it has it, or sent output of it. */
+export function isReceived(state: EngineState, run: TaskRun, execution: ExecutionRecord): boolean {
+  const live = run.live(execution.position, state.clock.monotonic())
+  return execution.named || live.received || live.storedSequence >= 0
+}

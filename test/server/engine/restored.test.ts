@@ -1,0 +1,203 @@
+import test, { type ExecutionContext } from 'ava'
+import { control } from '../../../src/client/control.ts'
+import type { RunMark } from '../../../src/core/protocol/messages.ts'
+import { type Identity, ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
+import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
+import { backUp } from '../../helpers/servers/backup.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { until } from '../../helpers/until.ts'
+
+const executions = (agent: ScriptedAgent, taskId: string) =>
+  agent.heard.filter(({ type, payload }) => type === 'EXECUTE_SCRIPT' && payload.taskId === taskId).length
+
+/** Links a process of web1's agent, whose journal has room before it. */
+const link = (server: TestServer, identity: Identity, mark?: RunMark, instanceId = 'process') =>
+  ScriptedAgent.link(server, identity, {
+    instanceId,
+    journal: { sequence: 10 },
+    ...(mark === undefined ? {} : { mark }),
+  })
+
+const status = (server: TestServer) => server.data('GET', '/api/server/status')
+
+const confirm = (server: TestServer, cancelPending = false) =>
+  control(server.dataDir, 'confirm-restore', { cancelPending })
+
+/**
+ * A server whose backup has an execution PENDING that has run since; the backup is back, and no agent has linked to it yet.
+ * `mark` is what the agent journalled with the execution.
+ */
+async function restored(t: ExecutionContext, options: { content?: string } = {}) {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const other = await server.enrol('web2')
+  const taskId = await startTask(server, [identity.hostId], { queueSeconds: 3600, ...options })
+  const backup = await backUp(t, server)
+  const before = await link(server, identity)
+  const { mark } = await before.execution(taskId)
+  before.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+  await before.cut()
+  if (!mark) throw new Error('the execution has no mark')
+  await backup.restore()
+  return { server, identity, other, taskId, mark, backup }
+}
+
+test('A02 what may have run since a backup is held from the first HELLO that proves it, and new tasks run', async (t) => {
+  const { server, identity, taskId, mark } = await restored(t)
+  t.is((await status(server)).restore, null)
+  const agent = await link(server, identity, mark)
+  const next = await startTask(server, [identity.hostId])
+  await agent.execution(next)
+  agent.complete(next, 0, { lastSequence: -1 })
+  t.is((await finished(server, next)).status, 'SUCCESS')
+  t.is(executions(agent, taskId), 0)
+  const { restore } = await status(server)
+  t.like(restore, { hostId: identity.hostId, agentId: identity.agentId, tasks: 1, executions: 1 })
+  t.regex(restore.reason, /the agent of web1 has heard of later work/)
+  await until('its result says so', async () => {
+    const [result] = (await task(server, taskId)).results
+    return result?.status === 'PENDING' && /^held: .*confirm-restore/.test(result.error ?? '')
+  })
+  const audit = async () =>
+    (await server.data('GET', '/api/audit')).content.map(({ action }: { action: string }) => action)
+  await until('the audit log says so', async () => (await audit()).includes('restore.notice'))
+  await server.restart()
+  t.like((await status(server)).restore, { tasks: 1, executions: 1 }, 'it is held over a restart')
+  const again = await link(server, identity, mark)
+  await again.settled()
+  t.is(executions(again, taskId), 0)
+  const confirmed = await confirm(server)
+  t.like(confirmed, { tasks: 1, executions: 1, cancelled: false })
+  await again.execution(taskId)
+  again.complete(taskId, 0, { lastSequence: -1 })
+  t.is((await finished(server, taskId)).status, 'SUCCESS')
+  t.is((await status(server)).restore, null)
+  t.true((await audit()).includes('restore.confirm'))
+  await t.throwsAsync(confirm(server), { code: 'conflict' })
+})
+
+test('A02 what is held can be cancelled instead', async (t) => {
+  const { server, identity, taskId, mark } = await restored(t)
+  const agent = await link(server, identity, mark)
+  await agent.settled()
+  await until('it is noticed', async () => (await status(server)).restore !== null)
+  t.like(await confirm(server, true), { tasks: 1, executions: 1, cancelled: true })
+  const ended = await finished(server, taskId)
+  t.is(ended.status, 'CANCELLED')
+  t.like(ended.results[0], { status: 'CANCELLED' })
+  t.regex(ended.results[0]?.error ?? '', /restored from a backup/)
+  await agent.settled()
+  t.is(executions(agent, taskId), 0)
+})
+
+test('A02 a user may cancel a held task, too', async (t) => {
+  const { server, identity, taskId, mark } = await restored(t)
+  const agent = await link(server, identity, mark)
+  await agent.settled()
+  await server.data('POST', `/api/tasks/${taskId}/cancel`)
+  t.is((await finished(server, taskId)).status, 'CANCELLED')
+})
+
+test('A02 another host’s proof holds what waits for hosts that have not linked, whatever these say', async (t) => {
+  const server = await startTestServer(t)
+  const first = await server.enrol('web1')
+  const second = await server.enrol('web2')
+  const taskId = await startTask(server, [first.hostId, second.hostId], { queueSeconds: 3600 })
+  const backup = await backUp(t, server)
+  const before = await link(server, first)
+  const { mark } = await before.execution(taskId)
+  await backup.restore()
+  const witness = await link(server, first, mark)
+  await witness.settled()
+  const innocent = await link(server, second)
+  await innocent.settled()
+  t.is(executions(innocent, taskId), 0)
+  t.like((await status(server)).restore, { executions: 2 })
+})
+
+test('A02 a heartbeat proves it, too, and no answer gives a mark in place of the proof before that is on disk', async (t) => {
+  const { server, identity, mark } = await restored(t)
+  const beat = (said?: RunMark) =>
+    server.api(
+      'POST',
+      '/api/agent/heartbeat',
+      { agentId: identity.agentId, status: 'HEALTHY', ...(said === undefined ? {} : { mark: said }) },
+      { authorization: `Bearer ${identity.token}` },
+    )
+  t.deepEqual((await beat()).body.data.mark, (await status(server)).run)
+  t.is((await beat(mark)).body.data.mark, undefined)
+  await until('it is noticed', async () => (await status(server)).restore !== null)
+  t.is((await beat(mark)).body.data.mark.run, (await status(server)).run.run)
+})
+
+test('A02 what was sent before the backup and not received becomes LOST, and is not sent again', async (t) => {
+  const server = await startTestServer(t)
+  const identity = await server.enrol('web1')
+  const agent = await link(server, identity)
+  const sent = await startTask(server, [identity.hostId])
+  await agent.execution(sent)
+  const backup = await backUp(t, server)
+  const back = await link(server, identity)
+  await back.execution(sent)
+  back.complete(sent, 0, { lastSequence: -1 })
+  await finished(server, sent)
+  const later = await startTask(server, [identity.hostId])
+  const { mark } = await back.execution(later)
+  await backup.restore()
+  const again = await link(server, identity, mark)
+  const [result] = (await finished(server, sent)).results
+  t.is(result?.status, 'LOST')
+  t.regex(result?.error ?? '', /restored from a backup/)
+  await again.settled()
+  t.is(executions(again, sent), 0)
+})
+
+const truths = [
+  ['an ordinary restart', async (server: TestServer) => server.restart()],
+  [
+    'several restarts',
+    async (server: TestServer) => {
+      await server.restart()
+      await server.restart()
+    },
+  ],
+] as const
+for (const [what, happen] of truths)
+  test(`A02 ${what} proves nothing: what waits is sent`, async (t) => {
+    const server = await startTestServer(t)
+    const identity = await server.enrol('web1')
+    const agent = await link(server, identity)
+    const first = await startTask(server, [identity.hostId])
+    const { mark } = await agent.execution(first)
+    agent.complete(first, 0, { lastSequence: -1 })
+    await agent.released(first)
+    await agent.cut()
+    const waiting = await startTask(server, [identity.hostId], { queueSeconds: 3600 })
+    await happen(server)
+    const back = await link(server, identity, mark)
+    await back.execution(waiting)
+    t.is((await status(server)).restore, null)
+  })
+
+test('A02 once confirmed, the same restore is not noticed again, also by a host that comes later and after a restart', async (t) => {
+  const { server, identity, other, mark } = await restored(t)
+  await (await link(server, identity, mark)).settled()
+  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await confirm(server)
+  await (await link(server, other, { run: 'another-lost-run', sequence: 3 }, 'other')).settled()
+  t.is((await status(server)).restore, null)
+  await server.restart()
+  for (const said of [mark, { run: 'another-lost-run', sequence: 9 }])
+    await (await link(server, other, said, 'other')).settled()
+  t.is((await status(server)).restore, null)
+  await (await link(server, other, { run: 'of-another-restore', sequence: 1 }, 'other')).settled()
+  await until('another one is noticed', async () => (await status(server)).restore !== null)
+})
+
+test('A02 agents of 0.1.0 and those that know only the seed say no mark, and are sent what waits', async (t) => {
+  const { server, identity, taskId } = await restored(t)
+  const agent = await ScriptedAgent.link(server, identity)
+  await agent.execution(taskId)
+  t.is((await status(server)).restore, null)
+})
