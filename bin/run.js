@@ -27,6 +27,22 @@ async function completion() {
   return isCurrent(bundled) ? require(root + bundled) : import('../dist/src/ui/completion/answer.js')
 }
 
+/** What a command may open at once as it is loaded; a server that has fewer fails in ways that tell of anything else. */
+function leastOpenFiles([topic, verb]) {
+  return (topic === 'server' && verb === 'start') || topic === 'quickstart' ? 128 : 48
+}
+
+/** Node has raised its soft limit to the hard one. */
+function openFilesAllowed() {
+  try {
+    return Number(
+      /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1] ?? Infinity,
+    )
+  } catch {
+    return Infinity
+  }
+}
+
 async function run(argv) {
   let isOver = false
   process.once('beforeExit', () => {
@@ -61,4 +77,9 @@ if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0]
     process.exit(code === 'EPIPE' ? 141 : 6)
   })
   process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
+} else if (openFilesAllowed() < leastOpenFiles(argv)) {
+  const [has, needs] = [openFilesAllowed(), leastOpenFiles(argv)]
+  process.stderr.write(`rsm: too many open files: it may have ${has} at once, and needs ${needs} to start
+     raise the limit: ulimit -n 4096, or LimitNOFILE=4096 in a unit\n`)
+  process.exitCode = 6
 } else void run(argv)

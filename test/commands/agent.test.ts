@@ -15,6 +15,7 @@ import { followEvents } from '../helpers/clients/follow.ts'
 import { counted, startTask } from '../helpers/clients/tasks.ts'
 import { openProgram } from '../helpers/programs/open-program.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
+import { until as eventually } from '../helpers/until.ts'
 
 const isRoot = process.getuid?.() === 0
 const asRoot = isRoot ? test : test.skip // Only root may become another user.
@@ -182,6 +183,44 @@ test('agent status says why an agent is not registered yet, and that none runs o
   ran = await status()
   t.is(ran.exit, 5)
   t.regex(ran.stderr, /^rsm: no agent runs on .*\n {5}\S/)
+})
+
+test('A16 the status of an agent is linked as soon as it is, and says in words why it is not', async (t) => {
+  const { server, dataDir } = await linkedAgent(t)
+  t.true(readAgentState(dataDir).linked)
+  server.refusesLinks = 503
+  server.socket?.close(4409)
+  await eventually('the agent knows', () => !readAgentState(dataDir).linked)
+  t.is(readAgentState(dataDir).reason, 'another agent has linked that has the same identity')
+  const rsm = commandLine(t, { url: server.url, token: '' } as never)
+  const { stdout } = await rsm(['agent', 'status', '--data-dir', dataDir])
+  t.regex(stdout, /it has no link: another agent has linked that has the same identity\n.*cloned disk/)
+})
+
+test('A16 agent status of a host that was removed says so, and names hosts join without --replace', async (t) => {
+  const server = await startTestServer(t, { heartbeatInterval: 1 })
+  const dataDir = await temporaryDirectory(t)
+  const { token: enrollToken } = await server.data('POST', '/api/enrollment-tokens', { maxUses: 5 })
+  const agent = await startAgent({ ...agentOptions(server, dataDir), enrollToken })
+  t.teardown(() => agent.stop())
+  await server.data('DELETE', `/api/hosts/${agent.hostId}`)
+  await eventually('it is refused', () => /was removed/.test(readAgentState(dataDir).heartbeatFault ?? ''))
+  const rsm = commandLine(t, { url: server.url, token: '' } as never)
+  const { stdout, exit } = await rsm(['agent', 'status', '--data-dir', dataDir])
+  t.is(exit, 1)
+  t.regex(stdout, /was removed/)
+  t.regex(stdout, /rsm hosts join/)
+  t.notRegex(stdout, /--replace|closed with/)
+})
+
+test('A11 with a limit of 64 open files a server says that, and what to type', (t) => {
+  const bin = join(import.meta.dirname, '../../../bin/run.js')
+  const words = ['server', 'start', '--port', '0', '--data-dir', '/nonexistent/rsm']
+  const line = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, bin, ...words]
+  const { status, stderr } = spawnSync('sh', line, { encoding: 'utf8' })
+  t.is(status, 6)
+  t.regex(stderr, /^rsm: too many open files: .*64.*\n {5}raise the limit: ulimit -n 4096/)
+  t.notRegex(stderr, /package|internal error/)
 })
 
 /** What a command loads from node_modules. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { LineBudget } from '../../core/line-budget.ts'
-import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { closeCodes, closingWords } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
 import { encode, encodeAround } from '../../core/protocol/envelope.ts'
 import {
@@ -250,7 +250,7 @@ export class Link {
     this.#socket = null
     this.#cancelPing()
     if (stood) {
-      this.#fault = `it was closed with ${code}`
+      this.#fault = closingWords(code)
       this.#options.closed()
     }
     if (!this.#isWanted) return

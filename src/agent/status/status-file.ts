@@ -48,10 +48,12 @@ export class StatusFile {
     this.#since = this.#now()
   }
 
-  /** A link came up or went down. */
+  /** A link came up or went down: whoever waits for that sees it at once. */
   relinked(): void {
     this.#since = this.#now()
-    this.changed()
+    this.#cancel?.()
+    this.#cancel = null
+    this.#write()
   }
 
   /** The server has answered a heartbeat. */

@@ -51,12 +51,17 @@ const troubles: readonly Trouble[] = [
       'put the new token in the place of the former one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; any other takes a restart of the agent)',
   },
   {
+    // Which of both it was the server says when the agent registers anew, and with what to type.
+    words: /or the host removed/,
+    advice: () => 'ask again: in a moment the server says which of both, and what helps',
+  },
+  {
     words: /\b401\b|\b4401\b|token (is|was) (not valid|revoked)|needs (a|an agent) token|not logged in/i,
     advice: () =>
       'its token was revoked: `rsm hosts join --replace HOST` (`rsm hosts join` where the host was removed), then restart the agent with that token',
   },
   {
-    words: /\b409\b|\b4409\b|share this identity/,
+    words: /\b409\b|\b4409\b|share this identity|the same identity/,
     advice: () =>
       'two agents have this identity (a cloned disk?): stop the other one, empty its data directory, and join it as a host of its own: `rsm hosts join`',
   },
@@ -69,12 +74,12 @@ const troubles: readonly Trouble[] = [
     advice: (at) => `the connection is cut on the way: a firewall or proxy, or ${at} wants https://`,
   },
   {
-    words: /\b1006\b/,
+    words: /\b1006\b|connection was cut/,
     advice: () =>
       'the agent tries again by itself; if it stays cut off: is the server up, does a firewall or proxy cut long connections?',
   },
   {
-    words: /\b(1001|1013|503|429)\b/,
+    words: /\b(1001|1013|503|429)\b|was shutting down|was overloaded|has ended it|had not heard it/,
     advice: () => 'the server restarts or is overloaded: the agent comes back by itself',
   },
   {

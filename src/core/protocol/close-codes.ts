@@ -9,5 +9,22 @@ export const closeCodes = {
   replaced: 4409,
 } as const
 
+const closings: Readonly<Record<number, string>> = {
+  1000: 'the server has ended it',
+  [closeCodes.shuttingDown]: 'the server was shutting down',
+  1006: 'the connection was cut',
+  [closeCodes.tooLarge]: 'a message was too large',
+  [closeCodes.overloaded]: 'the server was overloaded',
+  [closeCodes.protocolFault]: 'the server did not understand this agent',
+  [closeCodes.revoked]: 'its token was revoked, or the host removed',
+  [closeCodes.idle]: 'the server had not heard it for too long',
+  [closeCodes.replaced]: 'another agent has linked that has the same identity',
+}
+
+/** Why a link of an agent is closed, in words for people. */
+export function closingWords(code: number): string {
+  return closings[code] ?? `the server has closed it (code ${code})`
+}
+
 /** What an agent says with 1001 when it is stopped in order, and not when it only ends a link that has nothing to do. */
 export const stoppedReason = 'the agent was stopped'

@@ -1,6 +1,7 @@
 import test from 'ava'
 import { adviceFor } from '../../../src/core/findings/finding.ts'
 import { linkAdvice } from '../../../src/core/findings/link-trouble.ts'
+import { closingWords } from '../../../src/core/protocol/close-codes.ts'
 
 const url = 'https://rsm.example.org:8443'
 const told = (reason: string, at: string) => adviceFor({ advice: linkAdvice(reason, at) }, 'HOST')
@@ -30,15 +31,19 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ['the server answered 401', /rsm hosts join --replace HOST/],
   ['the server answered 401: the token of this agent is not valid', /rsm hosts join --replace HOST/],
   ['it was closed with 4401', /token was revoked/],
+  [closingWords(4401), /ask again/],
   ['the server answered 409', /cloned disk/],
   ['it was closed with 4409', /cloned disk/],
+  [closingWords(4409), /cloned disk/],
   ['the server answered 503', /comes back by itself/],
   ['it was closed with 1001', /comes back by itself/],
+  ...[1000, 1001, 1013, 4408].map((code) => [closingWords(code), /comes back by itself/] as const),
   ['the server answered 403', /passes? no WebSockets|lets no WebSockets through/],
   ['the server answered 502', /Upgrade for https:\/\/rsm\.example\.org:8443\/ws\//],
   ['Opening handshake has timed out', /no way through/],
   ['socket hang up', /cut on the way/],
   ['it was closed with 1006', /tries again by itself/],
+  [closingWords(1006), /tries again by itself/],
   ['proxy 10.0.0.2:3128 for rsm.example.org:8443: answered 407', /HTTPS_PROXY/],
   ['something that nobody has seen before', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
 ]
