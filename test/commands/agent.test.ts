@@ -92,6 +92,8 @@ test('an agent that is stopped says goodbye: doctor, what waits and what gave up
   )
   t.notRegex(doctor.stdout.slice(doctor.stdout.indexOf('\n')), /no link|healthy/)
   t.regex((await rsm(['hosts', 'list'])).stdout, /web1 +ONLINE .*no link for \d+ s \(the agent was stopped\)/)
+  const plan = await rsm(['exec', '-w', 'web1', '--plan', '--', 'true'])
+  t.regex(plan.stdout, /^web1 is ONLINE: no link for \d+ s \(the agent was stopped\)$/m)
   const ran = await rsm(['exec', '-w', 'web1', '--queue', '0', '--', 'true'])
   t.regex(
     ran.stderr,

@@ -1,6 +1,7 @@
 import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { timedOutExit } from '../command/failure.ts'
+import { sharedReason, withoutSpans } from '../hosts/silences.ts'
 import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
@@ -59,33 +60,6 @@ function withoutOwnName(result: TaskResult): TaskResult {
   return { ...result, error: result.error.slice(`${result.hostname} is `.length) }
 }
 
-/** Hosts of one rack fall silent together, each heard last at a second of its own. */
-const silences = /\b(no heartbeat for|no link for|was last heard) (\d+) (s|min|h|days)\b/g
-
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, days: 86_400 }
-
-const secondsOf = ([, , count = '', unit = '']: readonly string[]) => Number(count) * (unitSeconds[unit] ?? 1)
-
-const withoutSpan = (reason: string) => reason.replace(silences, '$1')
-
-/** What several have in common, with how long they have been silent from the shortest to the longest. */
-function sharedReason(reasons: readonly string[]): string {
-  const [first = ''] = reasons
-  const silencesOf = reasons.map((reason) => [...reason.matchAll(silences)])
-  let at = 0
-  return first.replace(silences, (one) => {
-    const told = silencesOf
-      .map((each) => each[at])
-      .filter((each) => each !== undefined)
-      .sort((a, b) => secondsOf(a) - secondsOf(b))
-    at++
-    const [, words = '', least = '', unit = ''] = told[0] ?? []
-    const [, , most = '', largest = ''] = told.at(-1) ?? []
-    if (least === most && unit === largest) return one
-    return `${words} ${least}${unit === largest ? '' : ` ${unit}`} to ${most} ${largest}`
-  })
-}
-
 /** Those whom the same befell. */
 export interface Failure {
   readonly reason: string
@@ -102,7 +76,7 @@ export function foldFailures(task: Task): Failure[] {
   const reasonFor = (result: TaskResult) => reasonOf(withoutOwnName(result), task.timeout)
   for (const result of task.results) {
     if (result.status === 'SUCCESS') continue
-    const key = withoutSpan(reasonFor(result))
+    const key = withoutSpans(reasonFor(result))
     const others = alike.get(key)
     if (others === undefined) alike.set(key, [result])
     else others.push(result)

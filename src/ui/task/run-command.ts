@@ -160,8 +160,9 @@ export abstract class RunCommand extends TaskCommand {
     const { batchLines, orderLines, planView } = await import('./plan-view.ts')
     const plan = planView(found, options, planned(runnable), deadline)
     for (const line of batchLines(plan.batches)) this.print(line)
+    const { canBeReached } = await import('../../core/host-status.ts')
     const { foldStanding } = await import('../hosts/standing.ts')
-    for (const { names, state } of foldStanding(found.filter(({ status }) => status === 'OFFLINE')))
+    for (const { names, state } of foldStanding(found.filter((host) => !canBeReached(host))))
       this.print(`${names} is ${state}`)
     for (const line of orderLines(plan)) this.print(line)
     // Exact for programs; a terminal is not handed what would move its cursor.

@@ -89,6 +89,7 @@ const lines: [string, string[]][] = [
   ['exec -w @my', ['@my cluster']],
   ['exec -w db1,@ro', ['db1,@role:web', 'db1,@role:db']],
   ['exec -w @z', ['@zone:a']],
+  ['exec -w @re', ['@reachable']],
   ['exec -w @role:d', ['@role:db']],
   ['exec -w @tag:role:w', ['@tag:role:web']],
   ['exec -w @STATUS:on', ['@STATUS:ONLINE']],
