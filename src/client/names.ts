@@ -1,6 +1,6 @@
 import { RsmError } from '../core/errors.ts'
 import type { Cluster } from '../core/protocol/http/clusters.ts'
-import type { Page } from '../core/protocol/http/common.ts'
+import type { NamedQuery, Page } from '../core/protocol/http/common.ts'
 import type { Enrollment, Host } from '../core/protocol/http/hosts.ts'
 import type { Script } from '../core/protocol/http/scripts.ts'
 import type { Token } from '../core/protocol/http/tokens.ts'
@@ -11,7 +11,7 @@ import { unknownName } from '../core/text/nearest.ts'
 import type { Client } from './client.ts'
 import { allPages } from './http/pages.ts'
 
-type Lister<T> = (query: { page: number; size: number }) => Promise<Page<T>>
+type Lister<T> = (query: NamedQuery) => Promise<Page<T>>
 
 /** How a noun is called: in messages, by its command topic, and each of its kind by name. */
 interface Naming<T> {
@@ -20,14 +20,27 @@ interface Naming<T> {
   readonly nameOf: (each: T) => string | null
 }
 
+/** What the server finds by name; older servers refuse to look so. */
+async function withName<T>(list: Lister<T>, name: string): Promise<T[]> {
+  try {
+    return (await allPages(list, { name })).content
+  } catch (error) {
+    if (error instanceof RsmError && error.fields.some(({ field }) => field === 'name')) return []
+    throw error
+  }
+}
+
 /** The only one with this name (case is ignored), else the one with this id; `not_found` names the nearest. */
 async function findNamed<T extends { id: number }>(
   { noun, topic, nameOf }: Naming<T>,
   wanted: string,
   list: Lister<T>,
 ): Promise<T> {
-  const { content } = await allPages(list, {})
-  const named = content.filter((each) => nameOf(each)?.toLowerCase() === wanted.toLowerCase())
+  const isNamed = (each: T) => nameOf(each)?.toLowerCase() === wanted.toLowerCase()
+  let content = await withName(list, wanted)
+  // An id, a name that does not exist (the nearest is told), or a server that can't look by name.
+  if (!content.some(isNamed)) ({ content } = await allPages(list, {}))
+  const named = content.filter(isNamed)
   if (named.length > 1) {
     const ids = named.map(({ id }) => id).join(', ')
     throw new RsmError('usage', `${named.length} ${noun}s have the name ${wanted}`, {

@@ -1,6 +1,6 @@
 import type { AuditEntry, AuditQuery } from './protocol/http/audit.ts'
 import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
-import type { Page, PageQuery } from './protocol/http/common.ts'
+import type { NamedQuery, Page, PageQuery } from './protocol/http/common.ts'
 import type {
   Enrollment,
   EnrollmentCreate,
@@ -98,14 +98,14 @@ export interface UserService {
 }
 
 export interface EnrollmentService {
-  list(query: PageQuery): Promise<Page<Enrollment>>
+  list(query: NamedQuery): Promise<Page<Enrollment>>
   create(input: EnrollmentCreate): Promise<EnrollmentCreated>
   remove(id: number): Promise<{ id: number }>
 }
 
 /** The caller's own personal access tokens. */
 export interface TokenService {
-  list(query: PageQuery): Promise<Page<Token>>
+  list(query: NamedQuery): Promise<Page<Token>>
   /** `forbidden` for a role above the caller's. */
   create(input: TokenCreate): Promise<TokenCreated>
   remove(id: number): Promise<{ id: number }>

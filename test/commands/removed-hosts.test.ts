@@ -37,7 +37,7 @@ test('A13 a service that names its token file for good stays up and out after ho
     /^rsm: 1 enrolment token is open, .*: 1 \(19 of 20 uses left, until .*\); to end one: rsm enrollments remove 1\n$/,
   )
   for (let starts = 0; starts < 2; starts++) {
-    await until('it says why', async () => (await status()).stdout.includes('was removed'))
+    await until('it says why', async () => (await status()).stdout.includes('web1) was removed'))
     const said = await status()
     t.is(said.exit, 1)
     t.regex(said.stdout, /^error +the server does not hear it: .*web1\) was removed.*rsm hosts join$/m)
@@ -56,6 +56,6 @@ test('A13 a service that names its token file for good stays up and out after ho
   await linked()
   const revoked = await rsm(['hosts', 'revoke', 'web1', '--yes'])
   t.regex(revoked.stderr, /^rsm: 2 enrolment tokens are open/)
-  await until('it says why', async () => (await status()).stdout.includes('was revoked'))
+  await until('it says why', async () => (await status()).stdout.includes('web1) was revoked'))
   t.regex((await status()).stdout, /rsm hosts join --replace web1$/m)
 })

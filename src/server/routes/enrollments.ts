@@ -1,4 +1,4 @@
-import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
 import { Enrollment, EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
@@ -18,7 +18,7 @@ export function enrollmentRoutes(app: AppInstance, { services }: RouteDependenci
       tag,
       summary: 'List enrolment tokens',
       allow,
-      query: PageQuery,
+      query: NamedQuery,
       answer: PageOf(Enrollment),
     }),
     (request) => services(userOf(request)).enrollments.list(request.query),

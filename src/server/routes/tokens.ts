@@ -1,4 +1,4 @@
-import { IdOnly, PageOf, PageQuery } from '../../core/protocol/http/common.ts'
+import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
 import { Token, TokenCreate, TokenCreated } from '../../core/protocol/http/tokens.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
@@ -17,7 +17,7 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       tag,
       summary: "List one's own personal access tokens",
       allow: own,
-      query: PageQuery,
+      query: NamedQuery,
       answer: PageOf(Token),
     }),
     (request) => services(userOf(request)).tokens.list(request.query),

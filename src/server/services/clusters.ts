@@ -71,15 +71,15 @@ export function createClusters(context: Context): ClusterService {
 
   return {
     async list(query) {
-      const wanted = query.search?.toLowerCase()
-      const { items, total } = wanted
-        ? slicePage(
-            (await store.all('clusters')).filter(({ name, description }) =>
-              `${name}\n${description}`.toLowerCase().includes(wanted),
-            ),
-            query,
-          )
-        : await storePage(store, 'clusters', query)
+      const { name, search } = query
+      const wanted = search?.toLowerCase() ?? ''
+      const fits = (cluster: ClusterRecord) =>
+        `${cluster.name}\n${cluster.description}`.toLowerCase().includes(wanted)
+      const named = name && (await store.find('clusters', 'name', name.toLowerCase()))
+      const { items, total } =
+        named || wanted
+          ? slicePage((named || (await store.all('clusters'))).filter(fits), query)
+          : await storePage(store, 'clusters', query)
       return pageOf(await fleet.showClusters(items), total, query)
     },
     async get(id) {

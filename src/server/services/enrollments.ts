@@ -7,7 +7,7 @@ import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { EnrollmentRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'
-import { pageOf, storePage } from './paging.ts'
+import { havingName, pageOf, slicePage, storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 const defaultHours = 24
@@ -22,7 +22,10 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
   const { store, clock } = context
   return {
     async list(query) {
-      const { items, total } = await storePage(store, 'enrollments', query)
+      const { items, total } =
+        query.name === undefined
+          ? await storePage(store, 'enrollments', query)
+          : slicePage(havingName(await store.all('enrollments'), query), query)
       return pageOf(items.map(show), total, query)
     },
     async create(input) {

@@ -20,8 +20,12 @@ export function createHosts(context: Context): HostService {
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
 
   async function filtered(query: HostQuery): Promise<HostRecord[]> {
-    let hosts = [...(await store.all('hosts'))]
-    const { search, status, clusterId, tag, selector } = query
+    const { name, search, status, clusterId, tag, selector } = query
+    let hosts = [
+      ...(name === undefined
+        ? await store.all('hosts')
+        : await store.find('hosts', 'hostname', name.toLowerCase())),
+    ]
     if (search) {
       const wanted = search.toLowerCase()
       hosts = hosts.filter(
@@ -57,8 +61,8 @@ export function createHosts(context: Context): HostService {
 
   return {
     async list(query) {
-      const { search, status, clusterId, tag, selector } = query
-      const plain = !search && !status && clusterId === undefined && !tag && selector === undefined
+      const { page: _, size: __, ...filters } = query
+      const plain = Object.values(filters).every((one) => one === undefined || one === '')
       const { items, total } = plain
         ? await storePage(store, 'hosts', query)
         : slicePage(await filtered(query), query)

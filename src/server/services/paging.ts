@@ -1,4 +1,4 @@
-import type { Page, PageQuery } from '../../core/protocol/http/common.ts'
+import type { NamedQuery, Page, PageQuery } from '../../core/protocol/http/common.ts'
 import type { Noun, Records } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
 
@@ -25,4 +25,13 @@ export function storePage<N extends Noun>(
 export function slicePage<T>(items: readonly T[], query: PageQuery): { items: T[]; total: number } {
   const { page = 0, size = defaultSize } = query
   return { items: items.slice(page * size, (page + 1) * size), total: items.length }
+}
+
+/** Those of a list that have the name that is asked for, where one is: without regard to case, and need not be one only. */
+export function havingName<T extends { name: string | null }>(
+  items: readonly T[],
+  { name }: NamedQuery,
+): readonly T[] {
+  const wanted = name?.toLowerCase()
+  return wanted === undefined ? items : items.filter((item) => item.name?.toLowerCase() === wanted)
 }

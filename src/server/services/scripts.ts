@@ -68,9 +68,13 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
     }
   }
 
-  async function filtered({ type, category, tag, search }: ScriptQuery): Promise<ScriptRecord[]> {
+  async function filtered({ name, type, category, tag, search }: ScriptQuery): Promise<ScriptRecord[]> {
     const wanted = search?.toLowerCase()
-    return (await store.all('scripts')).filter(
+    const those =
+      name === undefined
+        ? await store.all('scripts')
+        : await store.find('scripts', 'name', name.toLowerCase())
+    return those.filter(
       (script) =>
         (type === undefined || script.type === type) &&
         (category === undefined || script.category === category) &&
@@ -103,8 +107,8 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
 
   return {
     async list(query) {
-      const { type, category, tag, search } = query
-      const plain = type === undefined && category === undefined && tag === undefined && search === undefined
+      const { name, type, category, tag, search } = query
+      const plain = [name, type, category, tag, search].every((one) => one === undefined)
       const { items, total } = plain
         ? await storePage(store, 'scripts', query)
         : slicePage(await filtered(query), query)

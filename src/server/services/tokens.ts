@@ -8,7 +8,7 @@ import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../store/records.ts'
 import { type Context, notFound } from './context.ts'
-import { pageOf, slicePage } from './paging.ts'
+import { havingName, pageOf, slicePage } from './paging.ts'
 
 const day = 24 * 3600_000
 /** Bounds what one user can make the server keep. */
@@ -27,7 +27,7 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
   return {
     async list(query) {
       const own = (await store.find('tokens', 'userId', caller.id)).filter(isOwn)
-      const { items, total } = slicePage(own, query)
+      const { items, total } = slicePage(havingName(own, query), query)
       return pageOf(items.map(show), total, query)
     },
     async create(input) {

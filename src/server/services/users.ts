@@ -39,15 +39,15 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
 
   return {
     async list(query) {
-      const wanted = query.search?.toLowerCase()
-      const { items, total } = wanted
-        ? slicePage(
-            (await store.all('users')).filter(({ username, email }) =>
-              `${username}\n${email ?? ''}`.toLowerCase().includes(wanted),
-            ),
-            query,
-          )
-        : await storePage(store, 'users', query)
+      const { name, search } = query
+      const wanted = search?.toLowerCase() ?? ''
+      const fits = ({ username, email }: UserRecord) =>
+        `${username}\n${email ?? ''}`.toLowerCase().includes(wanted)
+      const named = name && (await store.find('users', 'username', name.toLowerCase()))
+      const { items, total } =
+        named || wanted
+          ? slicePage((named || (await store.all('users'))).filter(fits), query)
+          : await storePage(store, 'users', query)
       return pageOf(items.map(showUser), total, query)
     },
     async get(id) {

@@ -1,4 +1,4 @@
-import { Closed, Id, Nullable, paging, Text, Time } from './common.ts'
+import { Closed, Id, Nullable, named, paging, Text, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -34,7 +34,11 @@ export const ClusterPatch = Closed(
 )
 export type ClusterPatch = Static<typeof ClusterPatch>
 
-export const ClusterQuery = Closed({ ...paging, search: Type.Optional(Type.String({ maxLength: 128 })) })
+export const ClusterQuery = Closed({
+  ...paging,
+  ...named,
+  search: Type.Optional(Type.String({ maxLength: 128 })),
+})
 export type ClusterQuery = Static<typeof ClusterQuery>
 
 /** `hostIds` are the members of now, for a dynamic cluster too. */

@@ -51,6 +51,19 @@ export const paging = {
 export const PageQuery = Closed(paging)
 export type PageQuery = Static<typeof PageQuery>
 
+/** Query of every list whose records have names (contract-2 §9b). */
+export const named = {
+  name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 253,
+      description: 'Only what has exactly this name, without regard to case',
+    }),
+  ),
+}
+export const NamedQuery = Closed({ ...paging, ...named })
+export type NamedQuery = Static<typeof NamedQuery>
+
 /** The `data` of a deletion, and of what changes a record without showing it. */
 export const IdOnly = Type.Object({ id: Id }, { examples: [{ id: 7 }] })
 /** The `data` of what has nothing to tell. */

@@ -1,5 +1,17 @@
 import { limitNames } from '../../task/limits.ts'
-import { Closed, Hostname, Id, Line, Nullable, paging, TagKey, Tags, TagValue, Time } from './common.ts'
+import {
+  Closed,
+  Hostname,
+  Id,
+  Line,
+  Nullable,
+  named,
+  paging,
+  TagKey,
+  Tags,
+  TagValue,
+  Time,
+} from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -45,6 +57,7 @@ export type HostPatch = Static<typeof HostPatch>
 
 export const HostQuery = Closed({
   ...paging,
+  ...named,
   search: Type.Optional(Type.String({ maxLength: 253, description: 'A part of the hostname or address' })),
   status: Type.Optional(HostStatus),
   clusterId: Type.Optional(Id),

@@ -1,4 +1,4 @@
-import { Closed, Id, Line, Nullable, paging, Text, Time } from './common.ts'
+import { Closed, Id, Line, Nullable, named, paging, Text, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
@@ -44,6 +44,7 @@ export type ScriptPatch = Static<typeof ScriptPatch>
 
 export const ScriptQuery = Closed({
   ...paging,
+  ...named,
   type: Type.Optional(ScriptType),
   category: Type.Optional(Type.String({ maxLength: 64 })),
   tag: Type.Optional(Type.String({ maxLength: 64 })),

@@ -1,5 +1,5 @@
 import { rights, roles } from '../../permissions.ts'
-import { Closed, Id, Line, Nullable, paging, Time } from './common.ts'
+import { Closed, Id, Line, Nullable, named, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -40,7 +40,11 @@ export const UserPatch = Closed(
 )
 export type UserPatch = Static<typeof UserPatch>
 
-export const UserQuery = Closed({ ...paging, search: Type.Optional(Type.String({ maxLength: 64 })) })
+export const UserQuery = Closed({
+  ...paging,
+  ...named,
+  search: Type.Optional(Type.String({ maxLength: 64 })),
+})
 export type UserQuery = Static<typeof UserQuery>
 
 export const User = Type.Object(
