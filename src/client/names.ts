@@ -128,16 +128,14 @@ export async function findHosts(
   return [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
 }
 
-/** Some of an id: of the characters that ids are made of, enough to tell tasks apart, and fewer than all 26. */
-const partOfTaskId = /^[0-9A-HJKMNP-TV-Z]{6,25}$/i
-
 /**
  * The id of a task as people name it: `latest` is the caller's newest, in every command; 6 or more of its first or last characters do
  * for an id. A whole id costs no call.
  */
 export async function findTaskId(services: Pick<Client, 'tasks' | 'auth'>, wanted: string): Promise<string> {
-  const isLatest = wanted === 'latest'
-  if (!isLatest && !partOfTaskId.test(wanted)) return wanted
-  const { latestTask, taskOfPart } = await import('./task-names.ts')
-  return (await (isLatest ? latestTask(services) : taskOfPart(services, wanted))).taskId
+  const { latestTask, partOfId, refuseMisspelt, taskOfPart } = await import('./task-names.ts')
+  if (wanted === 'latest') return (await latestTask(services)).taskId
+  if (partOfId.test(wanted)) return taskOfPart(services, wanted)
+  refuseMisspelt('task', 'tasks', wanted)
+  return wanted
 }

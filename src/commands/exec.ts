@@ -54,6 +54,11 @@ async function readOwnText(
   return { script: { content: text, type: scriptType(type, '') }, text, params: [] }
 }
 
+/** `bash -c 'echo a b'`: without its quotes it is another command. */
+function isTornShell([program = '', option = '', text = '']: readonly string[]): boolean {
+  return /^(?:\/\S*\/)?(?:ba|da|z|k)?sh$/.test(program) && /^-\w*c$/.test(option) && /\s/.test(text)
+}
+
 export default class Exec extends RunCommand {
   static override summary = 'Run a command or a script on hosts and watch its output'
   static override description =
@@ -89,6 +94,10 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
     const order = await this.readOrder(flags, stdin).catch((error: unknown) =>
       this.#hostMeant(error, flags, words),
     )
+    if (isTornShell(words))
+      this.notice(
+        `the words are joined by blanks, so that ${words[0]} ${words[1]} gets one word of what you quoted: leave ${words[0]} ${words[1]} out`,
+      )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
     const asScript = flags.script === undefined ? '; use - to run it as the script' : ''

@@ -3,6 +3,7 @@ import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { type Client, openClient } from '../client/client.ts'
 import { Contexts, checkedToken } from '../client/contexts.ts'
+import type { Endpoint } from '../client/http/send.ts'
 import { readSecretFile } from '../client/named-file.ts'
 import { normalUrl } from '../client/server-url.ts'
 import { RsmError } from '../core/errors.ts'
@@ -49,6 +50,7 @@ export default class Login extends BaseCommand {
     contexts.refuseForeign(name, url)
     contexts.prepare()
     const token = await this.#givenToken(flags)
+    await this.#refusePage({ url, caFile, tlsFingerprint })
     this.warnOfReadable(flags['token-file'])
     if (isInTheClear(url))
       this.notice(
@@ -70,6 +72,24 @@ export default class Login extends BaseCommand {
       this.notice(`now using ${name}; back to the former: rsm context use ${current}`)
     this.hint('next: rsm hosts list')
     return { url, context: name, expiresAt: got.expiresAt, user: got.user }
+  }
+
+  /** A URL as it stands in a browser: the server is where its path begins. One under a path of its own answers there. */
+  async #refusePage(endpoint: Endpoint): Promise<void> {
+    const { url } = endpoint
+    const { origin, pathname } = new URL(url)
+    if (pathname === '/') return
+    const answers = async (at: string) => {
+      const { api } = await openClient({ ...endpoint, url: at })
+      return api.call('GET', '/api/health').then(
+        () => true,
+        () => false,
+      )
+    }
+    if ((await answers(url)) || !(await answers(origin))) return
+    throw new RsmError('usage', `there is no server at ${url}, but one at ${origin}`, {
+      hint: `rsm login ${origin}`,
+    })
   }
 
   /** Said with this command only: one that happens to stand in the environment is not what somebody asks to store. */

@@ -1,45 +1,43 @@
 import type { FleetEvent } from '../client/services/events.ts'
-import type { Cluster } from '../core/protocol/http/clusters.ts'
 import type { ResetEvent } from '../core/protocol/http/events.ts'
-import type { Host } from '../core/protocol/http/hosts.ts'
-import { resultStatuses, type TaskSummary } from '../core/protocol/http/tasks.ts'
+import type { TaskSummary } from '../core/protocol/http/tasks.ts'
+import { counted } from './text/counted.ts'
+import { countsText } from './text/counts.ts'
 import { sanitizeLine } from './text/sanitize.ts'
 import { showDuration, showTime } from './text/time.ts'
 
 const bracketed = (text: string | null) => (text === null ? '' : ` (${text})`)
 
-function hostText({ hostname, status, statusReason }: Host): string {
-  return `host ${hostname} ${status}${bracketed(statusReason)}`
-}
-
 /** Of a task that runs, how far it is; of one that has ended, how. */
-function taskText(task: TaskSummary): string {
-  const counts = resultStatuses
-    .filter((status) => task.counts[status] > 0)
-    .map((status) => `${task.counts[status]} ${status}`)
+function taskState(task: TaskSummary): string {
   const took = task.status === 'RUNNING' ? '' : ` in ${showDuration(task.duration)}`
-  return `task ${task.taskId}${bracketed(task.scriptName)} ${task.status}${took}: ${counts.join(', ')}`
+  return `${task.status}${took}: ${countsText(task.counts)}`
 }
 
-function clusterText({ name, hostCount }: Cluster): string {
-  return `cluster ${name}: ${hostCount} ${hostCount === 1 ? 'host' : 'hosts'}`
-}
+type Change = Exclude<FleetEvent, { type: 'ready' | 'reset' }>
 
-function text(event: Exclude<FleetEvent, { type: 'ready' | 'reset' }>): string {
+/** What it is about, and how that stands; nothing of what is gone. */
+function parts(event: Change): readonly [subject: string, state: string] {
   switch (event.type) {
-    case 'host':
-      return event.change === 'removed' ? `host ${event.host.id}` : hostText(event.host)
+    case 'host': {
+      if (event.change === 'removed') return [`host ${event.host.id}`, '']
+      const { hostname, status, statusReason } = event.host
+      return [`host ${hostname}`, ` ${status}${bracketed(statusReason)}`]
+    }
     case 'task':
-      return taskText(event.task)
+      return [`task ${event.task.taskId}${bracketed(event.task.scriptName)}`, ` ${taskState(event.task)}`]
     case 'cluster':
-      return event.change === 'removed' ? `cluster ${event.cluster.id}` : clusterText(event.cluster)
+      if (event.change === 'removed') return [`cluster ${event.cluster.id}`, '']
+      return [`cluster ${event.cluster.name}`, ` ${counted(event.cluster.hostCount, 'host')}`]
   }
 }
 
+const changes = { created: ' created,', updated: '', removed: ' removed' } as const
+
 /** One line for people: when, what, how it stands. */
-export function eventLine(event: Exclude<FleetEvent, { type: 'ready' | 'reset' }>, utc: boolean): string {
-  const change = event.change === 'updated' ? '' : `, ${event.change}`
-  return `${showTime(event.at, utc)} ${sanitizeLine(text(event))}${change}`
+export function eventLine(event: Change, utc: boolean): string {
+  const [subject, state] = parts(event)
+  return `${showTime(event.at, utc)} ${sanitizeLine(subject + changes[event.change] + state)}`
 }
 
 const resets: Record<ResetEvent['reason'], string> = {

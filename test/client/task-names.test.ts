@@ -1,6 +1,7 @@
 import test from 'ava'
 import type { Client } from '../../src/client/client.ts'
 import { findTaskId } from '../../src/client/names.ts'
+import { findSessionId } from '../../src/client/session-names.ts'
 import { pageOf, taskOf } from '../fixtures/fake-server.ts'
 
 const ids = [
@@ -48,4 +49,40 @@ test('a part of several ids is not found, and names them; so is one of none', as
   t.like(none, { code: 'not_found', message: 'no such task: QWERTY', hint: 'rsm tasks list' })
   const old = await t.throwsAsync(findTaskId(serverOf(ids, 501).services, 'QWERTY'))
   t.like(old, { hint: 'only the newest 500 are looked through; rsm tasks list' })
+})
+
+const sessions = (...sessionIds: string[]) => {
+  const asked: unknown[] = []
+  const list = async (query: { size?: number }) => {
+    asked.push(query)
+    return pageOf(sessionIds.slice(0, query.size).map((sessionId) => ({ sessionId })))
+  }
+  const services = { terminals: { list }, auth: { me: async () => ({ username: 'ann' }) } }
+  return { asked, services: services as unknown as Pick<Client, 'terminals' | 'auth'> }
+}
+
+test('A16 a recording is known by latest, and by a part of its id, as a task is', async (t) => {
+  const { asked, services } = sessions(...ids)
+  t.is(await findSessionId(services, 'latest'), ids[0])
+  t.is(await findSessionId(services, '4aaaaa'), ids[1])
+  t.is(await findSessionId(services, ids[2]), ids[2])
+  t.deepEqual(asked, [
+    { recorded: true, user: 'ann', size: 1 },
+    { recorded: true, size: 500 },
+  ])
+  const none = await t.throwsAsync(findSessionId(services, '999999'))
+  t.like(none, { code: 'not_found', message: 'no such recording: 999999', hint: 'rsm recordings list' })
+  const first = await t.throwsAsync(findSessionId(sessions().services, 'latest'))
+  t.like(first, { message: 'ann has recorded no session yet' })
+})
+
+test('A16 a misspelt latest is told without a call', async (t) => {
+  const { services: tasks, calls } = serverOf(ids)
+  const { services: terminals, asked } = sessions(...ids)
+  for (const typo of ['latst', 'Lastest', 'latets']) {
+    const message = `no such task: ${typo} (did you mean latest?)`
+    t.like(await t.throwsAsync(findTaskId(tasks, typo)), { code: 'not_found', message })
+    await t.throwsAsync(findSessionId(terminals, typo), { message: /did you mean latest/ })
+  }
+  t.deepEqual([...calls, ...asked], [])
 })

@@ -18,7 +18,7 @@ const headAt = (count: number) => `${count}:${sound.heads[count]?.hash}`
 
 test('audit verify says how many entries a sound log has, and its head; a head noted earlier is in it', async (t) => {
   const ran = await verify(t, sound.lines)
-  t.is(ran.stdout, `6 entries, head ${headAt(6)}\n`, ran.stderr)
+  t.is(ran.stdout, `the audit log is sound: 6 entries, head ${headAt(6)}\n`, ran.stderr)
   t.is(ran.exit, 0)
   t.is((await verify(t, sound.lines, '--head', headAt(4))).exit, 0)
   const json = await verify(t, sound.lines, '--json')
@@ -64,7 +64,7 @@ test('S11 audit list and verify on a real server: sound, then edited on its disk
   const listed = await runRsm(['audit', 'list', '--utc', '--limit', '2'], env)
   t.regex(
     listed.stdout,
-    /^ID +TIME +ACTOR +IP +ACTION +OBJECT +OUTCOME\n6 +\S+ \S+Z +anonymous +127\.0\.0\.1 +user\.login +user admin +REFUSED\n5 +.* admin +127\.0\.0\.1 +host\.create +host web1 +SUCCESS\n$/,
+    /^ID +TIME +ACTOR +IP +ACTION +OBJECT +OUTCOME +WHAT\n6 +\S+ \S+Z +anonymous +127\.0\.0\.1 +user\.login +user admin +REFUSED +[^\n]+\n5 +.* admin +127\.0\.0\.1 +host\.create +host web1 +SUCCESS +web1\n$/,
     listed.stderr,
   )
   t.is(listed.stderr, 'rsm: 2 of 6 entries shown (--limit)\n')
@@ -77,7 +77,7 @@ test('S11 audit list and verify on a real server: sound, then edited on its disk
   t.regex(bad.stderr, /--since takes a time, not 2026-13-01/)
 
   const remote = await runRsm(['audit', 'verify'], env)
-  t.regex(remote.stdout, /^6 entries, head 6:[0-9a-f]{64}\n$/, remote.stderr)
+  t.regex(remote.stdout, /^the audit log is sound: 6 entries, head 6:[0-9a-f]{64}\n$/, remote.stderr)
   t.is((await runRsm(['audit', 'verify', '--file', server.dataDir], env)).stdout, remote.stdout)
   const path = join(server.dataDir, 'audit', 'audit.log')
   writeFileSync(path, readFileSync(path, 'utf8').replace('"web1"', '"web9"'))
@@ -101,7 +101,7 @@ test('S11 the head that a server writes to its own log at its stop tells that th
   t.is(heads.length, 2, stderr)
   const head = heads[1] ?? ''
   const verify = () => runRsm(['audit', 'verify', '--file', data, '--head', head], env)
-  t.is((await verify()).stdout, `4 entries, head ${head}\n`)
+  t.is((await verify()).stdout, `the audit log is sound: 4 entries, head ${head}\n`)
   const path = join(data, 'audit', 'audit.log')
   const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
   writeFileSync(path, `${lines.slice(0, -1).join('\n')}\n`)

@@ -1,8 +1,8 @@
 import { chmodSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { startFakeServer } from '../fixtures/fake-server.ts'
-import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { pageOf, startFakeServer } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { runLines } from '../helpers/clients/command-line.ts'
 
 test('a token is tried before it is stored, beside other contexts; logout forgets it and ends no pipeline', async (t) => {
@@ -110,4 +110,54 @@ test('A16 hosts join says that a loopback address leads nowhere from another hos
     ran?.stderr,
     `rsm: ${new URL(server.url).host} is this machine only: another host needs its address there\n`,
   )
+})
+
+test("A16 the URL of a page is told for what it is, before a password goes there; a server's own path is taken", async (t) => {
+  const user = { id: 1, username: 'ci', role: 'OPERATOR' }
+  const server = await startFakeServer(t, {
+    'GET /api/health': () => ({ status: 'UP' }),
+    'GET /rsm/api/health': () => ({ status: 'UP' }),
+    'GET /rsm/api/auth/me': () => user,
+  })
+  const login = async (path: string) => {
+    const argv = ['login', server.url + path, '--token-stdin']
+    const home = temporaryDirectory(t)
+    return runRsm(argv, cleanEnv(home, {}), 'secret')
+  }
+  const page = await login('/login')
+  t.is(page.exit, 2)
+  t.is(
+    page.stderr,
+    `rsm: there is no server at ${server.url}/login, but one at ${server.url}\n     rsm login ${server.url}\n`,
+  )
+  t.false(server.seen.some(({ headers }) => headers.authorization !== undefined))
+  t.is((await login('/rsm')).exit, 0)
+})
+
+test('A16 https to a port without TLS names http', async (t) => {
+  const server = await startFakeServer(t, {})
+  const argv = ['whoami', '--url', server.url.replace('http:', 'https:')]
+  const ran = await runRsm(argv, cleanEnv(temporaryDirectory(t), { RSM_TOKEN: 'x' }))
+  t.is(ran.exit, 4)
+  t.regex(ran.stderr, /it does not speak TLS there\n +then write http:\/\//)
+})
+
+test('A16 an enrolment token is listed with the name of its cluster', async (t) => {
+  const token = {
+    id: 3,
+    name: null,
+    uses: 0,
+    maxUses: 1,
+    hostId: null,
+    clusterId: 7,
+    tags: {},
+    createdBy: 'admin',
+    expiresAt: '2026-11-22T00:00:00.000Z',
+  }
+  const server = await startFakeServer(t, {
+    'GET /api/enrollment-tokens': () => pageOf([token]),
+    'GET /api/clusters': () => pageOf([{ id: 7, name: 'production' }]),
+  })
+  const [ran] = await runLines(t, { url: server.url, token: 'x' }, [{ argv: ['enrollments', 'list'] }])
+  t.regex(ran?.stdout ?? '', /CLUSTER[^]* production /)
 })

@@ -260,7 +260,9 @@ withTmux(
     await window.shows(/web1: working\n0\/1 done, 1 running\n\n/)
     await window.resize(60, 12)
     await window.press('C-c')
-    await window.shows(/working\n(\^C)?\nrsm: task task-1\ncancel it, or leave it running\? \[c\/l\] *\n\n/)
+    await window.shows(
+      /working\n(\^C)?\nrsm: task task-1\ncancel it, leave it running, or watch on \(Enter\)\? \[c\/l\] *\n\n/,
+    )
     await window.type('l')
     await window.press('Enter')
     await window.shows(/\[c\/l\] l\nrsm: task task-1 goes on: rsm logs -f task-1\n(rsm: .*\n){2}over\n/)

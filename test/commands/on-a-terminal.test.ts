@@ -100,7 +100,7 @@ test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels noth
   const shell = onTerminal(t, server, `trap : INT; echo uptime | ${rsm} exec -w web1 -; echo exit $?`)
   await shell.shows(/working/)
   shell.type('\u0003')
-  await shell.shows(/task task-1\s+cancel it, or leave it running\? \[c\/l\] /)
+  await shell.shows(/task task-1\s+cancel it, leave it running, or watch on \(Enter\)\? \[c\/l\] /)
   shell.type('l\r')
   await shell.shows(/task task-1 goes on: rsm logs -f task-1\s[^]*exit 130/)
   t.deepEqual(

@@ -49,6 +49,7 @@ function hintFor(url: string, code: string): string {
   if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint SHA256'
   if (code === 'RSM_PIN_MISMATCH')
     return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint SHA256'
+  if (code === 'EPROTO') return 'then write http://, if what is sent may be read on its way'
   if (url.startsWith('http:') && code === 'ECONNRESET') return 'does it speak TLS there? then write https://'
   return 'is the server up? try another with --url or `rsm login URL`'
 }

@@ -4,7 +4,9 @@ import { auditOutcomes } from '../../core/audit.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
+import { counted } from '../../ui/text/counted.ts'
 import { showTime } from '../../ui/text/time.ts'
+import { toneOf } from '../../ui/text/tones.ts'
 
 /** So long ago, or that time. */
 function momentOf(option: string, text: string, utc: boolean): string {
@@ -16,6 +18,32 @@ function objectOf({ object }: AuditEntry): string | null {
   if (object === null) return null
   const what = object.name ?? object.id
   return what === null ? object.type : `${object.type} ${what}`
+}
+
+/** Of what is known about it, what one looks for; all of it is in `--json`. */
+const telling: readonly (readonly [key: string, before: string])[] = [
+  ['selector', ''],
+  ['scriptName', 'script '],
+  ['runAs', 'as '],
+  ['role', ''],
+  ['rights', 'may '],
+  ['hostname', ''],
+  ['changed', 'changed '],
+  ['maxUses', 'uses '],
+  ['force', 'force '],
+  ['retryOf', 'retry of '],
+]
+
+function whatOf({ detail, outcome }: AuditEntry): string {
+  const told = telling.flatMap(([key, before]) => {
+    const value = detail[key] ?? null
+    if (value === null || value === '') return []
+    return [before + (Array.isArray(value) ? value.join(', ') : String(value))]
+  })
+  const { hostCount = null, message = null } = detail
+  if (typeof hostCount === 'number') told.push(counted(hostCount, 'host'))
+  if (outcome !== 'SUCCESS' && message !== null) told.push(String(message))
+  return told.join(', ')
 }
 
 export default class AuditList extends BaseCommand {
@@ -63,7 +91,8 @@ export default class AuditList extends BaseCommand {
           { heading: 'IP', value: (entry) => entry.ip },
           { heading: 'ACTION', value: (entry) => entry.action },
           { heading: 'OBJECT', value: objectOf },
-          { heading: 'OUTCOME', value: (entry) => entry.outcome },
+          { heading: 'OUTCOME', value: (entry) => entry.outcome, tone: (entry) => toneOf(entry.outcome) },
+          { heading: 'WHAT', value: whatOf },
         ]),
       )
     }

@@ -39,7 +39,7 @@ export default class AuditVerify extends BaseCommand {
             ? 'nothing before it is sound'
             : `sound up to there: ${entries} entries, head ${showHead(head)}`,
       })
-    this.done(`${entries} entries, head ${showHead(head)}`)
+    this.done(`the audit log is sound: ${entries} entries, head ${showHead(head)}`)
     return { entries, head: showHead(head) }
   }
 }

@@ -1,5 +1,7 @@
 import { integer } from '@oclif/core/flags'
+import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
+import type { Enrollment } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showTime } from '../../ui/text/time.ts'
 
@@ -15,6 +17,7 @@ export default class EnrollmentsList extends BaseCommand {
     const page = await allPages((paging) => client.enrollments.list(paging), {}, flags.limit)
     if (!this.globals.json && page.content.length > 0) {
       const { renderTable } = await import('../../ui/text/table.ts')
+      const clusters = await this.#clusterNames(client, page.content)
       const { showTags } = await import('../../ui/hosts/view.ts')
       await this.printLong(
         renderTable(page.content, [
@@ -22,7 +25,7 @@ export default class EnrollmentsList extends BaseCommand {
           { heading: 'NAME', value: (enrollment) => enrollment.name, keep: true },
           { heading: 'USES', value: ({ uses, maxUses }) => `${uses} of ${maxUses}` },
           { heading: 'HOST', value: ({ hostId }) => (hostId === null ? null : `@id:${hostId}`), keep: true },
-          { heading: 'CLUSTER', value: (enrollment) => enrollment.clusterId },
+          { heading: 'CLUSTER', value: ({ clusterId }) => clusters.get(clusterId) ?? clusterId },
           { heading: 'TAGS', value: (enrollment) => showTags(enrollment.tags) },
           { heading: 'BY', value: (enrollment) => enrollment.createdBy },
           { heading: 'EXPIRES', value: (enrollment) => showTime(enrollment.expiresAt, flags.utc) },
@@ -32,5 +35,11 @@ export default class EnrollmentsList extends BaseCommand {
     if (page.totalElements === 0) this.notice('no enrolment tokens: rsm hosts join')
     this.saidCut(page, 'enrolment tokens')
     return page
+  }
+
+  async #clusterNames(client: Client, tokens: readonly Enrollment[]): Promise<Map<number | null, string>> {
+    if (tokens.every(({ clusterId }) => clusterId === null)) return new Map()
+    const { content } = await allPages((paging) => client.clusters.list(paging), {})
+    return new Map(content.map(({ id, name }) => [id, name]))
   }
 }

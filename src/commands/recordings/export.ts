@@ -3,8 +3,10 @@ import { pipeline } from 'node:stream/promises'
 import { string as word } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { writeRecordingFile } from '../../client/services/recording-file.ts'
+import { findSessionId } from '../../client/session-names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { recordingDescription } from '../../ui/flags/recording.ts'
 import { confirm } from '../../ui/input/prompt.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
@@ -14,10 +16,10 @@ export default class RecordingsExport extends BaseCommand {
     'The file is an asciicast v2, readable by its owner only. Without FILE, or with -, it goes to stdout.'
   static override examples = [
     '$ rsm recordings export SESSION session.cast',
-    '$ rsm recordings export SESSION > session.cast',
+    '$ rsm recordings export latest > session.cast',
   ]
   static override args = {
-    session: word({ required: true, ignoreStdin: true, description: 'id of the session' }),
+    session: word({ required: true, ignoreStdin: true, description: recordingDescription }),
     file: word({ ignoreStdin: true, description: 'file to write' }),
   }
   static override flags = {
@@ -27,11 +29,11 @@ export default class RecordingsExport extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(RecordingsExport)
     this.globals = flags
-    const { session } = args
     const file = args.file === '-' ? undefined : args.file
     if (file === undefined && flags.json)
       throw new RsmError('usage', 'stdout is for the recording', { hint: 'name a file, or leave out --json' })
     const client = await this.client()
+    const session = await findSessionId(client, args.session)
     if (file === undefined) {
       await pipeline(await client.terminals.recording(session), process.stdout, { end: false })
       return undefined

@@ -45,12 +45,19 @@ export default class RecordingsList extends BaseCommand {
       const { renderTable } = await import('../../ui/text/table.ts')
       await this.printLong(
         renderTable(page.content, [
-          { heading: 'SESSION', value: (session) => session.sessionId, keep: true },
+          {
+            heading: 'SESSION',
+            value: (session) => session.sessionId,
+            keep: true,
+            shortest: ({ sessionId }) => sessionId.slice(-6),
+          },
           { heading: 'HOST', value: (session) => session.hostname, keep: true },
           { heading: 'USER', value: (session) => session.user },
           { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
           { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
           { heading: 'EXIT', value: endOf, keep: true },
+          { heading: 'RUN-AS', value: (session) => session.runAs, spare: true },
+          { heading: 'COMMAND', value: (session) => session.command ?? session.shell, spare: true },
           { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
         ]),
       )

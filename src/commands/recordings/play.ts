@@ -2,8 +2,10 @@ import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { readRecording } from '../../client/services/recording.ts'
 import { readRecordingFile } from '../../client/services/recording-file.ts'
+import { findSessionId } from '../../client/session-names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { recordingDescription } from '../../ui/flags/recording.ts'
 import { meansFile } from '../../ui/input/script-file.ts'
 import { parseDuration } from '../../ui/input/values.ts'
 import type { Pace } from '../../ui/recording/pace.ts'
@@ -24,13 +26,14 @@ export default class RecordingsPlay extends BaseCommand {
 Where stdout is no terminal all of the output is printed at once, as text without control sequences.`
   static override examples = [
     '$ rsm recordings play SESSION --speed 2 --idle-limit 1s',
+    '$ rsm recordings play latest',
     '$ rsm recordings play ./session.cast',
   ]
   static override args = {
     recording: word({
       required: true,
       ignoreStdin: true,
-      description: 'id of the session, or a file (with a / or the ending .cast)',
+      description: `${recordingDescription}; or a file (with a / or the ending .cast)`,
     }),
   }
   static override flags = {
@@ -58,6 +61,6 @@ Where stdout is no terminal all of the output is printed at once, as text withou
 
   async #ofServer(sessionId: string): Promise<AsyncIterable<Buffer>> {
     const client = await this.client()
-    return client.terminals.recording(sessionId)
+    return client.terminals.recording(await findSessionId(client, sessionId))
   }
 }

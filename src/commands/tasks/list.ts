@@ -3,15 +3,13 @@ import { allPages } from '../../client/http/pages.ts'
 import { findCluster, findHost, findScript, refuseUnknownUser } from '../../client/names.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { countsText } from '../../ui/text/counts.ts'
 import { withOwnMark } from '../../ui/text/screen.ts'
 import { showDuration, showShortTime, showTime } from '../../ui/text/time.ts'
+import { toneOf } from '../../ui/text/tones.ts'
 
-function countsOf(task: TaskSummary): string {
-  return Object.entries(task.counts)
-    .filter(([, count]) => count > 0)
-    .map(([status, count]) => `${count} ${status}`)
-    .join(', ')
-}
+/** The last characters of an id, by which commands know the task. */
+const tellingPart = 6
 
 /** `3/3` hosts have succeeded; `1/3, 1 failed` while others may still. */
 function doneOf({ counts, hostCount, status }: TaskSummary): string {
@@ -54,9 +52,19 @@ export default class TasksList extends BaseCommand {
       const { renderTable } = await import('../../ui/text/table.ts')
       await this.printLong(
         renderTable(page.content, [
-          { heading: 'TASK', value: (task) => task.taskId, keep: true },
-          { heading: 'STATUS', value: (task) => task.status, keep: true },
-          { heading: 'HOSTS', value: countsOf, short: doneOf },
+          {
+            heading: 'TASK',
+            value: (task) => task.taskId,
+            keep: true,
+            shortest: (task) => task.taskId.slice(-tellingPart),
+          },
+          {
+            heading: 'STATUS',
+            value: (task) => task.status,
+            keep: true,
+            tone: (task) => toneOf(task.status),
+          },
+          { heading: 'HOSTS', value: ({ counts }) => countsText(counts), short: doneOf },
           {
             heading: 'SCRIPT',
             value: (task) => task.scriptName ?? withOwnMark(task.firstLine ?? '(ad hoc)'),

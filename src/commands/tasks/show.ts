@@ -1,12 +1,14 @@
 import { string } from '@oclif/core/args'
 import { findTaskId } from '../../client/names.ts'
-import type { TaskScript } from '../../core/protocol/http/tasks.ts'
+import type { TaskResult, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { taskDescription } from '../../ui/flags/task.ts'
+import { cutOutput } from '../../ui/task/outcome.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 import { isUtf8 } from '../../ui/text/screen.ts'
 import { showDuration, showTime } from '../../ui/text/time.ts'
+import { toneOf } from '../../ui/text/tones.ts'
 
 /** Lines of the script that are shown; its head is enough to know it again. */
 const shownLines = 20
@@ -21,6 +23,16 @@ function headOf(content: string): string {
   const more = lines.length - shownLines
   const cut = more > 0 ? [`${isUtf8() ? '…' : '...'} ${more} more line${more === 1 ? '' : 's'}`] : []
   return [...lines.slice(0, shownLines), ...cut].map((line) => `  ${line}`).join('\n')
+}
+
+/** What the result says beside its exit code; output that is not whole is no detail. */
+function errorOf({ error, truncated, outputComplete }: TaskResult): string {
+  const told = [
+    error,
+    truncated ? cutOutput : null,
+    outputComplete || truncated ? null : 'its output is not complete',
+  ]
+  return told.filter((each) => each !== null).join('; ')
 }
 
 function paramsOf({ params, secretParams }: TaskScript): string | null {
@@ -62,10 +74,15 @@ export default class TasksShow extends BaseCommand {
 
     const table = renderTable(task.results, [
       { heading: 'HOST', value: (result) => result.hostname, keep: true },
-      { heading: 'STATUS', value: (result) => result.status, keep: true },
+      {
+        heading: 'STATUS',
+        value: (result) => result.status,
+        keep: true,
+        tone: ({ status }) => toneOf(status),
+      },
       { heading: 'EXIT', value: (result) => result.exitCode, keep: true },
       { heading: 'TOOK', value: (result) => showDuration(result.duration) },
-      { heading: 'ERROR', value: (result) => result.error ?? '', wrap: true },
+      { heading: 'ERROR', value: errorOf, wrap: true },
     ])
     await this.printLong(`${fields}\n\n${headOf(script.content)}\n\n${table}`)
     return task

@@ -16,6 +16,8 @@ const statuses = { ONLINE: true, OFFLINE: true, WARNING: true } as const satisfi
 /** A word of its own (contract-2 §9b), so no cluster may have it as a name. */
 export const reachableWord = 'reachable'
 
+const unknownStatus = (value: string) =>
+  `${unknownName('status', value, Object.keys(statuses))}; there are ${Object.keys(statuses).join(', ')}`
 const clusterName = /^[A-Za-z0-9._ *?-]+$/
 const tagKey = /^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$/
 const hostId = /^[1-9]\d{0,14}$/
@@ -39,7 +41,7 @@ export function parseGroup(name: string, place: Place): Group {
   switch (key.toLowerCase()) {
     case 'status':
       if (!hasWildcard(value) && !(value.toUpperCase() in statuses))
-        throw syntaxError(unknownName('status', value, Object.keys(statuses)), place)
+        throw syntaxError(unknownStatus(value), place)
       return { by: 'status', value: value.toLowerCase() }
     case reachableWord:
       throw syntaxError(`write @reachable, or @tag:reachable:${value} for a tag`, place)

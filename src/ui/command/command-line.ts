@@ -1,4 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
+import { nearest } from '../../core/text/nearest.ts'
 import { splitOptions } from './argv.ts'
 import { commandMeant } from './suggestion.ts'
 
@@ -47,6 +48,11 @@ function verbsOf(manifest: Manifest, topic: string): string[] {
 
 function unknownCommand(manifest: Manifest, argv: readonly string[]): RsmError {
   const [first = '', second] = argv
+  const ownOption = /^-[vV]$/.test(first) ? '--version' : nearest(first, ['--version', '--help'])
+  if (first.startsWith('-') && ownOption !== undefined)
+    return new RsmError('usage', `unknown option: ${first} (did you mean rsm ${ownOption}?)`, {
+      hint: 'rsm --help',
+    })
   if (first.startsWith('-'))
     return new RsmError('usage', `a command comes before its options: ${first}`, { hint: 'rsm --help' })
   const meaning = commandMeant(Object.keys(manifest.commands), argv)

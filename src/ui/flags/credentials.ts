@@ -8,11 +8,11 @@ export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
     exclusive: ['password-stdin'],
-    description: 'SSH key, kept sealed',
+    description: 'SSH key for the record, kept sealed; rsm itself uses none',
   }),
   'password-stdin': boolean({
     exclusive: ['private-key'],
-    description: 'SSH password from stdin, kept sealed',
+    description: 'SSH password for the record from stdin, kept sealed; rsm itself uses none',
   }),
 }
 

@@ -1,6 +1,7 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Column } from '../text/table.ts'
 import { showShortTime, showTime } from '../text/time.ts'
+import { toneOf } from '../text/tones.ts'
 
 /** `role=web,zone=a`, as `-t` takes them. */
 export function showTags(tags: Host['tags']): string {
@@ -26,7 +27,7 @@ export function runsUnbounded(agent: Host['agent']): boolean {
 export const hostColumns: readonly Column<Host>[] = [
   { heading: 'ID', value: (host) => host.id, keep: true },
   { heading: 'HOSTNAME', value: (host) => host.hostname, keep: true },
-  { heading: 'STATUS', value: (host) => host.status, keep: true },
+  { heading: 'STATUS', value: (host) => host.status, keep: true, tone: (host) => toneOf(host.status) },
   { heading: 'IP', value: (host) => host.ip },
   { heading: 'TAGS', value: (host) => showTags(host.tags) },
   { heading: 'REASON', value: (host) => host.statusReason ?? '' },
@@ -55,6 +56,13 @@ export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
   ]
 }
 
+/** Of what the record says for others: rsm itself never logs in there. */
+function sshFields({ username, ip, sshPort, authType }: Host): Record<string, string> {
+  if (username === null && sshPort === 22 && authType === 'NONE') return {}
+  const secret = authType === 'NONE' ? '' : ` (${authType === 'PASSWORD' ? 'password' : 'key'} kept)`
+  return { ssh: `${username === null ? '' : `${username}@`}${ip}:${sshPort}${secret}` }
+}
+
 export function hostFields(host: Host, utc: boolean): Record<string, string | number | null> {
   const { systemInfo: system, agent, metrics } = host
   return {
@@ -63,7 +71,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
     status: host.statusReason === null ? host.status : `${host.status}: ${host.statusReason}`,
     ip: host.ip,
     tags: showTags(host.tags),
-    ssh: `${host.username ?? ''}${host.username === null ? '' : '@'}${host.ip}:${host.sshPort} (${host.authType})`,
+    ...sshFields(host),
     system: system === null ? null : `${system.os}, ${system.kernel}, ${system.arch}`,
     size:
       system === null ? null : `${system.cpuCores} cores, ${system.memoryMB} MB, ${system.diskGB} GB disk`,

@@ -38,7 +38,7 @@ export function onInterruption(options: InterruptionOptions): {
     const taskId = options.taskId()
     options.asking(true)
     process.stderr.write(`\nrsm: task ${taskId ?? 'not yet started'}\n`)
-    const answer = await ask('cancel it, or leave it running? [c/l] ', {
+    const answer = await ask('cancel it, leave it running, or watch on (Enter)? [c/l] ', {
       instead: 'interrupt again to cancel',
       signal: asking.signal,
     }).catch((error: unknown) => {

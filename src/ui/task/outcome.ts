@@ -1,8 +1,9 @@
-import type { Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { Counts, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { timedOutExit } from '../command/failure.ts'
 import { sharedReason, withoutSpans } from '../hosts/silences.ts'
 import { counted } from '../text/counted.ts'
+import { countsText } from '../text/counts.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 
@@ -101,14 +102,22 @@ export function failureLines(failures: readonly Failure[]): string[] {
   )
 }
 
+/** Of a host that wrote more than it may; the log says where. */
+export const cutOutput = 'its output passed its limit, and the middle of it is left out'
+
+/** `web[1-2]: its output …`; nothing where all of it is there. */
+export function cutLines({ results }: Task): string[] {
+  const cut = results.filter(({ truncated }) => truncated).map(({ hostname }) => hostname)
+  return cut.length === 0 ? [] : [`${sanitizeLine(foldNodeset(cut))}: ${cutOutput}`]
+}
+
 /** `3 hosts: 2 SUCCESS, 1 FAILED in 1.2 s (task 01J…)`. */
 export function summaryLine(task: Task): string {
-  const counts = new Map<string, number>()
-  for (const result of task.results) counts.set(result.status, (counts.get(result.status) ?? 0) + 1)
-  const parts = [...counts].map(([status, count]) =>
-    task.results.length === 1 ? status : `${count} ${status}`,
-  )
+  const [only, ...others] = task.results
+  const counts: Partial<Counts> = {}
+  for (const { status } of task.results) counts[status] = (counts[status] ?? 0) + 1
+  const outcome = only !== undefined && others.length === 0 ? only.status : countsText(counts)
   const hosts = counted(task.hostCount, 'host')
   const took = task.duration === null ? '' : ` in ${showDuration(task.duration)}`
-  return `${hosts}: ${parts.join(', ')}${took} (task ${task.taskId})`
+  return `${hosts}: ${outcome}${took} (task ${task.taskId})`
 }

@@ -8,7 +8,7 @@ import { isSomeoneThere } from '../input/prompt.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { runAndFollow } from './follow.ts'
-import { failureLines, foldFailures, summaryLine } from './outcome.ts'
+import { cutLines, failureLines, foldFailures, summaryLine } from './outcome.ts'
 import { Outputs } from './outputs.ts'
 import { explainUnreachable } from './unreachable.ts'
 
@@ -103,6 +103,7 @@ export abstract class TaskCommand extends BaseCommand {
       if (explained.next !== undefined) outputs.next(explained.next)
     }
     for (const line of lines.slice(last + 1)) outputs.warn(line)
+    for (const line of cutLines(task)) outputs.notice(line)
     outputs.notice(summaryLine(task))
   }
 }

@@ -186,11 +186,14 @@ function helpOf({ escape, watch }: SessionOptions, isFullScreen: boolean): strin
   const key = shownCharacter(escape)
   if (watch) return [`q, Ctrl-C or ${key}. ends watching`]
   if (isFullScreen) return [`${key}. leaves, ${key}^Z suspends, ${key}${key} is one ${key}`]
+  const keys = [
+    ['.', 'leave: end the session, and what runs in it'],
+    ['^Z', 'suspend rsm; fg takes it up again'],
+    ['?', 'this help'],
+    [key, `the character ${key} itself`],
+  ] as const
   return [
     'at the beginning of a line:',
-    `  ${key}.   leave: end the session, and what runs in it`,
-    `  ${key}^Z  suspend rsm; fg takes it up again`,
-    `  ${key}?   this help`,
-    `  ${key}${key}  the character ${key} itself`,
+    ...keys.map(([typed, does]) => `  ${key}${typed.padEnd(Math.max(2, key.length))}  ${does}`),
   ]
 }

@@ -11,7 +11,7 @@ export function withOwnMark(text: string): string {
   return isUtf8() ? text : text.replace(/\u2026$/, '...')
 }
 
-type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+export type Tone = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
 /** Colours a text for a stream that is a terminal and wants colour. */
 export function paint(tone: Tone, text: string, stream: { isTTY?: boolean } = process.stdout): string {

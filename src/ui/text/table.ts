@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 import { sanitizeLine } from './sanitize.ts'
-import { columnsOf, isUtf8, paint } from './screen.ts'
+import { columnsOf, isUtf8, paint, type Tone } from './screen.ts'
 import { beginningOf, widthOf, withoutBidi } from './width.ts'
 import { wrapWords } from './wrap.ts'
 
@@ -14,6 +14,10 @@ export interface Column<Row> {
   readonly short?: (row: Row) => string | number | null
   /** Left out where the rows don't fit without being cut. */
   readonly spare?: boolean
+  /** The colour of its text, where there are colours. */
+  readonly tone?: (row: Row) => Tone | undefined
+  /** In still fewer characters, before a column is left out. */
+  readonly shortest?: (row: Row) => string | number | null
   /** Goes on below where it does not fit, instead of being cut: for the last column. */
   readonly wrap?: boolean
 }
@@ -83,10 +87,12 @@ function roomFor<Row>(
   if (width === undefined || totalOf(whole) <= width) return whole
   const short = columns.map((column) => laidOutOf(rows, column, column.short))
   if (totalOf(short) <= width) return short
-  return withoutLast(
-    short.filter(({ column }) => column.spare !== true),
-    width,
+  const needed = short.filter(({ column }) => column.spare !== true)
+  if (totalOf(needed) <= width) return needed
+  const shortest = needed.map((laid) =>
+    laid.column.shortest === undefined ? laid : laidOutOf(rows, laid.column, laid.column.shortest),
   )
+  return withoutLast(shortest, width)
 }
 
 /** How many of the columns, from the left, fit on the terminal without being cut; `least` in any case. */
@@ -149,7 +155,14 @@ export function renderTable<Row>(
     return shown.map((line) => standInFor(cutTo(line, room))).join('\n')
   }
   table.push(laid.map(({ column }, at) => laidOut(column.heading, at)))
-  for (const at of rows.keys()) table.push(laid.map(({ cells }, column) => laidOut(cells[at] ?? '', column)))
+  for (const [at, row] of rows.entries())
+    table.push(
+      laid.map(({ column, cells }, index) => {
+        const text = laidOut(cells[at] ?? '', index)
+        const tone = column.tone?.(row)
+        return tone === undefined ? text : paint(tone, text)
+      }),
+    )
   const text = table.toString().replace(standIns, () => foreign.shift() ?? '')
   const [head = '', ...body] = text.split('\n')
   return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')

@@ -391,3 +391,17 @@ test('an empty target is a 400 that says what is empty', async (t) => {
     t.is(body.errors?.[0]?.message, `names no host${why}`)
   }
 })
+
+test('A16 a tag that can not be says what a key and a value may be', async (t) => {
+  const server = await startTestServer(t)
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
+  const { body } = await server.api('PATCH', `/api/hosts/${id}`, { tags: { 'a b': 'c' } })
+  t.deepEqual(
+    body.errors?.map(({ field }) => field),
+    ['tags'],
+  )
+  t.regex(
+    body.errors?.[0]?.message ?? '',
+    /^must be tags, as \{"role": "web"\}: a key begins with a letter or digit/,
+  )
+})

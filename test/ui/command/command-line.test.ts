@@ -42,6 +42,10 @@ for (const [line, words] of helps)
 const mistakes: [string, RegExp][] = [
   ['hsots list', /unknown command: hsots \(did you mean rsm hosts list\?\)/],
   ['hosts lst', /unknown command: hosts lst \(did you mean rsm hosts list\?\)/],
+  ['--vesion', /^unknown option: --vesion \(did you mean rsm --version\?\)$/],
+  ['-v', /\(did you mean rsm --version\?\)/],
+  ['-V', /\(did you mean rsm --version\?\)/],
+  ['--hlep', /\(did you mean rsm --help\?\)/],
   ['--json hosts list', /a command comes before its options/],
   ['constructor', /unknown command: constructor/],
 ]

@@ -1,6 +1,12 @@
 import test from 'ava'
 import type { Task, TaskResult } from '../../../src/core/protocol/http/tasks.ts'
-import { exitOfTask, failureLines, foldFailures, summaryLine } from '../../../src/ui/task/outcome.ts'
+import {
+  cutLines,
+  exitOfTask,
+  failureLines,
+  foldFailures,
+  summaryLine,
+} from '../../../src/ui/task/outcome.ts'
 import { resultOf, taskOf } from '../../fixtures/fake-server.ts'
 
 const one: [string, Partial<TaskResult>, Partial<Task>, number][] = [
@@ -76,7 +82,7 @@ test('failures are folded by reason, most hosts first', (t) => {
     'web[1-2]: FAILED, exit 3',
     'db1: UNREACHABLE: no agent came in 0 s',
   ])
-  t.is(summaryLine(task), '4 hosts: 1 SUCCESS, 1 UNREACHABLE, 2 FAILED in 1.2 s (task task-1)')
+  t.is(summaryLine(task), '4 hosts: 1 SUCCESS, 2 FAILED, 1 UNREACHABLE in 1.2 s (task task-1)')
 })
 
 test('what went wrong comes before what did not run because of it, however many those are', (t) => {
@@ -93,4 +99,23 @@ test('S06 what an agent says of a signal or a reason is one line without control
   )
   t.is(line, 'web1: FAILED, exit 3 (SIG ::e::): boom rsm: 1 host: SUCCESS')
   t.deepEqual(more, [])
+})
+
+test('A16 the counts of the last line stand in one order, whichever host comes first', (t) => {
+  const [good, bad] = [resultOf('web1'), resultOf('web2', { status: 'FAILED', exitCode: 1 })]
+  const away = resultOf('web3', { status: 'UNREACHABLE', exitCode: null })
+  for (const results of [
+    [good, bad, away],
+    [away, bad, good],
+    [bad, good, away],
+  ])
+    t.is(summaryLine(taskOf(results)), '3 hosts: 1 SUCCESS, 1 FAILED, 1 UNREACHABLE in 1.2 s (task task-1)')
+})
+
+test('A16 output that was cut is told beside a success', (t) => {
+  const cut = ['web1', 'web2'].map((name) => resultOf(name, { truncated: true }))
+  t.deepEqual(cutLines(taskOf([...cut, resultOf('web3')])), [
+    'web[1-2]: its output passed its limit, and the middle of it is left out',
+  ])
+  t.deepEqual(cutLines(taskOf([resultOf('web3')])), [])
 })

@@ -1,6 +1,8 @@
+import { stripVTControlCharacters } from 'node:util'
 import test from 'ava'
 import { type Column, columnsThatFit, renderFields, renderTable } from '../../../src/ui/text/table.ts'
 import { showShortTime } from '../../../src/ui/text/time.ts'
+import { toneOf } from '../../../src/ui/text/tones.ts'
 import { widthOf } from '../../../src/ui/text/width.ts'
 
 const columns: Column<{ name: string; note: string }>[] = [
@@ -144,4 +146,44 @@ test('the fields of a record are wrapped at their words on a terminal, and a lon
   const fields = { limits: 'none (it can limit memory, processes, cpu)', id: 'a'.repeat(50) }
   const lines = ['limits  none (it can limit memory,', '        processes, cpu)', `id      ${'a'.repeat(50)}`]
   t.is(renderFields(fields, [], 40), lines.join('\n'))
+})
+
+// Serial: they change what all tests of this process have as their terminal.
+test.serial('A16 states have their colours, on a terminal that wants colours only', (t) => {
+  const states = ['FAILED', 'OFFLINE', 'WARNING', 'SUCCESS', 'RUNNING', '漢字'].map((state) => ({ state }))
+  const table = () =>
+    renderTable(states, [
+      { heading: 'STATE', value: (row) => row.state, tone: (row) => toneOf(row.state) },
+      { heading: 'X', value: () => 'x' },
+    ])
+  const plain = table()
+  const { isTTY } = process.stdout
+  const { NO_COLOR } = process.env
+  t.teardown(() => {
+    process.stdout.isTTY = isTTY
+    if (NO_COLOR !== undefined) process.env['NO_COLOR'] = NO_COLOR
+  })
+  process.stdout.isTTY = true
+  process.env['NO_COLOR'] = '1'
+  t.is(table(), plain)
+  delete process.env['NO_COLOR']
+  const coloured = table()
+  for (const [state, code] of [
+    ['FAILED', 31],
+    ['OFFLINE', 31],
+    ['WARNING', 33],
+    ['SUCCESS', 32],
+  ] as const)
+    t.true(coloured.includes(`\u001b[${code}m${state}\u001b[39m`), state)
+  t.is(stripVTControlCharacters(coloured), plain, 'the columns stay straight')
+})
+
+test('A16 before a column is left out or a time cut, an id is told by its end', (t) => {
+  const task = { id: '01M7ZEF5G74K5B44GT1WC0PYME', at: '08:15:30' }
+  const both: Column<typeof task>[] = [
+    { heading: 'TASK', value: ({ id }) => id, keep: true, shortest: ({ id }) => id.slice(-6) },
+    { heading: 'AT', value: ({ at }) => at },
+  ]
+  t.is(renderTable([task], both, 40), 'TASK                        AT\n01M7ZEF5G74K5B44GT1WC0PYME  08:15:30')
+  t.is(renderTable([task], both, 30), 'TASK    AT\nC0PYME  08:15:30')
 })

@@ -49,7 +49,12 @@ export const HostPatch = Closed(
     username: Type.Optional(Nullable(Line(64))),
     password: Type.Optional(Nullable(Secret)),
     privateKey: Type.Optional(Nullable(Secret)),
-    tags: Type.Optional(Nullable(Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }))),
+    tags: Type.Optional(
+      Type.Union([Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }), Type.Null()], {
+        description:
+          'tags, as {"role": "web"}: a key begins with a letter or digit and holds no others but _ . / -, 63 characters at most; a value holds 256 at most, or is null, which takes the tag away',
+      }),
+    ),
   },
   { examples: [examples.hostPatch] },
 )
