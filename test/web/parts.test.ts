@@ -91,6 +91,37 @@ test('the form becomes the body of a task, or a sentence that says what is missi
   t.is(taskOf(form({ ...command, params: '=x' }), [1]), 'A parameter is KEY=VALUE: =x')
 })
 
+test('A15 declared params are given as the form shows them, secret ones apart, and empty ones without a default not at all', (t) => {
+  const param = { required: false, secret: false, default: null, description: '', pattern: null }
+  const declared = [
+    { ...param, name: 'VERSION', required: true },
+    { ...param, name: 'KEEP', default: '3' },
+    { ...param, name: 'MODE', default: 'slow' },
+    { ...param, name: 'DEBUG' },
+    { ...param, name: 'PASSWORD', secret: true },
+    { ...param, name: 'scriptId' },
+  ]
+  const values: Record<string, string> = {
+    scriptId: '7',
+    strategy: 'PARALLEL',
+    params: 'LEFT=over',
+    'param VERSION': '1.2.3',
+    'param KEEP': '3',
+    'param PASSWORD': 'hidden',
+    'param scriptId': 'mine',
+  }
+  t.deepEqual(
+    taskOf((name) => values[name] ?? '', [1], declared),
+    {
+      scriptId: 7,
+      target: { hostIds: [1] },
+      strategy: 'PARALLEL',
+      params: { VERSION: '1.2.3', KEEP: '3', MODE: '', scriptId: 'mine' },
+      secretParams: { PASSWORD: 'hidden' },
+    },
+  )
+})
+
 test('every word of a search has to stand in name, address, tags or system', (t) => {
   const host = { hostname: 'Web1', ip: '10.0.0.1', tags: { env: 'Prod' }, systemInfo: null }
   for (const search of ['', 'web', '10.0 WEB', 'env:prod', 'prod  web1'])

@@ -15,6 +15,7 @@ import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
 import { useStore } from '../store.ts'
 import { fleetSize, namedHosts, useNamed } from './named-hosts.ts'
+import { StoredScript } from './stored-script.tsx'
 import { TargetField } from './target-field.tsx'
 import { taskOf } from './task-of.ts'
 
@@ -41,12 +42,15 @@ export function RunPage() {
   const chosen = useStore(chosenHosts)
   const [scripts, setScripts] = useState<readonly Script[]>([])
   const [source, setSource] = useState<'command' | 'stored'>('command')
+  const [scriptId, setScriptId] = useState<number | undefined>()
   const [selector, setSelector] = useState('')
   const [fault, setFault] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [asked, setAsked] = useState<Asked | undefined>()
   // The same for a second try, so that a lost answer runs nothing twice.
   const [key, setKey] = useState(newKey)
+  const script = source === 'stored' ? scripts.find(({ id }) => id === scriptId) : undefined
+  const declared = script?.params ?? []
   const targets = hosts.filter((host) => chosen.has(host.id))
   const named = useNamed(targets.length > 0 ? '' : selector)
   const count =
@@ -87,7 +91,7 @@ export function RunPage() {
     event.preventDefault()
     const field = fieldsOf(event.currentTarget as HTMLFormElement)
     const ids = targets.map(({ id }) => id)
-    const body = taskOf(field, ids)
+    const body = taskOf(field, ids, declared)
     if (typeof body === 'string') setFault(body)
     else attempt(propose(body))
   }
@@ -143,25 +147,17 @@ export function RunPage() {
             </label>
           </>
         ) : (
-          <label>
-            Script
-            <select name="scriptId" required>
-              <option value="">{scripts.length === 0 ? 'None is stored yet' : 'Choose one …'}</option>
-              {scripts.map(({ id, name, description }) => (
-                <option key={id} value={id}>
-                  {description === '' ? name : `${name} – ${description}`}
-                </option>
-              ))}
-            </select>
-          </label>
+          <StoredScript scripts={scripts} script={script} onChoose={setScriptId} />
         )}
         <details>
           <summary>Options</summary>
           <div class="columns">
-            <label>
-              Parameters, KEY=VALUE on a line each
-              <textarea name="params" class="code" rows={3} spellcheck={false} />
-            </label>
+            {declared.length === 0 && (
+              <label>
+                Parameters, KEY=VALUE on a line each
+                <textarea name="params" class="code" rows={3} spellcheck={false} />
+              </label>
+            )}
             <label>
               Strategy
               <select name="strategy">

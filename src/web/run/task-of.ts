@@ -1,4 +1,4 @@
-import type { ScriptType } from '../../core/protocol/http/scripts.ts'
+import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { Strategy, TaskCreate } from '../../core/protocol/http/tasks.ts'
 
 const longestName = 60
@@ -27,12 +27,41 @@ function nameOf(content: string): string | undefined {
   return line.length > longestName ? `${line.slice(0, longestName - 1)}…` : line
 }
 
+/** The name of a declared param's field: what is declared can be called as a field of the form is. */
+export const paramField = (name: string): string => `param ${name}`
+
+type Field = (name: string) => string
+
+/**
+ * The params that a script declares: as the form shows them, so that a default that was taken out is not put back. What is
+ * empty and has no default is not given.
+ */
+function declaredOf(field: Field, declared: Script['params']): Pick<TaskCreate, 'params' | 'secretParams'> {
+  const given = declared
+    .map((param) => ({ ...param, value: field(paramField(param.name)) }))
+    .filter(({ value, default: normal }) => value !== '' || normal !== null)
+  const valuesOf = (isSecret: boolean) =>
+    Object.fromEntries(
+      given.filter(({ secret }) => secret === isSecret).map(({ name, value }) => [name, value]),
+    )
+  return { params: valuesOf(false), secretParams: valuesOf(true) }
+}
+
+const isGiven = (params: Record<string, string> | undefined) =>
+  params !== undefined && Object.keys(params).length > 0
+
 /** The body of `POST /api/tasks` for the fields of the form, or a sentence that says what is missing. */
-export function taskOf(field: (name: string) => string, hostIds: number[]): TaskCreate | string {
+export function taskOf(
+  field: Field,
+  hostIds: number[],
+  declared: Script['params'] = [],
+): TaskCreate | string {
   const selector = field('selector').trim()
   if (hostIds.length === 0 && selector === '') return 'Choose hosts, or write a selector.'
-  const params = paramsOf(field('params'))
-  if (typeof params === 'string') return params
+  const typed = paramsOf(field('params'))
+  if (typeof typed === 'string') return typed
+  const { params, secretParams }: Pick<TaskCreate, 'params' | 'secretParams'> =
+    declared.length === 0 ? { params: typed } : declaredOf(field, declared)
   const scriptId = field('scriptId')
   const content = field('content')
   const name = nameOf(content)
@@ -44,7 +73,8 @@ export function taskOf(field: (name: string) => string, hostIds: number[]): Task
       : { scriptId: Number(scriptId) }),
     target: hostIds.length > 0 ? { hostIds } : { selector },
     strategy: field('strategy') as Strategy,
-    ...(Object.keys(params).length > 0 && { params }),
+    ...(isGiven(params) && { params }),
+    ...(isGiven(secretParams) && { secretParams }),
     ...(timeout !== '' && { timeout: Number(timeout) }),
     ...(runAs !== '' && { runAs }),
   }
