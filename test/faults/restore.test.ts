@@ -8,6 +8,7 @@ import { agentOptions, temporaryDirectory } from '../helpers/agents/agent.ts'
 import { finished, startTask } from '../helpers/clients/tasks.ts'
 import { backUp } from '../helpers/servers/backup.ts'
 import { startTestServer } from '../helpers/servers/server.ts'
+import { startServerProcess } from '../helpers/servers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const names = ['web1', 'web2', 'web3', 'web4']
@@ -82,4 +83,38 @@ test('A02 yesterday’s backup is brought back under rolling tasks: nothing star
       t.true(status === 'CANCELLED' || status === 'LOST', `${status} ${error}`)
   }
   t.is((await starts()).length, 12)
+})
+
+test('A02 a server that is killed under writes gives no mark that looks like a restore afterwards', async (t) => {
+  const server = await startServerProcess(t)
+  const { agentId, token } = await server.enrol('web1')
+  const beat = async (mark?: object) => {
+    const answer = await server.api(
+      'POST',
+      '/api/agent/heartbeat',
+      { agentId, status: 'HEALTHY', ...(mark && { mark }) },
+      { authorization: `Bearer ${token}` },
+    )
+    return answer.body.data.mark as { run: string; sequence: number }
+  }
+  for (let round = 0; round < 3; round++) {
+    let newest = await beat()
+    const first = newest.sequence
+    const killed = new AbortController()
+    const write = async (thread: number) => {
+      for (let n = 0; !killed.signal.aborted; n++)
+        await server
+          .api('POST', '/api/hosts', { hostname: `h${round}-${thread}-${n}`, ip: '192.0.2.1' })
+          .catch(() => undefined)
+    }
+    const writing = [0, 1, 2].map(write)
+    while (newest.sequence < first + 60) newest = await beat()
+    await server.kill()
+    killed.abort()
+    await Promise.all(writing)
+    await server.start()
+    const mark = await beat(newest)
+    t.not(mark.run, newest.run)
+    t.is((await server.data('GET', '/api/server/status')).restore, null)
+  }
 })

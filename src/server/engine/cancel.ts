@@ -3,6 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import { isoTime } from '../clock.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
+import { asLost } from './lost.ts'
 import { type EngineState, ended } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
@@ -32,12 +33,7 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
     if (current.status === 'PENDING') return ended(current, 'CANCELLED', at, null)
     // A seed-only agent knows no cancel: what becomes of the script there can't be known.
     if (current.agentStoreId === null)
-      return ended(
-        { ...current, ...run.stored(current.position), outputComplete: false },
-        'LOST',
-        at,
-        'cancelled, but this agent can not end scripts',
-      )
+      return asLost(run, current, at, 'cancelled, but this agent can not end scripts')
     return current.cancelRequested ? null : { ...current, cancelRequested: true }
   }
   // One step: were the request durable and not the rest, hosts would still start after a crash.
@@ -58,12 +54,7 @@ export async function abandonHost(state: EngineState, hostId: number): Promise<v
     await state.change(run, [execution.position], (current) =>
       current.status === 'PENDING'
         ? ended(current, 'UNREACHABLE', at, 'the host was deleted')
-        : ended(
-            { ...current, ...run.stored(current.position), outputComplete: false },
-            'LOST',
-            at,
-            'the host was deleted',
-          ),
+        : asLost(run, current, at, 'the host was deleted'),
     )
   }
 }

@@ -4,6 +4,14 @@ import type { ExecutionRecord } from '../store/records.ts'
 import { type EngineState, ended } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 
+/** An execution whose end can't be known, with what is here of its output: how much there was nobody can tell. */
+export function asLost(run: TaskRun, current: ExecutionRecord, at: string, error: string): ExecutionRecord {
+  const stored = run.stored(current.position)
+  const bytes = stored.stdoutBytes + stored.stderrBytes
+  const told = bytes === 0 ? error : `${error}; ${bytes} bytes of its output are here`
+  return { ...ended(current, 'LOST', at, told), ...stored, outputComplete: false }
+}
+
 /** Ends as LOST what was sent and whose end can't be known. */
 export async function lose(
   state: EngineState,
@@ -14,9 +22,7 @@ export async function lose(
   const at = isoTime(state.clock.now())
   faultPoint('server.lost.before')
   await state.change(run, [execution.position], (current) =>
-    current.status === 'RUNNING'
-      ? { ...ended(current, 'LOST', at, error), ...run.stored(current.position), outputComplete: false }
-      : null,
+    current.status === 'RUNNING' ? asLost(run, current, at, error) : null,
   )
   faultPoint('server.lost.after')
 }

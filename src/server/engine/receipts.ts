@@ -1,3 +1,4 @@
+import { faultPoint } from '#fault-point'
 import type { Log } from '../log.ts'
 import type { ExecutionRecord } from '../store/records.ts'
 import type { Store } from '../store/store.ts'
@@ -32,6 +33,7 @@ export function createReceipts(store: Store, log: Log): Receipts {
   let timer: NodeJS.Timeout | undefined
 
   async function note(receipts: Receipt[]): Promise<void> {
+    faultPoint('server.named.before')
     const noted = await store.transact(async (tx) => {
       const received: [Receipt, ExecutionRecord][] = []
       for (const receipt of receipts) {
@@ -43,6 +45,7 @@ export function createReceipts(store: Store, log: Log): Receipts {
       }
       return received
     })
+    faultPoint('server.named.after')
     for (const [{ run, position }] of noted) {
       const execution = run.executions[position]
       if (execution?.status === 'RUNNING') run.apply({ ...execution, named: true })

@@ -51,12 +51,20 @@ function times(complete: ScriptComplete, current: ExecutionRecord, now: number) 
   return { startedAt: isoTime(startedAt), completedAt: isoTime(completedAt), duration }
 }
 
-/** Whether less is stored than the script wrote: U+FFFD only ever makes it more, and a cut is marked as one. */
-function misses(complete: ScriptComplete, live: Live): boolean {
-  if (live.incomplete) return true
-  if (complete.truncated === true || live.truncated) return false
-  const { stdoutBytes = 0, stderrBytes = 0 } = complete
-  return live.stdoutBytes < stdoutBytes || live.stderrBytes < stderrBytes
+/**
+ * How much less is stored than the script wrote, in words; null where nothing is missing. U+FFFD only ever makes it more, and
+ * a cut is marked as one.
+ */
+function missing(complete: ScriptComplete, live: Live): string | null {
+  const isCut = complete.truncated === true || live.truncated
+  const parts = (['stdout', 'stderr'] as const).flatMap((stream) => {
+    const [stored, wrote] = [live[`${stream}Bytes`], complete[`${stream}Bytes`] ?? 0]
+    return !isCut && stored < wrote ? [`${wrote - stored} of ${wrote} bytes of ${stream}`] : []
+  })
+  if (parts.length > 0) return `output is missing: ${parts.join(', ')}`
+  if (!live.incomplete) return null
+  // An agent that knows only the seed does not tell how much there was.
+  return `output is missing: how much can not be known, ${live.stdoutBytes + live.stderrBytes} bytes are here`
 }
 
 function sentence(parts: readonly (string | null | undefined)[]): string | null {
@@ -78,6 +86,9 @@ export function settled(
   now: number,
 ): ExecutionRecord {
   const { status, doubt } = statusOf(complete, current.cancelRequested)
+  const lacks = missing(complete, live)
+  // What an agent was waited for in vain is told by its pieces already.
+  const told = complete.error?.includes('output is missing') ? null : lacks
   return {
     ...current,
     ...times(complete, current, now),
@@ -87,8 +98,8 @@ export function settled(
     stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
     stderrBytes: complete.stderrBytes ?? live.stderrBytes,
     truncated: complete.truncated === true || live.truncated,
-    outputComplete: status !== 'LOST' && !misses(complete, live),
-    error: sentence([complete.error, doubt]),
+    outputComplete: status !== 'LOST' && lacks === null,
+    error: sentence([complete.error, doubt, told]),
     containment: levels.find((level) => level === complete.containment) ?? null,
     survivors: survivorsOf(complete),
   }

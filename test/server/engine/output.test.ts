@@ -50,6 +50,28 @@ test('P21 nothing past a gap is stored or acknowledged; once it is filled, the r
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abcd')
 })
 
+const lacking = [
+  ['nothing of it came', { stdoutBytes: 9, lastSequence: -1 }, 'output is missing: 9 of 9 bytes of stdout'],
+  [
+    'both streams lack some',
+    { stdoutBytes: 9, stderrBytes: 4, lastSequence: 0 },
+    'output is missing: 8 of 9 bytes of stdout, 4 of 4 bytes of stderr',
+  ],
+  [
+    'the agent has something to say as well',
+    { stdoutBytes: 2, lastSequence: 0, error: 'it said so' },
+    'it said so; output is missing: 1 of 2 bytes of stdout',
+  ],
+] as const
+for (const [what, end, error] of lacking)
+  test(`A02 P25 a result whose output is not complete says how much is missing: ${what}`, async (t) => {
+    const { server, agent, taskId } = await started(t)
+    if (end.lastSequence === 0) agent.output(taskId, 0, 'a')
+    agent.complete(taskId, 0, end)
+    const [result] = (await finished(server, taskId)).results
+    t.like(result, { status: 'SUCCESS', outputComplete: false, error })
+  })
+
 test('P25 an end that overtakes its output settles when all up to lastSequence is stored', async (t) => {
   const { server, agent, taskId } = await started(t)
   agent.output(taskId, 0, 'a')

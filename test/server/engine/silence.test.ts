@@ -11,7 +11,7 @@ async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1')
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock })
   // A session would end in the hours that the clock is set forward.
-  server.token = (await server.data('POST', '/api/tokens', { name: 'days' })).token
+  server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
   const identity = await server.enrol('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId })
   await agent.settled()
@@ -49,7 +49,7 @@ for (const [what, timeout, limit] of [
     clock.forward(240)
     const [lost] = (await finished(server, taskId)).results
     t.like(lost, { status: 'LOST', exitCode: null, outputComplete: false, stdoutBytes: 5 })
-    t.regex(lost?.error ?? '', /^no word of it for \d+ s$/)
+    t.regex(lost?.error ?? '', /^no word of it for \d+ s; 5 bytes of its output are here$/)
     const back = await ScriptedAgent.link(server, identity, {
       tasks: [{ taskId, state: 'EXITED', lastSequence: 1 }],
     })

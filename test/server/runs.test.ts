@@ -1,0 +1,79 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'ava'
+import { systemClock as clock } from '../../src/server/clock.ts'
+import { beginRun } from '../../src/server/runs.ts'
+import { realDisk } from '../../src/server/store/json/journal-file.ts'
+import { openJsonStore } from '../../src/server/store/json/store.ts'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { host } from '../helpers/servers/store-records.ts'
+
+test('A02 a store knows the marks of all its starts up to their last commits, and no later ones', async (t) => {
+  const directory = join(temporaryDirectory(t), 'store')
+  const marks = []
+  for (let start = 1; start <= 3; start++) {
+    const store = await openJsonStore({ directory })
+    const runs = await beginRun(store, clock)
+    await store.transact((tx) => tx.put('hosts', host(start, `web${start}`)))
+    const mark = runs.mark()
+    t.is(mark.run, runs.id)
+    marks.push(mark)
+    for (const one of marks) {
+      t.true(runs.knows(one))
+      t.true(runs.knows({ ...one, sequence: 0 }))
+      t.false(runs.knows({ ...one, sequence: one.sequence + 1 }))
+    }
+    t.false(runs.knows({ run: 'another', sequence: 0 }))
+    await store.close()
+  }
+  t.is(new Set(marks.map(({ run }) => run)).size, 3)
+})
+
+test('A02 a store that was copied, and went on, is known by its marks where the copy is brought back', async (t) => {
+  const root = temporaryDirectory(t)
+  const [directory, copy] = [join(root, 'store'), join(root, 'copy')]
+  const first = await openJsonStore({ directory })
+  const before = (await beginRun(first, clock)).mark()
+  await cp(directory, copy, { recursive: true })
+  await first.transact((tx) => tx.put('hosts', host(1, 'web1')))
+  const runs = await beginRun(first, clock)
+  const later = { ...before, sequence: before.sequence + 1 }
+  t.true(runs.knows(later) && runs.knows(runs.mark()))
+  const marks = [later, runs.mark()]
+  await first.close()
+  const restored = await openJsonStore({ directory: copy })
+  t.teardown(() => restored.close())
+  const again = await beginRun(restored, clock)
+  // Its own commits take the same numbers again, but in a start of its own.
+  for (let id = 1; id < 10; id++) await restored.transact((tx) => tx.put('hosts', host(id, `web${id}`)))
+  t.true(again.knows(before))
+  for (const mark of marks) t.false(again.knows(mark))
+})
+
+test('A02 a mark counts what is on disk only', async (t) => {
+  const directory = join(temporaryDirectory(t), 'store')
+  let isHeld = false
+  let release = () => {}
+  const disk = {
+    ...realDisk,
+    async datasync(descriptor: number) {
+      if (isHeld)
+        await new Promise<void>((resolve) => {
+          release = resolve
+        })
+      await realDisk.datasync(descriptor)
+    },
+  }
+  const store = await openJsonStore({ directory, disk })
+  t.teardown(() => store.close())
+  const runs = await beginRun(store, clock)
+  const before = runs.mark().sequence
+  isHeld = true
+  const writing = store.transact((tx) => tx.put('hosts', host(1, 'web1')))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.is(runs.mark().sequence, before)
+  isHeld = false
+  release()
+  await writing
+  t.is(runs.mark().sequence, before + 1)
+})
