@@ -124,7 +124,7 @@ function linkSigns(known: KnownHost, clock: Clock): LinkSigns {
 export function reachOf(known: KnownHost, clock: Clock, heartbeatInterval: number): boolean {
   const { status, reason } = known
   const heard = { status, reason, secondsSilent: secondsSilent(known, clock), heartbeatInterval }
-  return known.heardAt !== null && isReachable(linkSigns(known, clock), heard)
+  return isReachable(linkSigns(known, clock), heard)
 }
 
 /** Who was revoked is not awaited. */

@@ -93,6 +93,13 @@ test('A14 an agent that takes the place of another is not judged by how that one
   t.like(await view(), { reachable: true, statusReason: null, running: null })
 })
 
+test('A14 a host that links is reachable though nothing was heard of it since a crash took what was known', async (t) => {
+  const { presence, view } = await started(t)
+  t.like(await view(), { status: 'OFFLINE', reachable: false })
+  presence.connected(1, true)
+  t.like(await view(), { status: 'OFFLINE', reachable: true })
+})
+
 test('A14 what warns says too that there is no link', async (t) => {
   const { presence, view, pass } = await started(t, { warnAfter: 120 })
   presence.registered(1)
