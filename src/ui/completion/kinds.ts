@@ -123,6 +123,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--until': 'free',
   '--url': 'free',
   '--username': 'free',
+  '--warn-after': 'free',
   '--workdir': 'free',
   '--ws-idle-timeout': 'free',
 

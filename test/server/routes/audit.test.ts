@@ -62,17 +62,20 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
 
   const { id: user } = await leaves(
     'user.create',
-    { object: { type: 'user', id: 2, name: 'eve' }, detail: { role: 'VIEWER' } },
+    { object: { type: 'user', id: 2, name: 'eve' }, detail: { role: 'VIEWER', rights: ['hosts:remove'] } },
     'POST',
     '/api/users',
-    { username: 'eve', password: 'a secret word', role: 'VIEWER' },
+    { username: 'eve', password: 'a secret word', role: 'VIEWER', rights: ['hosts:remove'] },
   )
   await leaves(
     'user.update',
-    { object: { type: 'user', id: user, name: 'eve' }, detail: { changed: ['password', 'email'] } },
+    {
+      object: { type: 'user', id: user, name: 'eve' },
+      detail: { changed: ['password', 'email', 'rights'], rights: [] },
+    },
     'PATCH',
     `/api/users/${user}`,
-    { password: 'another secret word', email: 'eve@example.com' },
+    { password: 'another secret word', email: 'eve@example.com', rights: [] },
   )
   await leaves(
     'user.delete',
@@ -82,12 +85,10 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   )
   const { id: token } = await leaves(
     'token.create',
-    { object: { type: 'token', name: 'ci' }, detail: { role: 'ADMIN' } },
+    { object: { type: 'token', name: 'ci' }, detail: { role: 'ADMIN', admin: true } },
     'POST',
     '/api/tokens',
-    {
-      name: 'ci',
-    },
+    { name: 'ci', admin: true },
   )
   await leaves(
     'token.delete',

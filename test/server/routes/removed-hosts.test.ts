@@ -2,10 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
+import { register as registerAgent } from '../../../src/server/services/registration.ts'
 import { removeNeedlessTombstones } from '../../../src/server/services/tombstones.ts'
 import { openJsonStore } from '../../../src/server/store/json/store.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { type Answer, startTestServer, type TestServer } from '../../helpers/servers/server.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+import { host } from '../../helpers/servers/store-records.ts'
 
 const register = (server: TestServer, token: string, agentId: string, hostname = agentId): Promise<Answer> =>
   server.api('POST', '/api/agent/register', { agentId, hostname }, { authorization: `Bearer ${token}` })
@@ -18,6 +21,21 @@ const beat = (server: TestServer, agentId: string, token: string) =>
     { agentId, status: 'HEALTHY' },
     { authorization: `Bearer ${token}` },
   )
+
+/** Expired, but not removed: the clock may be wrong. */
+const enrollmentRecord = (id: number, uses: number) => ({
+  id,
+  name: null,
+  tokenHash: `hash-${id}`,
+  maxUses: 2,
+  uses,
+  tags: {},
+  clusterId: null,
+  hostId: null,
+  createdBy: 'admin',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  expiresAt: '2026-01-01T00:00:00.000Z',
+})
 
 /** Enrols a host with a token that many may use; answers its id and agent token. */
 async function joined(server: TestServer, token: string, name: string) {
@@ -125,11 +143,41 @@ for (const [state, end] of Object.entries(ends))
     const { token } = await enrolment(server, { maxUses: 20 })
     const { hostId } = await joined(server, token, 'web1')
     await end(server, hostId)
+    t.is((await register(server, token, 'web1')).status, 403)
     const back = await register(server, server.token, 'web1')
     t.is(back.status, 200)
     t.is((await beat(server, 'web1', back.body.data.token)).status, 200)
     t.is((await register(server, token, 'web1')).status, 409, 'it has a live token now')
   })
+
+test('an agent that a server of before revoked comes back by hosts join --replace only: of its tokens nothing is known', async (t) => {
+  const { context } = await startInsides(t)
+  const at = '2026-01-01T00:00:00.000Z'
+  const agent = {
+    agentId: 'a1',
+    agentVersion: '0.1.0',
+    registeredAt: at,
+    tokenHash: null,
+    tokenUsed: true,
+    enrollmentId: null,
+  }
+  const enrollment = (id: number, hostId: number | null) => ({ ...enrollmentRecord(id, 0), hostId })
+  await context.store.transact((tx) => {
+    tx.put('hosts', host(1, 'web1', { agent }))
+    tx.put('enrollments', enrollment(1, null))
+    tx.put('enrollments', enrollment(2, 1))
+  })
+  const registered = (id: number) =>
+    registerAgent(
+      context,
+      { type: 'enrollment', id },
+      { agentId: 'a1', hostname: 'web1' },
+      '::1',
+      `hash-${id}`,
+    )
+  await t.throwsAsync(registered(1), { message: /rsm hosts join --replace web1$/ })
+  t.is((await registered(2)).hostId, 1)
+})
 
 test('A13 a removal and a revocation name the enrolment tokens that are open still', async (t) => {
   const server = await startTestServer(t)
@@ -161,23 +209,9 @@ test('A13 a tombstone goes when no enrolment token up to its own is left to use'
     await rm(directory, { recursive: true })
   })
   const at = '2026-01-01T00:00:00.000Z'
-  const enrollment = (id: number, uses: number) => ({
-    id,
-    name: null,
-    tokenHash: `hash-${id}`,
-    maxUses: 2,
-    uses,
-    tags: {},
-    clusterId: null,
-    hostId: null,
-    createdBy: 'admin',
-    createdAt: at,
-    // Expired, but not removed: the clock may be wrong.
-    expiresAt: at,
-  })
   await store.transact((tx) => {
-    tx.put('enrollments', enrollment(1, 2))
-    tx.put('enrollments', enrollment(2, 1))
+    tx.put('enrollments', enrollmentRecord(1, 2))
+    tx.put('enrollments', enrollmentRecord(2, 1))
     for (const [id, enrollmentId] of [
       ['before', 1],
       ['at', 2],
