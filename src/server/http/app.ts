@@ -23,7 +23,7 @@ import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
 import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
-import { bodyAjv, queryAjv, validationError, validator } from './validation.ts'
+import { bodyAjv, queryValidator, validationError, validator } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
 const bodyLimit = 2 * 1024 * 1024
@@ -92,7 +92,9 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
   const paths = createKnownPaths()
   const bodies = createBodyRoom()
   app.setValidatorCompiler(({ schema, httpPart }) =>
-    validator(httpPart === 'querystring' ? queryAjv : bodyAjv, schema as AnySchema),
+    httpPart === 'querystring'
+      ? queryValidator(schema as AnySchema)
+      : validator(bodyAjv, schema as AnySchema),
   )
   app.setSchemaErrorFormatter((errors) => validationError(errors as Parameters<typeof validationError>[0]))
   app.setSerializerCompiler(() => (data) => JSON.stringify(data))

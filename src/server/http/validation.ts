@@ -30,6 +30,33 @@ function newAjv(coerceTypes: false | 'array'): Ajv {
 export const bodyAjv = newAjv(false)
 export const queryAjv = newAjv('array')
 
+/** Stands in a query for a number that is written otherwise: it can be no number, whoever reads it. */
+const notDecimal = 'not decimal'
+
+/**
+ * Leaves only numbers in decimal digits to be coerced: JavaScript would take `0x10`, `1e3`, `+1` and ` 1` for numbers, too
+ * (contract-2 §9b).
+ */
+function keepDecimals(query: Record<string, unknown>, numbers: readonly string[]): void {
+  for (const name of numbers) {
+    const text = query[name]
+    if (typeof text === 'string' && text !== '' && !/^(?:0|[1-9][0-9]*)$/.test(text)) query[name] = notDecimal
+  }
+}
+
+const isNumber = ({ type }: SchemaLike) => type === 'integer' || type === 'number'
+
+/** As `validator`, for a query: its numbers are decimal digits. */
+export function queryValidator(schema: AnySchema) {
+  const isValid = validator(queryAjv, schema)
+  const properties = Object.entries((schema as SchemaLike).properties ?? {})
+  const numbers = properties.filter(([, property]) => isNumber(property)).map(([name]) => name)
+  return (query: unknown) => {
+    if (numbers.length > 0) keepDecimals(query as Record<string, unknown>, numbers)
+    return isValid(query)
+  }
+}
+
 /** Compiled when it is first asked: of a hundred routes most starts of a server see few, and each costs milliseconds. */
 export function validator(ajv: Ajv, schema: AnySchema) {
   let isValid: ValidateFunction | undefined
@@ -97,10 +124,13 @@ function message(error: ErrorObject): string {
       return 'must be an ISO 8601 time in UTC'
     case 'pattern':
       if (String(params['pattern']).startsWith('^/')) return 'must be an absolute path'
+      if (String(params['pattern']).includes('u200b'))
+        return 'must not hold control, bidi or zero-width characters, or half of a surrogate pair'
       return String(params['pattern']).includes('u0000')
         ? 'must not hold control characters'
         : `must match ${String(params['pattern'])}`
     case 'type':
+      if (error.data === notDecimal) return 'must be written in decimal digits'
       return `must be of type ${String(params['type'])}`
     default:
       return error.message ?? 'is not valid'
@@ -129,7 +159,9 @@ export function validationError(errors: readonly ErrorObject[]): RsmError {
     errors.filter((error) => error.keyword === 'anyOf').map((error) => error.instancePath),
   )
   const faults = new Map<string, FieldFault>()
-  const unlisted = new Set<string>()
+  let unlisted = 0
+  /** Faults of one place come one after the other. */
+  let at: { path: string; last: string | undefined; isListed: boolean } | undefined
   for (const error of errors) {
     const params = error.params as {
       missingProperty?: string
@@ -140,16 +172,17 @@ export function validationError(errors: readonly ErrorObject[]): RsmError {
     if (error.schemaPath.includes('/propertyNames/')) continue
     if (error.schemaPath.includes('/anyOf/') && isWithin(error.instancePath, alternatives)) continue
     const last = params.missingProperty ?? params.additionalProperty ?? params.propertyName
+    if (at?.path !== error.instancePath || at.last !== last) {
+      at = { path: error.instancePath, last, isListed: faults.size < maxListed }
+      if (!at.isListed) unlisted++
+    }
+    if (!at.isListed) continue
     const place = last === undefined ? error.instancePath : `${error.instancePath}/${last}`
     const known = faults.get(place)
-    if (!known && faults.size >= maxListed) {
-      unlisted.add(place)
-      continue
-    }
     // A blank string breaks length, format and pattern at once; `must not be blank` says it best.
     const text = message(error)
     if (!known || text === 'must not be blank')
       faults.set(place, { field: fieldOf(error, last), message: text })
   }
-  return invalid([...faults.values()], unlisted.size)
+  return invalid([...faults.values()], unlisted)
 }

@@ -12,6 +12,7 @@ import {
 } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import { limitNames } from '../../core/task/limits.ts'
+import { printable } from '../../core/text/printable.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
 import type { Bus } from '../bus.ts'
@@ -80,7 +81,7 @@ export function createHub(deps: HubDependencies): Hub {
 
   function noteDistrust({ agentId, hostId }: AgentSocket, { taskId, exitCode, error }: ScriptComplete): void {
     if (exitCode === 126 && error && isDistrust(error))
-      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: error })
+      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: printable(error) })
   }
 
   async function takeUp(link: AgentSocket): Promise<void> {
@@ -97,7 +98,7 @@ export function createHub(deps: HubDependencies): Hub {
   function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
     const { message } = error
     if (isDistrust(message))
-      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message })
+      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message: printable(message) })
     const leftOut = reported.take(agentId, clock.monotonic())
     if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
   }
@@ -106,11 +107,11 @@ export function createHub(deps: HubDependencies): Hub {
     hello(link, { agentVersion, capabilities }) {
       const { runAs = null, runsAsRoot = null, sandbox = null, containment, terminal, limits } = capabilities
       presence.greeted(link.hostId, {
-        runAs,
+        runAs: runAs === null ? null : printable(runAs),
         runsAsRoot,
         sandbox,
         containment,
-        agentVersion,
+        agentVersion: printable(agentVersion),
         terminal,
         ...(limits ? { enforces: limitNames.filter((name) => limits.includes(name)) } : {}),
       })

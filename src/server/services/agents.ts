@@ -15,6 +15,7 @@ import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import type { Context } from './context.ts'
 import { register } from './registration.ts'
+import { shownBeat, shownFacts, shownMetrics } from './reported.ts'
 
 export interface AgentSettings {
   heartbeatInterval: number
@@ -108,7 +109,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       if (name !== null)
         mayRegister(registering[caller.type === 'agent' ? 'take' : 'wait'](name, clock.monotonic()))
       const { token, tokenHash } = newToken('agent')
-      const registered = await register(context, caller, input, address, tokenHash)
+      const registered = await register(context, caller, shownFacts(input), address, tokenHash)
       if (name !== null && caller.type === 'enrollment') registering.take(name, clock.monotonic())
       const { hostId, created, clusterId, replacedAgentId } = registered
       if (replacedAgentId !== null) bus.publish('agentRevoked', replacedAgentId, { agentId: replacedAgentId })
@@ -128,11 +129,12 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     heartbeat(caller, beat) {
       const hostId = hostOf(caller, beat.agentId)
       if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
-      presence.heartbeat(hostId, beat)
+      presence.heartbeat(hostId, shownBeat(beat))
       return ack(hostId)
     },
-    metrics(caller, { agentId, ...metrics }) {
+    metrics(caller, { agentId, ...report }) {
       const hostId = hostOf(caller, agentId)
+      const metrics = shownMetrics(report)
       presence.metrics(hostId, metrics)
       if (isKept(hostId)) history.append(hostId, metrics)
       return ack(hostId)

@@ -1,5 +1,5 @@
 import { longestReason } from '../messages.ts'
-import { Hostname, Id, Line, Time } from './common.ts'
+import { Hostname, Id, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { AgentStatus, Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
@@ -12,7 +12,9 @@ export const AgentId = Type.String({
   format: 'not-blank',
 })
 
+/** What an agent says of itself may hold anything: what can't be shown is replaced, never refused (contract-2 §9b). */
 const Fact = Type.String({ maxLength: 256 })
+const Reason = Type.String({ maxLength: longestReason })
 
 /** Bodies from agents: unknown fields are ignored, so that older servers take newer agents (contract §1). */
 export const RegisterRequest = Type.Object(
@@ -64,9 +66,9 @@ export const HeartbeatRequest = Type.Object(
     timestamp: Type.Optional(Type.String({ maxLength: 64 })),
     status: AgentStatus,
     uptime: Type.Optional(Type.Number({ minimum: 0 })),
-    reason: Type.Optional(Line(longestReason)),
+    reason: Type.Optional(Reason),
     onDemand: Type.Optional(Type.Boolean()),
-    linkFault: Type.Optional(Line(longestReason)),
+    linkFault: Type.Optional(Reason),
     mark: Type.Optional(Mark),
   },
   { examples: [examples.heartbeatRequest] },

@@ -15,17 +15,19 @@ export const OpaqueId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 /** ISO 8601 UTC with milliseconds. */
 export const Time = Type.String({ format: 'date-time' })
 
-/** Text on one line that says something: not blank, no control characters. */
-export const Line = (maxLength: number) =>
-  Type.String({
-    minLength: 1,
-    maxLength,
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
-    format: 'not-blank',
-  })
+/** Control characters but for tabs and ends of lines, bidi and zero-width ones, halves of surrogate pairs (contract-2 §9b). */
+const unshown =
+  '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff\\ud800-\\udfff'
 
-/** Text that may be empty and may have several lines. */
-export const Text = (maxLength: number) => Type.String({ maxLength })
+/** What stands on one line, and is seen as it is. */
+const onOneLine = `^[^${unshown}\\u0009\\u000a\\u000d\\u2028\\u2029]*$`
+
+/** Text on one line that says something: not blank, nothing that is not seen. */
+export const Line = (maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: onOneLine, format: 'not-blank' })
+
+/** Text that may be empty, with several lines and tabs. */
+export const Text = (maxLength: number) => Type.String({ maxLength, pattern: `^[^${unshown}]*$` })
 
 export const Hostname = Type.String({
   minLength: 1,
@@ -36,7 +38,7 @@ export const Hostname = Type.String({
 })
 
 export const TagKey = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_./-]{0,62}$' })
-export const TagValue = Type.String({ maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' })
+export const TagValue = Type.String({ maxLength: 256, pattern: onOneLine })
 export const Tags = Type.Record(TagKey, TagValue, { additionalProperties: false })
 
 /** Query of every list: `page` from 0, `size` 1 to 500 (contract §1). */

@@ -122,7 +122,6 @@ export const Metrics = Type.Object(
         usedGB: Type.Number(),
         usagePercent: Type.Number(),
       }),
-      { maxItems: 256 },
     ),
     network: Type.Object({
       rxBytesPerSec: Type.Number(),

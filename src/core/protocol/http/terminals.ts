@@ -1,5 +1,5 @@
 import { largestScreen } from '../messages.ts'
-import { Closed, Id, Line, Nullable, OpaqueId, paging, Text, Time } from './common.ts'
+import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
@@ -14,7 +14,7 @@ export const TerminalCreate = Closed(
     runAs: Type.Optional(Line(256)),
     shell: Type.Optional(Line(1024)),
     term: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$' })),
-    command: Type.Optional(Text(256 * 1024)),
+    command: Type.Optional(Type.String({ maxLength: 256 * 1024 })),
     noStdin: Type.Optional(
       Type.Boolean({ description: 'The command has nothing to read: its stdin is /dev/null' }),
     ),
