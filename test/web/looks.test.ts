@@ -123,6 +123,46 @@ browserTest.serial(
   },
 )
 
+browserTest.serial(
+  'A15 the worst state is the most visible, counts follow the search, times are those of the command line, and a hint is shown where it is true',
+  async (t) => {
+    const { server } = world
+    const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
+    await signIn(page, server.url, adminLogin)
+    await page.getByText('Live', { exact: true }).waitFor()
+    const groundOf = (state: string) =>
+      page.evaluate<string>(
+        `getComputedStyle([...document.querySelectorAll('td .badge')].find((one) => one.textContent === '${state}')).backgroundColor`,
+      )
+    t.is(await groundOf('online'), 'rgba(0, 0, 0, 0)')
+    await page.getByText('never-heard').waitFor()
+    t.is(await groundOf('offline'), 'rgb(242, 139, 134)', 'filled with the colour of what is bad')
+    await picture(page, 'hosts-offline-dark')
+    await page.getByLabel('Search hosts').fill('never')
+    await page.getByRole('button', { name: 'All 1', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'offline 1', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'online 0', exact: true }).waitFor()
+    t.is(await page.locator('.who').getAttribute('title'), 'Signed in as admin, whose role is ADMIN')
+
+    await page.goto(`${server.url}/#/tasks/${taskId}`)
+    await page.locator('.output .text').first().waitFor()
+    const places = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('.output .text')].map((text) => text.getBoundingClientRect().left)`,
+    )
+    t.is(new Set(places).size, 1, 'the words of all hosts begin in one column')
+    await page.getByRole('link', { name: 'Tasks' }).click()
+    t.regex(
+      (await page.locator('tbody time').first().textContent()) ?? '',
+      /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/,
+    )
+    await page.getByRole('link', { name: 'Run', exact: true }).click()
+    await page.getByText('Ctrl+Enter runs the command').waitFor()
+    await page.getByRole('button', { name: 'A stored script' }).click()
+    t.is(await page.getByText('Ctrl+Enter').count(), 0)
+    t.deepEqual(complaints, [])
+  },
+)
+
 browserTest.serial('A15 a terminal on a phone has Esc, Ctrl, Tab and arrows', async (t) => {
   const { page, complaints } = await world.open(t, { viewport: phone, hasTouch: true })
   await signIn(page, world.server.url, adminLogin)
