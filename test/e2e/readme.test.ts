@@ -1,11 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import test, { type ExecutionContext } from 'ava'
-import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { commandsOf, freePort, startShell } from '../helpers/examples/shell.ts'
 
 /** Lines that are not run here, each with what runs it. */
 const elsewhere: readonly (readonly [line: RegExp, where: string])[] = [
@@ -17,81 +15,6 @@ const elsewhere: readonly (readonly [line: RegExp, where: string])[] = [
   [/^rsm tui$/, 'tui.test.ts, in tmux'],
   [/^export RSM_URL=/, 'a server that is not there'],
 ]
-
-/** The commands of the README's console blocks in their order: a line that goes on begins with `>` or with blanks. */
-function commandsOf(text: string): string[] {
-  const found: string[] = []
-  for (const [, block = ''] of text.matchAll(/^```console\n([\s\S]*?)^```$/gm)) {
-    for (const line of block.split('\n')) {
-      if (line.startsWith('$ ')) found.push(line.slice(2))
-      else if (/^(> | {4})/.test(line) && found.length > 0)
-        found.push(`${found.pop()}\n${line.replace(/^> /, '')}`)
-    }
-  }
-  return found.map((command) => command.replace(/ +# .*$/gm, '').trim())
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-function isAlive(group: number): boolean {
-  try {
-    return process.kill(group, 0)
-  } catch {
-    return false
-  }
-}
-
-/** One shell for all lines, as the reader has it; what it starts in the background ends with it. */
-function startShell(t: ExecutionContext, home: string) {
-  const bin = join(home, 'bin')
-  mkdirSync(bin)
-  writeFileSync(join(bin, 'rsm'), `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/run.js')}' "$@"\n`)
-  chmodSync(join(bin, 'rsm'), 0o755)
-  const env = cleanEnv(home, {
-    RSM_DATA_DIR: join(home, 'server'),
-    PATH: `${bin}:${process.env['PATH'] ?? ''}`,
-  })
-  const shell = spawn('bash', ['--norc', '--noprofile'], { cwd: home, env, detached: true })
-  let shown = ''
-  const note = (data: Buffer) => (shown += data.toString())
-  shell.stdout.on('data', note)
-  shell.stderr.on('data', note)
-  t.teardown(async () => {
-    const group = -(shell.pid ?? 0)
-    process.kill(group, 'SIGTERM')
-    // Server and agents write until they have ended, into what is removed after this.
-    while (isAlive(group)) await delay(50)
-  })
-  const untilShown = async (pattern: RegExp): Promise<RegExpExecArray> => {
-    for (;;) {
-      const match = pattern.exec(shown)
-      if (match !== null) return match
-      if (shell.exitCode !== null || shell.signalCode !== null)
-        throw new Error(`the shell ended before it showed ${pattern}: ${shown.slice(-2000)}`)
-      await Promise.race([once(shell.stdout, 'data'), once(shell.stderr, 'data'), once(shell, 'close')])
-    }
-  }
-  let count = 0
-  return {
-    untilShown,
-    background: (command: string) => shell.stdin.write(`${command} </dev/null &\n`),
-    /** Answers what was shown since, and the exit code. */
-    async run(command: string): Promise<{ exit: number; text: string }> {
-      const from = shown.length
-      const mark = `end-of-command-${++count}`
-      shell.stdin.write(`{\n${command}\n} </dev/null\necho "${mark}:$?"\n`)
-      const [, exit = ''] = await untilShown(new RegExp(`${mark}:(\\d+)`))
-      return { exit: Number(exit), text: shown.slice(from, shown.lastIndexOf(mark)) }
-    },
-  }
-}
 
 // Skipped where curl or jq is missing: the README shows both.
 const missing = ['curl', 'jq'].find((program) => spawnSync(program, ['--version']).error)

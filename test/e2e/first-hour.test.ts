@@ -1,0 +1,85 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { commandsOf, freePort, startShell } from '../helpers/examples/shell.ts'
+
+/** Lines that are not run here, each with why. */
+const elsewhere: readonly (readonly [line: RegExp, why: string])[] = [
+  [/^(npm|sudo npm|scp|useradd|cp|journalctl) /, 'they change the machine; CI installs the package'],
+  [/^rsm (tui|terminal web1)$/, 'they need a screen: tui.test.ts and terminal.test.ts'],
+]
+
+/** What a unit starts, and the variables that it sets. */
+function unitOf(path: string): { command: string; variables: string[] } {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const valuesOf = (key: string) =>
+    lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1))
+  const [command = ''] = valuesOf('ExecStart')
+  return { command: command.replace('/usr/bin/env ', ''), variables: valuesOf('Environment') }
+}
+
+const missing = ['jq', 'openssl'].find((program) => spawnSync(program, ['--version']).error)
+const whereThere = missing === undefined ? test : test.skip
+
+whereThere(
+  'A16 every command of the first hour does what it says, with the units of examples/',
+  async (t) => {
+    const home = temporaryDirectory(t)
+    const port = await freePort()
+    const shell = startShell(t, home)
+    const started = {
+      server: unitOf('examples/rsm-server.service'),
+      agent: unitOf('examples/rsm-agent.service'),
+    }
+    const own = (text: string) =>
+      text
+        .replaceAll('/var/lib/rsm', home)
+        .replaceAll('/etc/rsm', home)
+        .replaceAll('https://rsm1:18080', `https://127.0.0.1:${port}`)
+    let password = ''
+    let fingerprint = ''
+    let ran = 0
+    for (const written of commandsOf(readFileSync('docs/first-hour.md', 'utf8'), ['you$ ', 'server# '])) {
+      if (elsewhere.some(([line]) => line.test(written))) continue
+      ran++
+      if (written === 'systemctl enable --now rsm-server') {
+        const { command, variables } = started.server
+        shell.background(`env ${variables.join(' ')} RSM_PORT=${port} ${own(command)}`)
+        ;[, password = ''] = await shell.untilShown(/with the password (\S+)/)
+        ;[, fingerprint = ''] = await shell.untilShown(/fingerprint (sha256:\w+)/)
+        continue
+      }
+      if (written.startsWith('for host in web1 web2 web3')) {
+        t.regex(written, /agent\.conf \/etc\/systemd\/system\/rsm-agent\.service\.d\/server\.conf/)
+        const { command, variables } = started.agent
+        const more = [...readFileSync(join(home, 'agent.conf'), 'utf8').matchAll(/^Environment=(.*)$/gm)]
+        const set = [...variables, ...more.map(([, variable = '']) => variable)].map(own).join(' ')
+        for (const name of ['web1', 'web2', 'web3'])
+          shell.background(
+            `env ${set} RSM_AGENT_HOSTNAME=${name} ${own(command).replace('/agent', `/${name}`)} 2>/dev/null`,
+          )
+        continue
+      }
+      const next = `${password} again`
+      const asked = written.startsWith('rsm login')
+        ? ` --username admin --password-stdin <<< '${password}'`
+        : written === 'rsm passwd'
+          ? ` --password-stdin <<< '${password}\n${next}'`
+          : written.startsWith('rsm users add')
+            ? " --password-stdin <<< 'a password of hers'"
+            : ''
+      const command = own(written).replaceAll('sha256:58a2...', fingerprint) + asked
+      const { exit, text } = await shell.run(command)
+      const meant = written === 'rsm hosts doctor' ? [0, 1] : [0]
+      if (!t.true(meant.includes(exit), `${command}: exit ${exit}\n${text}`)) return
+      if (written.startsWith('rsm hosts list'))
+        for (const name of ['web1', 'web2', 'web3']) t.regex(text, new RegExp(`${name} .* env=test`))
+      if (written.startsWith('rsm clusters show')) t.regex(text, /2 hosts|web\[1-2\]|web1[^]*web2/)
+      if (written.startsWith('rsm enrollments list')) t.regex(text, /3 of 3/)
+      if (written === 'rsm passwd') password = next
+    }
+    t.true(ran > 20, `${ran} commands were run`)
+  },
+)
