@@ -1,9 +1,10 @@
 import { crc32 } from 'node:zlib'
 
 const begin = Buffer.from(',"check":"')
-const end = Buffer.from('"}')
 const digits = 8
-const length = begin.length + digits + end.length
+/** With the quote and the brace that end it. */
+const length = begin.length + digits + 2
+const quote = 0x22
 const closingBrace = 0x7d
 
 function hex(check: number): string {
@@ -23,20 +24,29 @@ export function checkedJson(json: string): string {
 
 /** Whether JSON that was read has a check. Text of 0.1.0 has none: then it proves nothing. */
 export function hasCheck(json: Buffer): boolean {
-  const at = json.length - length
-  return (
-    at > 0 &&
-    json.compare(begin, 0, begin.length, at, at + begin.length) === 0 &&
-    json.compare(end, 0, end.length, json.length - end.length) === 0
-  )
+  const start = json.length - length
+  if (start <= 0 || json[json.length - 1] !== closingBrace || json[json.length - 2] !== quote) return false
+  for (let at = 0; at < begin.length; at++) if (json[start + at] !== begin[at]) return false
+  return true
+}
+
+/** Of eight hexadecimal digits in lower case; NaN for others. */
+function checkAt(json: Buffer, start: number): number {
+  let check = 0
+  for (let at = start; at < start + digits; at++) {
+    const byte = json[at] ?? 0
+    const digit =
+      byte >= 0x30 && byte <= 0x39 ? byte - 0x30 : byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : Number.NaN
+    check = check * 16 + digit
+  }
+  return check
 }
 
 /** JSON as it was before it had its check, in the same memory; null where it is not what was written. */
 export function withoutCheck(json: Buffer): Buffer | null {
   if (!hasCheck(json)) return json
   const at = json.length - length
-  const check = json.toString('latin1', at + begin.length, at + begin.length + digits)
-  if (check !== hex(crc32(json.subarray(0, at)))) return null
+  if (checkAt(json, at + begin.length) !== crc32(json.subarray(0, at))) return null
   json[at] = closingBrace
   return json.subarray(0, at + 1)
 }

@@ -82,3 +82,21 @@ test('A04 a store that is older than the output beside it deletes none of that',
   t.deepEqual(await readdir(join(aside, folder)), [taskId])
   t.regex(await readFile(join(aside, folder, taskId, 'output.log'), 'utf8'), /kept/)
 })
+
+test('A06 a journal that is deleted under a running server is noticed by the next write, which is refused; reads go on', async (t) => {
+  const server = await startTestServer(t)
+  const { hostId } = await server.enrol('web1')
+  const store = join(server.dataDir, 'store')
+  for (const name of await readdir(store)) if (name.startsWith('journal')) await rm(join(store, name))
+  for (const hostname of ['web2', 'web3']) {
+    const answer = await server.api('POST', '/api/hosts', { hostname, ip: '10.0.0.2' })
+    t.is(answer.status, 503)
+    t.regex(
+      answer.body.message,
+      /journal-0+1\.jsonl was deleted under the running server: nothing can be written/,
+    )
+  }
+  t.is((await server.data('GET', `/api/hosts/${hostId}`)).hostname, 'web1')
+  const ready = await server.api('GET', '/api/ready')
+  t.is(ready.status, 503)
+})

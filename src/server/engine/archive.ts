@@ -1,6 +1,8 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import { checkedJson, withoutCheck } from '../../disk/checked-json.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
 import { createOrphans, type Orphans } from '../orphans.ts'
 
@@ -16,7 +18,7 @@ export interface Archived {
 /** A file a task, so that the store does not grow with history. */
 export interface Archive {
   write(taskId: string, archived: Archived): Promise<void>
-  /** Null when the file is gone (a lost disk): the task's own counts still stand. */
+  /** Null when the file is gone (a lost disk): the task's own counts still stand. Errors: `gone` where it is damaged. */
   read(taskId: string): Promise<Archived | null>
   /** Removes all that a task has left. */
   forget(taskId: string): Promise<void>
@@ -37,14 +39,14 @@ export function createArchive(directory: string): Archive {
   return {
     async write(taskId, archived) {
       await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
-      await writeFileDurably(path(taskId), JSON.stringify(archived), 0o600)
+      await writeFileDurably(path(taskId), checkedJson(JSON.stringify(archived)), 0o600)
       keep(taskId, archived)
     },
     async read(taskId) {
       const known = recent.get(taskId)
       if (known) return known
       try {
-        const { results, ...rest } = JSON.parse(await readFile(path(taskId), 'utf8')) as Archived
+        const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
         // Older files lack what was added since.
         const added = { containment: null, survivors: [] }
         const archived = { ...rest, results: results.map((result) => ({ ...added, ...result })) }
@@ -69,4 +71,17 @@ export function createArchive(directory: string): Archive {
     },
     orphans: createOrphans(directory),
   }
+}
+
+/** Files of 0.1.0 have no check. */
+function parse(path: string, file: Buffer): Archived {
+  try {
+    const json = withoutCheck(file)
+    if (json) return JSON.parse(json.toString('utf8')) as Archived
+  } catch {
+    // As below.
+  }
+  throw new RsmError('gone', `the results of the task are damaged: ${path}`, {
+    hint: 'put the file back from a backup; the output beside it can be read',
+  })
 }

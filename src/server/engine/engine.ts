@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
-import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { RunMark, ScriptComplete, ScriptOutput, ScriptReceived } from '../../core/protocol/messages.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
@@ -51,6 +51,17 @@ export interface Engine {
   load(): { tasks: number; running: number; waiting: number }
   /** Takes no further step; what is under way ends. */
   stop(): Promise<void>
+}
+
+/** What reads have found out about stored output since the results were written. */
+function withDamages(results: TaskResult[], damages: ReadonlyMap<number, string>): TaskResult[] {
+  if (damages.size === 0) return results
+  return results.map((result) => {
+    const damage = damages.get(result.hostId) ?? damages.get(0)
+    if (damage === undefined) return result
+    const error = [result.error, damage].filter((text) => text !== null).join('; ')
+    return { ...result, outputComplete: false, error }
+  })
 }
 
 export function createEngine(deps: EngineDependencies): Engine {
@@ -149,7 +160,8 @@ export function createEngine(deps: EngineDependencies): Engine {
     },
     async results(task) {
       const run = task.status === 'RUNNING' ? state.runs.get(task.id) : undefined
-      return run ? run.results() : ((await state.archive.read(task.id))?.results ?? [])
+      const results = run ? run.results() : ((await state.archive.read(task.id))?.results ?? [])
+      return withDamages(results, state.outputs.damages(task.id))
     },
     async script(task) {
       return task.content ?? (await state.archive.read(task.id))?.script ?? ''

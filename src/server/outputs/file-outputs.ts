@@ -9,6 +9,7 @@ import { TaskLog, type TaskLogEvents } from './task-log.ts'
 /** Logs of finished tasks that stay open after a read, so that paging through one does not open it anew each time. */
 const openReaders = 64
 const closeGrace = 5000
+const none: ReadonlyMap<number, string> = new Map()
 const syncsAtOnce = 2
 
 /** Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` hears of every fsync: its seconds, and bytes of output. */
@@ -22,12 +23,18 @@ export function createFileOutputs(
   const reading = new Map<string, Promise<TaskLog | null>>()
 
   const turn = createSyncTurns(syncsAtOnce)
+  const damages = new Map<string, Map<number, string>>()
+  const noteDamage = (taskId: string, hostId: number, sentence: string) => {
+    const known = damages.get(taskId) ?? new Map<number, string>()
+    damages.set(taskId, known.set(hostId, known.get(hostId) ?? sentence))
+  }
 
   const openLog = (taskId: string, create: boolean) =>
     TaskLog.open(join(directory, taskId), create, {
       written: () => bus.publish('output', taskId, { taskId }),
       turn,
       synced: onSync,
+      damaged: (hostId, sentence) => noteDamage(taskId, hostId, sentence),
       fatal: onFatal,
     })
 
@@ -88,6 +95,7 @@ export function createFileOutputs(
       const log = await reader(taskId)
       return log ? log.cursorBeforeLast(count, query) : 0
     },
+    damages: (taskId) => damages.get(taskId) ?? none,
     async progress(taskId) {
       const log = await reader(taskId)
       return log ? log.progress() : new Map()
@@ -102,6 +110,7 @@ export function createFileOutputs(
       const open = [writing.get(taskId), reading.get(taskId)]
       writing.delete(taskId)
       reading.delete(taskId)
+      damages.delete(taskId)
       for (const log of open) await (await log)?.close()
       for (const name of logFiles) await rm(join(directory, taskId, name), { force: true })
     },

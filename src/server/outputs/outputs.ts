@@ -20,8 +20,10 @@ export interface StoredEntry extends Omit<NewEntry, 'json'> {
 export interface StoredLine {
   id: number
   hostId: number
-  /** The fields of NewEntry as one JSON object, in UTF-8. */
+  /** The fields of NewEntry as one JSON object, in UTF-8; of a damaged piece a sentence that says so, on stderr. */
   json: Buffer
+  /** What is wrong with a damaged piece. */
+  damage?: string
 }
 
 export interface ReadQuery {
@@ -55,7 +57,10 @@ export interface Progress {
 export interface Outputs {
   /** Resolves when the entry is durable. Readers may see it a little earlier. Entries keep the order of the calls. */
   append(taskId: string, entry: NewEntry): Promise<void>
-  /** `next` is the cursor to go on from; no entries means that the end is reached for now. */
+  /**
+   * `next` is the cursor to go on from; no entries means that the end is reached for now. Errors: `gone` where the next
+   * entry is damaged; its cursor is in the hint. So of `readBefore`, where one is.
+   */
   read(taskId: string, query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }>
   /**
    * The newest entries of this selection before a place, oldest first. One read looks at 65,536 entries at most: without
@@ -73,6 +78,8 @@ export interface Outputs {
     count: number,
     query: Pick<ReadQuery, 'hostId' | 'stream'>,
   ): Promise<number>
+  /** What reads have found to be damaged, by host (0: of whichever): a sentence with file and place. */
+  damages(taskId: string): ReadonlyMap<number, string>
   /** What is stored of each host, read from disk: for taking up a task after a restart. */
   progress(taskId: string): Promise<Map<number, Progress>>
   /** No more output will come: frees the files. */

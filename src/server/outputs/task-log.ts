@@ -1,6 +1,7 @@
 import { type FileHandle, mkdir } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
+import { RsmError } from '../../core/errors.ts'
 import { syncDirectory } from '../../disk/durable.ts'
 import {
   encodeRecord,
@@ -11,8 +12,8 @@ import {
   recordBytes,
   startOf,
 } from './index-file.ts'
-import { lineOf } from './line.ts'
-import { openBoth } from './log-files.ts'
+import { entryJson, lineOf } from './line.ts'
+import { logFiles, openBoth } from './log-files.ts'
 import type { NewEntry, Progress, ReadBackQuery, ReadQuery, StoredEntry, StoredLine } from './outputs.ts'
 import { cursorBeforeLast, recordsBefore } from './read-back.ts'
 import { recoverLog } from './recovery.ts'
@@ -40,6 +41,8 @@ export interface TaskLogEvents {
   turn(): Promise<() => void>
   /** An fsync took so many seconds; so many bytes of output are durable by it. */
   synced(seconds: number, bytes: number): void
+  /** A read found a piece of a host (0: of whichever) that is not what was written. */
+  damaged(hostId: number, sentence: string): void
   /** The disk can't be trusted any more: the caller ends the process. */
   fatal(error: unknown): void
 }
@@ -64,8 +67,10 @@ export class TaskLog {
   /** The number of the record that follows a cursor, of the reads of late: who follows a log need not search it. */
   readonly #places = new Map<number, number>()
   readonly #events: TaskLogEvents
+  readonly #path: string
 
-  private constructor(log: FileHandle, index: FileHandle, events: TaskLogEvents) {
+  private constructor(path: string, log: FileHandle, index: FileHandle, events: TaskLogEvents) {
+    this.#path = path
     this.#log = log
     this.#index = index
     this.#events = events
@@ -81,7 +86,7 @@ export class TaskLog {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !create) return null
       throw error
     }
-    const opened = new TaskLog(...files, events)
+    const opened = new TaskLog(join(directory, logFiles[0]), ...files, events)
     const { size, records } = await recoverLog(...files)
     opened.#size = size
     opened.#records = records
@@ -187,14 +192,20 @@ export class TaskLog {
 
   async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {
     const { lines, next } = await this.readLines(query)
-    return { entries: lines.map(decoded), next }
+    const whole = lines.findIndex(({ damage }) => damage !== undefined)
+    if (whole < 0) return { entries: lines.map(decoded), next }
+    const before = lines.slice(0, whole).map(decoded)
+    return { entries: before, next: before.at(-1)?.id ?? refuse(lines[whole]) }
   }
 
   async readBefore(
     query: ReadBackQuery,
   ): Promise<{ entries: StoredEntry[]; next: number; previous: number }> {
     const { wanted, ...cursors } = await recordsBefore(this.#index, this.#records, query, readBudget)
-    return { entries: (await this.#load(wanted)).map(decoded), ...cursors }
+    const lines = await this.#load(wanted)
+    const damaged = lines.find(({ damage }) => damage !== undefined)
+    if (damaged) refuse(damaged)
+    return { entries: lines.map(decoded), ...cursors }
   }
 
   async readLines(query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }> {
@@ -237,6 +248,7 @@ export class TaskLog {
       if (records.length === 0) break
       at += records.length
       for (const record of records) {
+        if (record.hostId === 0) continue
         const progress = found.get(record.hostId) ?? {
           lastSequence: -1,
           stdoutBytes: 0,
@@ -265,6 +277,20 @@ export class TaskLog {
     if (this.#places.size > keptPlaces && oldest !== undefined) this.#places.delete(oldest)
   }
 
+  #damaged({ end: id, hostId, length, stream, sequence }: IndexRecord): StoredLine {
+    const whose = hostId === 0 ? '' : ` of ${stream}`
+    const damage = `the output is damaged: ${this.#path}, byte ${id - length}: a piece${whose} can not be shown`
+    this.#events.damaged(hostId, damage)
+    const entry = {
+      hostId,
+      stream: 'stderr',
+      sequence,
+      timestamp: new Date(0).toISOString(),
+      data: `rsm: ${damage}\n`,
+    }
+    return { id, hostId, damage, json: Buffer.from(JSON.stringify(entry)) }
+  }
+
   /** Entries that stand side by side come in one read. */
   async #load(records: IndexRecord[]): Promise<StoredLine[]> {
     const lines: StoredLine[] = []
@@ -278,12 +304,20 @@ export class TaskLog {
       for (; first <= last; first++) {
         const record = records[first]
         if (!record) break
-        const json = buffer.subarray(startOf(record) - start, record.end - start - 1)
-        lines.push({ id: record.end, hostId: record.hostId, json })
+        const json = entryJson(buffer.subarray(startOf(record) - start, record.end - start - 1))
+        const { end: id, hostId } = record
+        lines.push(json ? { id, hostId, json } : this.#damaged(record))
       }
     }
     return lines
   }
+}
+
+/** Errors: `gone`, with where to go on. */
+function refuse(line: StoredLine | undefined): never {
+  throw new RsmError('gone', line?.damage ?? '', {
+    hint: `what follows can be read: after=${line?.id}`,
+  })
 }
 
 function decoded({ id, json }: StoredLine): StoredEntry {

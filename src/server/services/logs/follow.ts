@@ -3,7 +3,7 @@ import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { formatEvent } from '../../http/sse.ts'
 import type { TaskRecord } from '../../store/records.ts'
 import type { Context } from '../context.ts'
-import { hostnamesOf, startCursor } from './logs.ts'
+import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
 
 /**
  * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id);
@@ -62,7 +62,7 @@ export async function* followLog(
       }
       const events = results.map((result) => formatEvent('host', result)).join('')
       if (task.status !== 'RUNNING') {
-        const end = { ...engine.summary(task), results: await engine.results(task) }
+        const end = { ...engine.summary(task), results: await resultsOf(context, task) }
         yield events + formatEvent('end', end)
         return
       }

@@ -1,5 +1,6 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
+import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
 import type { StoredEntry, StoredLine } from '../../outputs/outputs.ts'
 import type { TaskRecord } from '../../store/records.ts'
 import type { Context } from '../context.ts'
@@ -7,9 +8,17 @@ import type { Context } from '../context.ts'
 const defaultSize = 500
 const eventEnd = Buffer.from('\n\n')
 
+/** The results of a task; none where their file is damaged: its output can be read all the same. */
+export async function resultsOf(context: Context, task: TaskRecord): Promise<TaskResult[]> {
+  return context.engine.results(task).catch((error: unknown) => {
+    if (error instanceof RsmError && error.code === 'gone') return []
+    throw error
+  })
+}
+
 /** Names of the hosts of a task, by id: entries are stored without them. */
 export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(hostId: number) => string> {
-  const results = await context.engine.results(task)
+  const results = await resultsOf(context, task)
   const names = new Map(results.map(({ hostId, hostname }) => [hostId, hostname]))
   return (hostId) => names.get(hostId) ?? String(hostId)
 }

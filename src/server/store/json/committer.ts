@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { RsmError } from '../../../core/errors.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
-import type { JournalFile } from './journal-file.ts'
+import { JournalDeleted, type JournalFile } from './journal-file.ts'
 import type { Change } from './tables.ts'
 
 /** A transaction on its way to the disk; one without changes (`line` null) only waits for those before it. */
@@ -26,6 +26,8 @@ export interface CommitEvents {
   dropped(): void
   /** The disk has no room: writes stop until `resume`. */
   full(error: unknown): void
+  /** Somebody has deleted the journal: no write is taken any more. */
+  deleted(error: Error): void
   /** The disk can't be trusted any more: nothing may be tried again. */
   fatal(error: unknown): void
 }
@@ -128,6 +130,7 @@ export class Committer {
 
   private async giveUp(batch: Waiting[], error: unknown): Promise<void> {
     this.waiting.unshift(...batch)
+    if (error instanceof JournalDeleted) return this.deleted(error)
     if (!isDiskFull(error)) return this.fail(error)
     try {
       await this.file.cutBack()
@@ -139,6 +142,13 @@ export class Committer {
       retryAfter: 5,
     })
     this.events.full(error)
+  }
+
+  /** Reads go on from memory; no later write may succeed where this one did not. */
+  private deleted(error: JournalDeleted): void {
+    this.failed = true
+    this.refuse(error.message, { cause: error })
+    this.events.deleted(error)
   }
 
   /** Later transactions have read what an earlier one staged: when one falls, all that wait fall with it. */

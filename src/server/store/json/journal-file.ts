@@ -1,7 +1,8 @@
-import { fdatasync, ftruncate, write } from 'node:fs'
+import { fdatasync, fstatSync, ftruncate, write } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { RsmError } from '../../../core/errors.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 import { formatVersion, journalName } from './files.ts'
 import { encodeLine } from './line.ts'
@@ -37,14 +38,27 @@ export function timed(disk: Disk, synced: (seconds: number) => void): Disk {
   }
 }
 
+/** The journal was deleted under the running server. */
+export class JournalDeleted extends RsmError {
+  constructor(path: string) {
+    super(
+      'unavailable',
+      `${path} was deleted under the running server: nothing can be written any more, and what was written since is gone`,
+      { hint: 'stop the server, bring back its store from a backup, and start it anew' },
+    )
+  }
+}
+
 /** The open end of the journal. `size` is the last good offset: all before it is durable. */
 export class JournalFile {
   readonly first: number
   size: number
   private readonly handle: FileHandle
   private readonly disk: Disk
+  private readonly path: string
 
-  private constructor(first: number, handle: FileHandle, size: number, disk: Disk) {
+  private constructor(path: string, first: number, handle: FileHandle, size: number, disk: Disk) {
+    this.path = path
     this.first = first
     this.handle = handle
     this.size = size
@@ -59,7 +73,8 @@ export class JournalFile {
   }
 
   static async open(directory: string, first: number, size: number, disk: Disk): Promise<JournalFile> {
-    return new JournalFile(first, await open(join(directory, journalName(first)), 'r+'), size, disk)
+    const path = join(directory, journalName(first))
+    return new JournalFile(path, first, await open(path, 'r+'), size, disk)
   }
 
   /** Resolves when the data is durable. After a rejection nothing of it counts; see `cutBack`. */
@@ -68,6 +83,8 @@ export class JournalFile {
       done += await this.disk.write(this.handle.fd, data.subarray(done), this.size + done)
     }
     await this.disk.datasync(this.handle.fd)
+    // Whoever deletes the file leaves it to us alone: what is written then is gone with this process.
+    if (fstatSync(this.handle.fd).nlink === 0) throw new JournalDeleted(this.path)
     this.size += data.length
   }
 

@@ -68,6 +68,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
       log('error', 'the disk is full: writes are refused', { error: String(error) })
       probe()
     },
+    deleted: (error) => log('error', error.message, { error: String(error) }),
     fatal: onFatal,
   })
   const transactions = new Transactions(tables, committer)
