@@ -93,6 +93,20 @@ test('A10 a relay that leaves out or swaps what was typed ends the session inste
   t.regex((await dropped.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature holds, but .* never came/)
 
   relay.change = (frame) => [frame]
+  const reopened = await open()
+  // The agent is asked once more by what the server has signed for this very link, so as to forget what was left out.
+  const [asked] = relay.fromServer.filter(({ type }) => type === 'TERMINAL_OPEN').slice(-1)
+  if (!asked) throw new Error('nothing was opened')
+  relay.change = (frame, to) => {
+    if (to !== 'agent' || !inputs(frame) || frame.payload['data'] !== ' ') return [frame]
+    return [asked]
+  }
+  for (const key of ['rm', ' ']) reopened.user.type(key)
+  await until('it is asked again', () => relay.fromServer.at(-1)?.payload['data'] === ' ')
+  reopened.user.type('/tmp/x\n')
+  t.regex((await reopened.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature holds, but/)
+
+  relay.change = (frame) => [frame]
   const swapped = await open()
   let held: Frame | null = null
   relay.change = (frame, to) => {

@@ -16,11 +16,13 @@ type Judgement = 'next' | 'foreign' | 'again' | 'gap'
 export class InputGuard {
   /** The agent's half, made for this message alone: no mark of another holds here. */
   readonly publicKey: string
+  readonly serverKey: string
   readonly #shared: Buffer
   #next = 0
 
   /** `serverKey` is of the signed message. Throws where it is no key. */
   constructor(sessionId: string, serverKey: string) {
+    this.serverKey = serverKey
     const { publicKey, privateKey } = generateKeyPairSync('x25519')
     this.publicKey = publicKey.export({ format: 'jwk' }).x ?? ''
     const theirs = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: serverKey }, format: 'jwk' })

@@ -269,7 +269,9 @@ export class Terminals {
   #takeUp(session: Session, request: TerminalOpen, loaded: Loaded): void {
     const { sessionId } = session
     const { cols, rows, after = -1 } = request
-    session.guard = guardOf(request, loaded)
+    // One that comes again over its link, which anyone can repeat, begins no counter anew.
+    if (!session.isAttached || session.guard?.serverKey !== request.inputKey)
+      session.guard = guardOf(request, loaded)
     session.attach(after)
     if (session.closed === null) {
       this.#cancelTimer(sessionId)

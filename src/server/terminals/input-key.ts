@@ -20,13 +20,16 @@ export class InputKey {
     this.#sessionId = sessionId
   }
 
-  /** The agent's half has come. Throws where it is none. */
+  /**
+   * The agent's half has come. Throws where it is none. Only the first counts: a second would begin the counter anew, and
+   * what someone had left out before would not be missed.
+   */
   agree(agentKey: string): void {
+    if (this.#shared !== null) return
     const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: agentKey }, format: 'jwk' })
     const secret = diffieHellman({ privateKey: this.#privateKey, publicKey })
     const info = inputKeyInfo(this.#sessionId, this.publicKey, agentKey)
     this.#shared = Buffer.from(hkdfSync('sha256', secret, '', info, 32))
-    this.#counter = 0
   }
 
   /** The payload as it is sent: as it is to an agent that gave no key, which is of a release before this one. */

@@ -52,7 +52,17 @@ test('A10 each message of the server gets a key of its own, and one that is no p
   t.is(again.judge('TERMINAL_INPUT', input('a')), 'foreign')
   const zero = Buffer.alloc(32).toString('base64url')
   t.throws(() => new InputGuard('s1', zero))
-  t.throws(() => key.agree(zero))
+  t.throws(() => new InputKey('s1').agree(zero))
+})
+
+test('A10 a second answer begins no counter anew: what was left out before would not be missed', (t) => {
+  const { key, guard, input } = agreed()
+  t.is(guard.judge('TERMINAL_INPUT', input('a')), 'next')
+  input('left out')
+  for (const other of [new InputGuard('s1', key.publicKey).publicKey, guard.publicKey]) {
+    key.agree(other)
+    t.is(guard.judge('TERMINAL_INPUT', input('b')), 'gap')
+  }
 })
 
 test('A10 input without a mark is typed where the signed message had no key, as that of older servers', async (t) => {
