@@ -78,6 +78,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getHealth: () => ({}),
   getReady: () => ({}),
   getServer: () => ({}),
+  getServerStatus: () => ({}),
   getMetrics: () => ({}),
   getOpenapi: () => ({}),
   getDocs: () => ({}),
