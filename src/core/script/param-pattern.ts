@@ -1,11 +1,14 @@
 import { RE2JS } from 're2js'
 import type { DeclaredParam } from './front-matter.ts'
 
-/** Instructions that one pattern may compile to, and all of a script: what they cost is this times the value's length. */
+/**
+ * Instructions that one pattern may compile to, and all of a script. What they cost is this times the value's length: some
+ * hundredths of a second at the worst, in which nobody else is answered.
+ */
 const largest = 500
-const largestTogether = 2_000
+const largestTogether = 1_000
 /** Characters of a value that is matched. */
-const longestValue = 1_024
+const longestValue = 256
 
 type Patterned = Pick<DeclaredParam, 'name' | 'pattern' | 'default'>
 

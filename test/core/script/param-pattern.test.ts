@@ -9,7 +9,7 @@ test('A15 a pattern holds for the whole value', (t) => {
     t.false(fitsPattern('\\d+(\\.\\d+)*', value), value)
   t.true(fitsPattern('prod|test', 'test'))
   t.false(fitsPattern('prod|test', 'production'))
-  t.false(fitsPattern('a*', 'a'.repeat(1025)), 'beyond what is matched nothing fits')
+  t.false(fitsPattern('a*', 'a'.repeat(257)), 'beyond what is matched nothing fits')
 })
 
 test('A15 what is no regular expression of RE2, is too large, or does not fit its own default is told', (t) => {
@@ -33,7 +33,7 @@ test('A15 what is no regular expression of RE2, is too large, or does not fit it
 })
 
 test('A15 no pattern takes long for any value', (t) => {
-  const value = `${'a'.repeat(1023)}!`
+  const value = `${'a'.repeat(255)}!`
   for (const pattern of [
     '(a+)+',
     '(a|a)*b',
