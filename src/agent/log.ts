@@ -1,3 +1,5 @@
+import { levelNumbers, logLineForPeople } from '../core/text/log-line.ts'
+
 export const levels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export type LogLevel = (typeof levels)[number]
 export type Log = (level: LogLevel, message: string, fields?: Record<string, unknown>) => void
@@ -9,7 +11,10 @@ export function leveled(log: Log, current: () => LogLevel): Log {
   }
 }
 
-/** One JSON line on stderr each. */
+/** One line on stderr each: JSON as the server's, written by hand as pino would cost every agent 9 MB; for people on a terminal. */
 export const stderrLog: Log = (level, message, fields = {}) => {
-  process.stderr.write(`${JSON.stringify({ time: new Date().toISOString(), level, message, ...fields })}\n`)
+  const line = { level: levelNumbers[level], time: new Date().toISOString(), ...fields, msg: message }
+  const { isTTY } = process.stderr
+  const text = JSON.stringify(line)
+  process.stderr.write(`${isTTY ? logLineForPeople(text, !process.env['NO_COLOR']) : text}\n`)
 }

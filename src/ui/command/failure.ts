@@ -3,6 +3,7 @@ import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 import { sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
+import { withLocalTimes } from '../text/time.ts'
 import { widthOf } from '../text/width.ts'
 import { wrapSentence } from '../text/wrap.ts'
 import { isLike } from './likeness.ts'
@@ -224,7 +225,7 @@ export function failureText({ message, hint }: Failure, columns: number | undefi
     room === undefined || widthOf(hintIndent + text) <= room + furtherIndent.length
       ? text
       : wrapSentence(text, room).join(`\n${furtherIndent}`)
-  const said = onOneLine(sanitize(message))
+  const said = onOneLine(sanitize(withLocalTimes(message)))
   const steps = hint === null ? [] : sanitize(hint).split('\n')
   return [`rsm: ${broken(said)}`, ...steps.map((step) => hintIndent + broken(step)), ''].join('\n')
 }

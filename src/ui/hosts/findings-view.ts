@@ -10,6 +10,7 @@ import { foldFindings } from '../../core/findings/fold-findings.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { columnsOf, paint } from '../text/screen.ts'
+import { withLocalTimes } from '../text/time.ts'
 import { wrapAdvice, wrapWords } from '../text/wrap.ts'
 
 const tones = { error: 'red', warning: 'yellow', note: 'dim', ok: 'green' } as const
@@ -24,7 +25,7 @@ function block(
   { advice, columns }: { advice?: string; columns: number | undefined },
 ): string {
   const room = columns === undefined ? undefined : Math.max(narrowest, columns - margin)
-  const lines = wrapWords(sanitizeLine(message), room)
+  const lines = wrapWords(sanitizeLine(withLocalTimes(message)), room)
   if (advice !== undefined) lines.push(...wrapAdvice(sanitizeLine(advice), room))
   return (
     paint(tones[severity], severity) +
@@ -49,7 +50,7 @@ export function findingLines(
 export function showHost(examined: ExaminedHost, columns = columnsOf(process.stdout)): string {
   const { hostname, status, statusReason } = examined.host
   const head = `${hostname} is ${status}${statusReason === null ? '' : `: ${statusReason}`}`
-  const heading = wrapWords(sanitizeLine(head), columns)
+  const heading = wrapWords(sanitizeLine(withLocalTimes(head)), columns)
   return [...heading, ...findingLines(examined, hostname, columns)].join('\n')
 }
 

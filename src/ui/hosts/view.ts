@@ -1,6 +1,6 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { Column } from '../text/table.ts'
-import { showShortTime, showTime } from '../text/time.ts'
+import { showShortTime, showTime, withLocalTimes } from '../text/time.ts'
 import { toneOf } from '../text/tones.ts'
 
 /** `role=web,zone=a`, as `-t` takes them. */
@@ -30,7 +30,7 @@ export const hostColumns: readonly Column<Host>[] = [
   { heading: 'STATUS', value: (host) => host.status, keep: true, tone: (host) => toneOf(host.status) },
   { heading: 'IP', value: (host) => host.ip },
   { heading: 'TAGS', value: (host) => showTags(host.tags) },
-  { heading: 'REASON', value: (host) => host.statusReason ?? '' },
+  { heading: 'REASON', value: (host) => withLocalTimes(host.statusReason ?? '') },
 ]
 
 export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
@@ -68,7 +68,7 @@ export function hostFields(host: Host, utc: boolean): Record<string, string | nu
   return {
     id: host.id,
     hostname: host.hostname,
-    status: host.statusReason === null ? host.status : `${host.status}: ${host.statusReason}`,
+    status: host.statusReason === null ? host.status : `${host.status}: ${withLocalTimes(host.statusReason)}`,
     ip: host.ip,
     tags: showTags(host.tags),
     ...sshFields(host),

@@ -12,6 +12,14 @@ export function showTime(iso: string | null, utc: boolean): string {
   return `${day} ${time}${offset < 0 ? '-' : '+'}${two(offset / 60)}:${two(offset % 60)}`
 }
 
+/** A sentence of a server or an agent with its times as people here read them. */
+export function withLocalTimes(sentence: string): string {
+  return sentence.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (iso) => {
+    const shown = showTime(iso, false)
+    return shown === '-' ? iso : shown
+  })
+}
+
 const dayMs = 24 * 3600_000
 /** Days that are counted; what is older is a date. */
 const countedDays = 99

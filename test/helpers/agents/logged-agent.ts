@@ -12,7 +12,7 @@ const program = fileURLToPath(new URL('../../fixtures/agent-process.js', import.
 /** A real agent in a process of its own that is up, and all that it has logged. */
 export interface LoggedAgent {
   readonly child: ChildProcess
-  readonly log: { level: string; message: string; [field: string]: unknown }[]
+  readonly log: { level: number; msg: string; [field: string]: unknown }[]
   /** How often it has logged this message. */
   count(message: string): number
 }
@@ -32,5 +32,5 @@ export async function loggedAgent(
   const log: LoggedAgent['log'] = []
   createInterface({ input: child.stderr }).on('line', (line) => log.push(JSON.parse(line)))
   await said(child)
-  return { child, log, count: (message) => log.filter((line) => line.message === message).length }
+  return { child, log, count: (message) => log.filter((line) => line.msg === message).length }
 }
