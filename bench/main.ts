@@ -10,6 +10,7 @@ import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
 import { benchHerd } from './herd/herd.ts'
 import { benchHistory } from './history/history.ts'
+import { benchLoop } from './loop.ts'
 import { benchMemory } from './memory.ts'
 import { benchFolding } from './output/folding.ts'
 import { benchOutput } from './output.ts'
@@ -37,6 +38,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   folding: benchFolding,
   scale: benchScale,
   terminal: benchTerminal,
+  loop: benchLoop,
   herd: benchHerd,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
