@@ -9,6 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
+import { encodeLine } from '../../src/server/store/json/line.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
 import type { Store } from '../../src/server/store/store.ts'
 import { host, task } from '../helpers/servers/store-records.ts'
@@ -247,16 +248,55 @@ for (const [name, harm] of Object.entries(damages)) {
     t.is(refused.code, 'unavailable')
     t.true(refused.message.includes(culprit), refused.message)
     t.regex(refused.message, /byte \d+/)
-    t.regex(refused.hint ?? '', /rsm server (doctor|restore)/)
+    t.regex(refused.hint ?? '', /nothing was changed; bring back the data directory from a backup/)
     t.deepEqual((await readdir(files.directory)).sort(), before)
   })
 }
 
 test('F19 a store of a newer format is refused with a clear message', async (t) => {
   const { directory, manifest } = await filled(t)
-  await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('"format":1', '"format":2'))
-  await t.throwsAsync(openJsonStore({ directory }), { code: 'unavailable', message: /newer rsm \(format 2/ })
+  await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('"format":2', '"format":3'))
+  await t.throwsAsync(openJsonStore({ directory }), { code: 'unavailable', message: /newer rsm \(format 3/ })
 })
+
+for (const where of ['journal', 'snapshot'] as const)
+  test(`A17 F19 a store with records of an unknown kind in its ${where} is told as newer, never as damaged, and stays as it is`, async (t) => {
+    const files = await filled(t)
+    const path = files[where]
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n')
+    const json =
+      where === 'journal'
+        ? JSON.stringify({ ...sequenceAfter(lines.at(-1)), put: { hovercrafts: [{ id: 1 }] } })
+        : JSON.stringify({ noun: 'hovercrafts', records: [{ id: 1 }] })
+    const added = encodeLine(json).trimEnd()
+    await writeFile(
+      path,
+      `${[...lines.slice(0, where === 'journal' ? undefined : -1), added, ...(where === 'journal' ? [] : lines.slice(-1))].join('\n')}\n`,
+    )
+    const before = await readFile(path)
+    const refused = await t.throwsAsync(openJsonStore({ directory: files.directory }), {
+      instanceOf: RsmError,
+    })
+    t.is(
+      refused.message,
+      `${path} was written by a newer rsm (it has records of a kind that this one does not know: hovercrafts)`,
+    )
+    t.notRegex(refused.message, /damaged/)
+    t.regex(refused.hint ?? '', /start the newer rsm/)
+    t.deepEqual(await readFile(path), before)
+  })
+
+test('A17 F19 a store of an older format is read, and refused by the older version from then on', async (t) => {
+  const { directory, manifest } = await filled(t)
+  const text = await readFile(manifest, 'utf8')
+  await writeFile(manifest, text.replace('"format":2', '"format":1'))
+  await (await openJsonStore({ directory })).close()
+  t.is(await readFile(manifest, 'utf8'), text)
+})
+
+function sequenceAfter(line = ''): { seq: number } {
+  return { seq: ((JSON.parse(line) as { seq?: number; first?: number }).seq ?? 0) + 1 }
+}
 
 test('F06 a second opening of one store is refused and says who holds it', async (t) => {
   const directory = await temporary(t)

@@ -3,8 +3,11 @@ import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 
-/** Version of everything in the store's directory; a newer one is refused (reliability.md F19). */
-export const formatVersion = 1
+/**
+ * Version of everything in the store's directory; a newer one is refused (reliability.md F19). It goes up with each new kind
+ * of records: one that is left out may be the very one that forbids something. 2: tombstones, runs, keys.
+ */
+export const formatVersion = 2
 
 export const manifestName = 'store.json'
 
@@ -42,18 +45,21 @@ export function parseName(name: string): { kind: 'snapshot' | 'journal'; number:
 /** The refusal to start on data that does not prove itself: which file, which byte, what to do. */
 export function damaged(path: string, offset: number, problem: string): RsmError {
   return new RsmError('unavailable', `the store is damaged: ${path}, byte ${offset}: ${problem}`, {
-    hint: 'nothing was changed; look closer with `rsm server doctor`, or bring back a backup with `rsm server restore`',
+    hint: 'nothing was changed; bring back the data directory from a backup, and keep this one to look closer',
   })
 }
 
 export function checkFormat(path: string, format: unknown): void {
   if (typeof format !== 'number') throw damaged(path, 0, 'no format version')
   if (format <= formatVersion) return
-  throw new RsmError(
-    'unavailable',
-    `${path} was written by a newer rsm (format ${format}; this one reads up to ${formatVersion})`,
-    { hint: 'start the newer rsm, or bring back a backup made before the upgrade with `rsm server restore`' },
-  )
+  throw newer(path, `format ${format}; this one reads up to ${formatVersion}`)
+}
+
+/** The refusal to start on data that is whole, and of a version that this one does not know. */
+export function newer(path: string, what: string): RsmError {
+  return new RsmError('unavailable', `${path} was written by a newer rsm (${what})`, {
+    hint: 'nothing was changed; start the newer rsm, or bring back a backup of the data directory that was made before the upgrade',
+  })
 }
 
 /** A file that has to be there; its absence is damage, never an empty store. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Low } from 'lowdb'
-import { temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
+import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
 import {
   checkFormat,
   damaged,
@@ -10,6 +10,7 @@ import {
   journalName,
   type Manifest,
   manifestName,
+  newer,
   parseName,
   readManifest,
   readRequired,
@@ -20,7 +21,7 @@ import { type Disk, JournalFile } from './journal-file.ts'
 import { type Line, readLines } from './line.ts'
 import { SnapshotAdapter } from './snapshot.ts'
 import { Tables } from './tables.ts'
-import { replay } from './transaction-line.ts'
+import { replay, unknownKind, unknownNoun } from './transaction-line.ts'
 
 export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Record<string, unknown>) => void
 
@@ -42,7 +43,8 @@ export async function recover(
   signal: AbortSignal,
 ): Promise<Recovered> {
   await removeTemporaries(directory)
-  const manifest = (await readManifest(directory)) ?? (await create(directory, disk, signal))
+  const found = (await readManifest(directory)) ?? (await create(directory, disk, signal))
+  const manifest = { ...found, format: formatVersion }
   const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
   const model = new Low<Tables>(snapshot, new Tables())
   await model.read()
@@ -54,8 +56,20 @@ export async function recover(
     journalBytes += size
   }
   await removeLeftovers(directory, manifest)
+  if (found.format < formatVersion) await raiseFormat(directory, manifest, log)
   const journal = await JournalFile.open(directory, manifest.journals.at(-1) ?? 0, size, disk)
   return { manifest, model, snapshot, journal, journalBytes }
+}
+
+/**
+ * Before anything of this version is written: an older one, which does not know it, refuses the store then. A full disk
+ * keeps nobody from starting: there is nothing new in the store until it has room, and the next start does it.
+ */
+async function raiseFormat(directory: string, manifest: Manifest, log: Log): Promise<void> {
+  await writeManifest(directory, manifest).catch((error: unknown) => {
+    if (!isDiskFull(error)) throw error
+    log('warn', 'the disk is full: the format of the store could not be raised', { format: formatVersion })
+  })
 }
 
 async function create(directory: string, disk: Disk, signal: AbortSignal): Promise<Manifest> {
@@ -107,6 +121,8 @@ async function replayJournal(
       await cutTail(path, file, line.offset, log)
       return line.offset
     } else {
+      const unknown = unknownNoun(line.value)
+      if (unknown !== null) throw newer(path, unknownKind(unknown))
       const fault = replay(line.value, tables)
       if (fault !== null) throw damaged(path, line.offset, fault)
     }

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import type { Adapter } from 'lowdb'
 import { replaceDurably, temporaryName } from '../../../disk/durable.ts'
 import { type Noun, nouns } from '../records.ts'
-import { checkFormat, damaged, formatVersion, readRequired, snapshotName } from './files.ts'
+import { checkFormat, damaged, formatVersion, newer, readRequired, snapshotName } from './files.ts'
 import { freeze } from './freeze.ts'
 import { encodeLine, type Line, readLines } from './line.ts'
 import { type AnyRecord, Tables } from './tables.ts'
+import { unknownKind } from './transaction-line.ts'
 
 /** About how many characters of records one line holds: a few milliseconds of work between two turns of the loop. */
 const sliceLength = 128 * 1024
@@ -95,7 +96,7 @@ export class SnapshotAdapter implements Adapter<Tables> {
 
 function readRecords(path: string, line: Line, tables: Tables): void {
   const { noun, records } = line.value as { noun: Noun; records: AnyRecord[] }
-  if (!nouns.includes(noun)) throw damaged(path, line.offset, `unknown kind of records ${String(noun)}`)
+  if (!nouns.includes(noun)) throw newer(path, unknownKind(noun))
   for (const record of records) tables.apply({ noun, id: record.id, record: freeze(record) })
 }
 

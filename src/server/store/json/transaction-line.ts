@@ -26,13 +26,20 @@ export function encodeTransaction(
   return encodeLine(JSON.stringify(body))
 }
 
+export const unknownKind = (noun: string): string =>
+  `it has records of a kind that this one does not know: ${noun}`
+
+/** The first kind of records in a line that this version does not know, or null: the line is whole, so a newer one wrote it. */
+export function unknownNoun(value: Record<string, unknown>): string | null {
+  const { ids = {}, put = {}, remove = {} } = value as unknown as TransactionBody
+  const named = [...Object.keys(put), ...Object.keys(remove), ...Object.keys(ids)]
+  return named.find((noun) => !nouns.includes(noun as Noun)) ?? null
+}
+
 /** Applies a journal line to the tables; answers what is wrong with it, or null. */
 export function replay(value: Record<string, unknown>, tables: Tables): string | null {
   const { seq, ids = {}, put = {}, remove = {} } = value as unknown as TransactionBody
   if (seq !== tables.sequence + 1) return `transaction ${seq} follows ${tables.sequence}: there is a gap`
-  for (const noun of [...Object.keys(put), ...Object.keys(remove), ...Object.keys(ids)]) {
-    if (!nouns.includes(noun as Noun)) return `unknown kind of records ${noun}`
-  }
   for (const noun of nouns) {
     for (const id of remove[noun] ?? []) tables.apply({ noun, id, record: null })
     for (const record of put[noun] ?? []) tables.apply({ noun, id: record.id, record: freeze(record) })

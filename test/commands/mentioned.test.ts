@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'ava'
+
+const ids = Object.keys(
+  (JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: Record<string, unknown> }).commands,
+).map((id) => id.replaceAll(':', ' '))
+const topics = new Set(ids.filter((id) => id.includes(' ')).map((id) => id.split(' ')[0]))
+/** What is written with rsm before it and is no command of its own. */
+const others = new Set(['help', 'version'])
+
+function files(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|tsx|md|sh|service|yml)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !path.includes('node_modules'))
+}
+
+/** Of other things that begin with rsm: purposes of keys, the name of a process, and what the server prints. */
+const noCommands = new Set(['typed input', 'sealing', 'sealing key', 'agent terminals', 'server listening'])
+
+/** The first of a command in code: behind a back-tick, a quote, a prompt, or what introduces it. */
+const mention = /(?:[`'"]|next: |(?:^|[`'"])[$#] )(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/gm
+
+test('A17 every command that a hint, help or a document names exists', (t) => {
+  const unknown: string[] = []
+  let seen = 0
+  for (const path of ['README.md', ...files('src'), ...files('docs'), ...files('examples')])
+    for (const [, first = '', second] of readFileSync(path, 'utf8').matchAll(mention)) {
+      if (noCommands.has(second === undefined ? first : `${first} ${second}`)) continue
+      seen++
+      const isKnown = topics.has(first)
+        ? second === undefined || ids.includes(`${first} ${second}`)
+        : ids.includes(first) || others.has(first)
+      if (!isKnown) unknown.push(`${path}: rsm ${first} ${second ?? ''}`)
+    }
+  t.deepEqual(unknown, [])
+  t.true(seen > 300, String(seen))
+})
