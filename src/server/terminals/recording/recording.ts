@@ -1,6 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
+import { crc32 } from 'node:zlib'
 import type { Turn } from '../../outputs/sync-turns.ts'
 import { writeAll } from '../../outputs/write-all.ts'
+import { lineOfSum, type SumState, sumsSuffix } from './sums.ts'
 
 /** No recording grows beyond this; the session goes on without it. */
 export const largestRecording = 256 * 1024 * 1024
@@ -55,11 +57,21 @@ export class Recording {
   #writing: Promise<void> | null = null
   #syncing: Promise<void> | null = null
   readonly #file: FileHandle
+  readonly #sums: FileHandle
+  #checked: SumState
   readonly #options: RecordingOptions
   readonly #timer: NodeJS.Timeout
 
-  constructor(file: FileHandle, state: RecordingState, options: RecordingOptions) {
+  constructor(
+    file: FileHandle,
+    sums: { file: FileHandle; state: SumState },
+    state: RecordingState,
+    options: RecordingOptions,
+  ) {
     this.#file = file
+    this.#sums = sums.file
+    this.#checked = sums.state
+    this.#isDirty = sums.state.end < state.bytes
     this.#options = options
     this.bytes = state.bytes
     this.written = state.sequence
@@ -78,11 +90,17 @@ export class Recording {
     try {
       await writeAll(file, [line], 0)
       await file.datasync()
+      const sums = { file: await open(path + sumsSuffix, 'wx', 0o600), state: { end: 0, check: crc32(line) } }
+      return new Recording(
+        file,
+        sums,
+        { bytes: line.length, seconds: 0, sequence: -1, isFull: false },
+        options,
+      )
     } catch (error) {
       await file.close()
       throw error
     }
-    return new Recording(file, { bytes: line.length, seconds: 0, sequence: -1, isFull: false }, options)
   }
 
   /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the session's start. */
@@ -106,6 +124,7 @@ export class Recording {
     await this.#syncing
     await this.#sync()
     await this.#file.close()
+    await this.#sums.close()
   }
 
   #event(seconds: number, code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): void {
@@ -142,11 +161,10 @@ export class Recording {
       const batch = this.#waiting
       this.#waiting = []
       try {
-        await writeAll(
-          this.#file,
-          batch.flatMap(({ line }) => line),
-          this.bytes,
-        )
+        const pieces = batch.flatMap(({ line }) => line)
+        await writeAll(this.#file, pieces, this.bytes)
+        const { end, check } = this.#checked
+        this.#checked = { end, check: pieces.reduce((sum, piece) => crc32(piece, sum), check) }
       } catch (error) {
         // A full disk writes short before it fails.
         await this.#file.truncate(this.bytes).catch(() => undefined)
@@ -172,6 +190,12 @@ export class Recording {
   async #syncOnce(): Promise<void> {
     const done = await this.#options.turn()
     try {
+      // What is checked is what is in the file by now; a crash may leave the check or the text alone.
+      const sum = { end: this.bytes, check: this.#checked.check }
+      if (sum.end > this.#checked.end) {
+        this.#checked = { end: sum.end, check: 0 }
+        await this.#sums.appendFile(lineOfSum(sum))
+      }
       await this.#file.datasync()
     } catch (error) {
       this.#fail(error)

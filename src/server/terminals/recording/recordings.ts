@@ -11,6 +11,7 @@ import type { TerminalRecord } from '../../store/records.ts'
 import type { TerminalSession } from '../session.ts'
 import { Recording, type RecordingEvents } from './recording.ts'
 import { recoverRecording } from './recovery.ts'
+import { reopenSums, sumsSuffix, verifyRecording } from './sums.ts'
 
 const suffix = '.cast'
 
@@ -65,7 +66,8 @@ export function createRecordings(directory: string, log: Log): Recordings {
       const path = pathOf(session.record.id)
       const { state, size } = await recoverRecording(path, (sequence, json) => session.recall(sequence, json))
       if (size) session.record = { ...session.record, ...size }
-      session.recording = new Recording(await open(path, 'r+'), state, { turn, events })
+      const sums = await reopenSums(path, state.bytes)
+      session.recording = new Recording(await open(path, 'r+'), sums, state, { turn, events })
     },
     async read(id, bytes) {
       const path = pathOf(id)
@@ -76,10 +78,12 @@ export function createRecordings(directory: string, log: Log): Recordings {
         })
       const size = Math.min(found.size, bytes ?? found.size)
       if (size === 0) return Readable.from([])
+      await verifyRecording(path, size, bytes ?? size)
       return createReadStream(path, { end: size - 1 })
     },
     async forget(id) {
       await rm(pathOf(id), { force: true })
+      await rm(pathOf(id) + sumsSuffix, { force: true })
     },
     async list() {
       const found: { id: string; changedAt: number }[] = []
@@ -90,11 +94,14 @@ export function createRecordings(directory: string, log: Log): Recordings {
       }
       return found
     },
-    moveAside: (ids, now) =>
-      orphans.moveAside(
-        ids.map((id) => id + suffix),
+    async moveAside(ids, now) {
+      const there = new Set(await readdir(directory))
+      const names = ids.flatMap((id) => [id + suffix, id + suffix + sumsSuffix])
+      return orphans.moveAside(
+        names.filter((name) => there.has(name)),
         now,
-      ),
+      )
+    },
     orphans,
   }
 }

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { Recording } from '../../../../src/server/terminals/recording/recording.ts'
 import { recoverRecording } from '../../../../src/server/terminals/recording/recovery.ts'
+import { reopenSums, sumsSuffix, verifyRecording } from '../../../../src/server/terminals/recording/sums.ts'
 
 const turn = async () => () => undefined
 const header = { version: 2, width: 80, height: 24, timestamp: 0 }
@@ -46,11 +47,13 @@ test('P46 F20 a recording that was cut off at any byte is taken up after its las
       t.deepEqual(size, events >= 2 ? { cols: 100, rows: 30 } : null)
     }
   const { state } = await recoverRecording(path, () => undefined)
-  const again = new Recording(await open(path, 'r+'), state, { turn, events: silent })
+  const sums = await reopenSums(path, state.bytes)
+  const again = new Recording(await open(path, 'r+'), sums, state, { turn, events: silent })
   again.output(0.2, state.sequence + 1, Buffer.from('"on"'))
   await again.end()
   const added = (await readFile(path, 'utf8')).trimEnd().split('\n').at(-1) ?? ''
   t.deepEqual(JSON.parse(added), [state.seconds, 'o', 'on'], 'time does not go back')
+  await verifyRecording(path, again.bytes, again.bytes)
 })
 
 test('P46 a recording ends at its bound and says so; what comes after is acknowledged all the same', async (t) => {
@@ -89,11 +92,43 @@ test('F04 a disk that takes no more is told of once, and nothing counts as recor
   const faults: unknown[] = []
   const events = { ...silent, failed: (error: unknown) => faults.push(error) }
   const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
-  const recording = new Recording(await open('/dev/full', 'r+'), state, { turn, events })
+  const sums = { file: await open('/dev/null', 'r+'), state: { end: 0, check: 0 } }
+  const recording = new Recording(await open('/dev/full', 'r+'), sums, state, { turn, events })
   recording.output(0, 0, Buffer.from('"x"'))
   recording.output(1, 1, Buffer.from('"y"'))
   await recording.end()
   t.is(recording.written, -1)
   t.is((faults[0] as NodeJS.ErrnoException).code, 'ENOSPC')
   t.is(faults.length, 1)
+})
+
+test('A06 a bit that flips anywhere in a recording, or in the file of its checks, is told with file and place', async (t) => {
+  const path = await place(t)
+  const recording = await Recording.create(path, header, { turn, events: silent })
+  for (const [sequence, text] of ['a', 'bä', 'c'].entries())
+    recording.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
+  await recording.end()
+  const size = recording.bytes
+  await verifyRecording(path, size, size)
+  for (const file of [path, path + sumsSuffix]) {
+    const whole = await readFile(file)
+    for (let bit = 0; bit < whole.length * 8; bit++) {
+      const flipped = Buffer.from(whole)
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+      await writeFile(file, flipped)
+      const told = await verifyRecording(path, size, size).then(
+        () => null,
+        (error: Error) => error.message,
+      )
+      const isTold = told?.startsWith(`the recording is damaged: ${path}`) === true
+      // Of the checks themselves: one that is not read any more says nothing of a recording that is whole.
+      if (!isTold && (told !== null || file === path))
+        return t.fail(`bit ${bit & 7} of byte ${bit >> 3} of ${file}: ${told}`)
+    }
+    await writeFile(file, whole)
+  }
+  await t.throwsAsync(verifyRecording(path, size - 1, size), { code: 'gone', message: /ends at byte/ })
+  await rm(path + sumsSuffix)
+  await verifyRecording(path, size, size)
+  t.true(true, 'a recording of 0.1.0 has no checks')
 })
