@@ -124,7 +124,7 @@ browserTest.serial(
 )
 
 browserTest.serial(
-  'A15 the worst state is the most visible, counts follow the search, times are those of the command line, and a hint is shown where it is true',
+  'A15 the worst state is the most visible, counts follow the search, times are those of the command line, a hint is shown where it is true, and who signs in next has chosen no host',
   async (t) => {
     const { server } = world
     const { page, complaints } = await world.open(t, { colorScheme: 'dark' })
@@ -159,6 +159,15 @@ browserTest.serial(
     await page.getByText('Ctrl+Enter runs the command').waitFor()
     await page.getByRole('button', { name: 'A stored script' }).click()
     t.is(await page.getByText('Ctrl+Enter').count(), 0)
+
+    await page.getByRole('link', { name: 'Hosts', exact: true }).click()
+    await page.getByLabel('Choose db1').check()
+    await page.getByRole('button', { name: 'Run on 1' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByLabel('User').fill(adminLogin.username)
+    await page.getByLabel('Password').fill(adminLogin.password)
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'Run on …' }).waitFor()
     t.deepEqual(complaints, [])
   },
 )

@@ -4,12 +4,16 @@ import { hostState } from '../../ui/hosts/state.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { Badge } from '../parts/badge.tsx'
 import { LongName } from '../parts/long-name.tsx'
-import { allowed } from '../session.ts'
+import { allowed, session } from '../session.ts'
 import { createStore } from '../store.ts'
 import { openTerminal } from '../terminals/open-terminals.ts'
 
 /** The ids of the hosts to run something on. */
 export const chosenHosts = createStore<ReadonlySet<number>>(new Set())
+session.subscribe(() => {
+  // Who signs in next has chosen none.
+  if (session.get() === undefined) chosenHosts.set(new Set())
+})
 
 function choose(id: number, isOn: boolean): void {
   chosenHosts.update((now) => {

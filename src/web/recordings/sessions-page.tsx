@@ -135,7 +135,7 @@ export function SessionsPage() {
               <th class="w-time">Started</th>
               <th class="w-took">Lasted</th>
               <th class="w-took wide">Size</th>
-              <th class="w-user wide">End</th>
+              <th class="w-status wide">End</th>
             </tr>
           </thead>
           <tbody>
