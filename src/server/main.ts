@@ -197,6 +197,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         startedAt: serverRuns.startedAt,
         run: serverRuns.mark(),
         restore: engine.restore(),
+        clock: agreed.doubt,
       }),
       scrape,
       metricsOpen: options.metricsOpen === true,

@@ -1,3 +1,4 @@
+import { doubtSentence } from '../clock-doubt.ts'
 import { isInTheClear } from '../loopback.ts'
 import type { ServerInfo, ServerStatus } from '../protocol/http/server.ts'
 import { type Examination, gather } from './examine-host.ts'
@@ -56,6 +57,13 @@ function lookAtRestore({ status }: ServerFacts): Look {
   ]
 }
 
+function lookAtJump({ status }: ServerFacts): Look {
+  // Absent from older servers.
+  if (!status?.clock) return null
+  const todo = 'set the clock right; where it is, on the machine of the server: `rsm server confirm-clock`'
+  return [finding('clock-jumped', 'warning', doubtSentence(status.clock), todo)]
+}
+
 function lookAtVersion({ info, version }: ServerFacts): Look {
   const found = info && compareVersions(version, info.version)
   if (!info || !found) return null
@@ -112,6 +120,7 @@ export function examineServer(facts: ServerFacts): Examination {
   return gather([
     lookAtReadiness(facts),
     lookAtRestore(facts),
+    lookAtJump(facts),
     lookAtVersion(facts),
     lookAtClock(facts),
     lookAtSecrecy(facts),

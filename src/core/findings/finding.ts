@@ -27,6 +27,7 @@ export type FindingCode =
   | 'plain-http'
   | 'not-ready'
   | 'restored'
+  | 'clock-jumped'
   | 'not-registered'
   | 'stopped'
   | 'other-agents'

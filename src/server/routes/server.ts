@@ -20,7 +20,8 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
     operation({
       id: 'getServerStatus',
       tag: 'server',
-      summary: 'How it is: its start, and work that it holds since it was restored from a backup',
+      summary:
+        'How it is: its start, work that it holds since it was restored from a backup, a clock that has jumped',
       allow: { users: 'read' },
       answer: ServerStatus,
     }),

@@ -54,9 +54,24 @@ const cases: readonly (readonly [title: string, change: Partial<ServerFacts>, fo
           tasks: 1,
           executions: 3,
         },
+        clock: null,
       },
     },
     'error restored: it was restored from a backup and holds 3 executions of 1 task, which may have run since: the agent of web1 says so',
+  ],
+  [
+    'A03 a server whose clock has jumped',
+    {
+      status: {
+        version: '1.2.0',
+        serverTime: '2026-03-02T09:30:20.000Z',
+        startedAt: '2026-03-02T09:30:00.000Z',
+        run: { run: 'r', sequence: 7 },
+        restore: null,
+        clock: { aheadSeconds: 40 * 86_400, agreesInSeconds: 7200 },
+      },
+    },
+    'warning clock-jumped: the clock is 40 days ahead of what it should show: what would be removed as too old waits, until the clock has gone on like this for 2 hours of running, or `rsm server confirm-clock` says that it is right',
   ],
   [
     'a certificate that expires soon',

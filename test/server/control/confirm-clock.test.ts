@@ -21,6 +21,9 @@ test('A03 rsm server confirm-clock ends the doubt: what is past its time by then
   const first = await start()
   ahead = 40 * day * 1000
   t.is(await start(), first, 'the key of a minute ago is not 40 days old')
+  const { clock: doubt } = await server.data('GET', '/api/server/status')
+  t.is(Math.round(doubt.aheadSeconds / day), 40)
+  t.true(doubt.agreesInSeconds > day - 120)
   const rsm = await runRsm(
     ['server', 'confirm-clock', '--data-dir', server.dataDir],
     cleanEnv(temporaryDirectory(t)),
@@ -28,6 +31,7 @@ test('A03 rsm server confirm-clock ends the doubt: what is past its time by then
   t.is(rsm.exit, 0)
   t.regex(rsm.stdout, /^confirmed: the clock of the server shows 20\d\d-/)
   t.not(await start(), first)
+  t.is((await server.data('GET', '/api/server/status')).clock, null)
   const { content } = await server.data('GET', '/api/audit?action=clock.confirm')
   t.like(content[0], { actor: { type: 'system' }, outcome: 'SUCCESS' })
   t.is(Math.round(content[0].detail.aheadSeconds / day), 40)

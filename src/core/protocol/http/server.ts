@@ -28,7 +28,8 @@ export type ServerInfo = Static<typeof ServerInfo>
 /**
  * How the server is, for those who keep it. `run`: this start of it, and how far its store has come. `restore`: what proved
  * that the store is a backup which was brought back, and how much is held until `rsm server confirm-restore`; null where
- * nothing waits for that.
+ * nothing waits for that. `clock`: by how much the clock has jumped, and after how much running it is believed; null where
+ * it is. Until then what it would remove for its age waits, or until `rsm server confirm-clock`.
  */
 export const ServerStatus = Type.Object(
   {
@@ -45,6 +46,10 @@ export const ServerStatus = Type.Object(
         tasks: Type.Integer(),
         executions: Type.Integer(),
       }),
+      Type.Null(),
+    ]),
+    clock: Type.Union([
+      Type.Object({ aheadSeconds: Type.Integer(), agreesInSeconds: Type.Integer() }),
       Type.Null(),
     ]),
   },
@@ -64,6 +69,7 @@ export const ServerStatus = Type.Object(
           tasks: 2,
           executions: 31,
         },
+        clock: { aheadSeconds: 3_456_000, agreesInSeconds: 82_800 },
       },
     ],
   },
