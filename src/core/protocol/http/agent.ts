@@ -49,7 +49,7 @@ export const RegisterResult = Type.Object(
 )
 export type RegisterResult = Static<typeof RegisterResult>
 
-/** How far the server's store has come (docs/protocol.md, P47); opaque to agents. */
+/** How far the server's store has come (docs/protocol.md, P49); opaque to agents. */
 const Mark = Type.Object({
   run: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
   sequence: Type.Integer({ minimum: 0 }),
