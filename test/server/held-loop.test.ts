@@ -146,7 +146,8 @@ function placesOf(fixture: Fixture): Place[] {
         name: `${operation.id} header ${header}`,
         signs: headSigns,
         with: (text) => ({ url, method, path, headers: { ...usual, [header]: text }, ...empty }),
-        texts: drawn(),
+        // Whoever has a file says so in a header: those are read by all.
+        texts: operation.unchanging === true ? inHead : drawn(),
       })
     const { properties = {} }: { properties?: object } = operation.query ?? {}
     for (const name of [...Object.keys(properties), null])
