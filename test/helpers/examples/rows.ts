@@ -141,7 +141,7 @@ export const rows: Readonly<Record<string, Row>> = {
       return closedSession(world, t)
     },
   },
-  'rsm recordings export SESSION > session.cast': { given: closedSession },
+  'rsm recordings export latest > session.cast': { given: closedSession },
   'rsm recordings play SESSION --speed 2 --idle-limit 1s': { given: closedSession },
   'rsm scripts add disk - < disk.sh': { alone: true },
   'rsm scripts add deploy ./deploy.sh --timeout 5m': { alone: true, given: without('/api/scripts/1') },
@@ -221,8 +221,8 @@ export const rows: Readonly<Record<string, Row>> = {
   '(umask 077; rsm tokens add ci > rsm-token) && RSM_TOKEN_FILE=rsm-token rsm hosts list': { alone: true },
   'rsm tokens remove nightly --yes': { alone: true },
   'rsm tui': { typed: [[/quit/, 'q']] },
-  'rsm tui TASK': { given: task, typed: [[/quit.*follow/s, 'q']] },
-  'rsm tui latest': { given: task, typed: [[/quit.*follow/s, 'q']] },
+  'rsm tui TASK': { given: task, typed: [[/quit.*stream/s, 'q']] },
+  'rsm tui latest': { given: task, typed: [[/quit.*stream/s, 'q']] },
   'rsm users add alice --role OPERATOR': {
     alone: true,
     given: without('/api/users/2'),
