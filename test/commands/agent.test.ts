@@ -78,7 +78,7 @@ test('hosts show says whom scripts run as, and in what', async (t) => {
 test('an agent that is stopped says goodbye: doctor, what waits and what gave up tell since when, until it is back', async (t) => {
   const { server, agent, dataDir, rsm, hostId } = await pair(t)
   await agent.stop()
-  const stopped = 'the agent was stopped at 20\\d\\d-[-\\dT:.]+Z'
+  const stopped = 'the agent was stopped at 20\\d\\d-\\d\\d-\\d\\d [\\d:]+[+-][\\d:]+'
   const shown = async () => (await server.data('GET', `/api/hosts/${hostId}`)) as Host
   for (let look = 0; look < 600 && (await shown()).agent?.connected; look++) await delay(100)
   const doctor = await rsm(['hosts', 'doctor', 'web1'])

@@ -1,4 +1,5 @@
-import type { HeartbeatRequest, MetricsRequest, RegisterRequest } from '../../core/protocol/http/agent.ts'
+import type { HeartbeatRequest, RegisterRequest } from '../../core/protocol/http/agent.ts'
+import { Metrics } from '../../core/protocol/http/hosts.ts'
 import { printable } from '../../core/text/printable.ts'
 
 /** What an agent says is taken whatever it holds, and shown as text that every reader of JSON takes (contract-2 §9b). */
@@ -31,19 +32,29 @@ export function shownBeat(beat: HeartbeatRequest): HeartbeatRequest {
   }
 }
 
-type Report = Omit<MetricsRequest, 'agentId'>
-
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
+/** The fields that a schema names: what else an agent sends would stand in every answer about its host. */
+function known<T extends object>({ properties }: { properties: Record<keyof T, unknown> }, value: T): T {
+  return Object.fromEntries(Object.keys(properties).map((name) => [name, value[name as keyof T]])) as T
+}
+
 /** A report that is too long loses its last disks. */
-export function shownMetrics(report: Report): Report {
-  const disk: Report['disk'] = []
-  let bytes = bytesOf({ ...report, disk })
-  for (const one of report.disk) {
-    const shown = { ...one, mountPoint: printable(one.mountPoint) }
+export function shownMetrics({ timestamp, cpu, memory, network, disk }: Metrics): Metrics {
+  const { properties } = Metrics
+  const report: Metrics = {
+    timestamp,
+    cpu: known(properties.cpu, cpu),
+    memory: known(properties.memory, memory),
+    disk: [],
+    network: known(properties.network, network),
+  }
+  let bytes = bytesOf(report)
+  for (const one of disk) {
+    const shown = { ...known(properties.disk.items, one), mountPoint: printable(one.mountPoint) }
     bytes += bytesOf(shown) + 1
     if (bytes > mostBytes) break
-    disk.push(shown)
+    report.disk.push(shown)
   }
-  return { ...report, disk }
+  return report
 }

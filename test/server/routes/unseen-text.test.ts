@@ -100,7 +100,14 @@ test('A11 what an agent reports is replaced where it can not be shown, never ref
     disk: [{ mountPoint: odd, totalGB: 1, usedGB: 0.5, usagePercent: 95 }],
     network: { rxBytesPerSec: 0, txBytesPerSec: 0, connections: 0 },
   }
-  t.is((await say('/api/agent/metrics', metrics)).status, 200)
+  const more = { note: odd.repeat(2_000) }
+  const padded = {
+    ...metrics,
+    ...more,
+    cpu: { ...metrics.cpu, ...more },
+    disk: [{ ...metrics.disk[0], ...more }],
+  }
+  t.is((await say('/api/agent/metrics', padded)).status, 200)
   const agent = await ScriptedAgent.link(
     server,
     { hostId, agentId, token: own },
