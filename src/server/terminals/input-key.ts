@@ -32,10 +32,13 @@ export class InputKey {
     this.#shared = Buffer.from(hkdfSync('sha256', secret, '', info, 32))
   }
 
-  /** The payload as it is sent: as it is to an agent that gave no key, which is of a release before this one. */
+  /**
+   * The payload as it is sent: as it is to an agent that gave no key, which is of a release before this one. It counts
+   * all the same: who holds the key back for a while, and what is typed meanwhile, leaves a gap.
+   */
   mark<T extends TypedInput>(type: T, payload: Payloads[T]): Payloads[T] {
-    if (this.#shared === null) return payload
     const counter = this.#counter++
+    if (this.#shared === null) return payload
     const mac = createHmac('sha256', this.#shared)
       .update(markedText(type, payload, counter))
       .digest('base64url')

@@ -55,3 +55,22 @@ test('A10 input is marked for an agent that gave a key, from 0 for each message,
     ],
   )
 })
+
+test('A10 what was typed before the agent’s key came is missed: who held that back can’t cut the beginning off', (t) => {
+  const queue = new InputQueue('s1', () => null)
+  const sent: Payloads['TERMINAL_INPUT'][] = []
+  const link = {
+    send(_type: string, payload: Payloads['TERMINAL_INPUT'], written: () => void) {
+      sent.push(payload)
+      written()
+      return true
+    },
+  } as unknown as AgentLink
+  const guard = new InputGuard('s1', queue.offer())
+  queue.linked(link)
+  queue.push('echo ', 'x')
+  t.deepEqual(sent, [{ sessionId: 's1', data: 'echo ' }])
+  queue.agree(guard.publicKey)
+  queue.push('rm -r /srv\n', 'x')
+  t.is(guard.judge('TERMINAL_INPUT', sent[1] ?? { sessionId: '', data: '' }), 'gap')
+})
