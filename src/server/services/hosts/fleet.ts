@@ -27,6 +27,9 @@ export interface Fleet {
   countByStatus(): Promise<Record<HostStatus, number>>
 }
 
+/** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
+const membershipLife = 1000
+
 export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
   /** Records are immutable, so what follows from one may be kept as long as it is. */
   const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
@@ -121,6 +124,17 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
     return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ cluster }) => cluster)
   }
 
+  let recent: { revisions: string; until: number; clustersOf: ReturnType<typeof membership> } | null = null
+
+  /** As `membership`, but made anew at most once a second where only statuses have changed. */
+  function recentMembership(): ReturnType<typeof membership> {
+    const revisions = [store.revision('hosts'), store.revision('clusters')].join()
+    const now = performance.now()
+    if (recent?.revisions !== revisions || now >= recent.until)
+      recent = { revisions, until: now + membershipLife, clustersOf: membership() }
+    return recent.clustersOf
+  }
+
   async function members(cluster: ClusterRecord): Promise<number[]> {
     return cluster.selector === null
       ? cluster.hostIds
@@ -145,7 +159,7 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
       return hosts.map(({ id }) => id)
     },
     async knownHosts(hostIds) {
-      const clustersOf = await membership()
+      const clustersOf = await recentMembership()
       const records = await Promise.all(hostIds.map((id) => store.get('hosts', id)))
       return records.flatMap((record) => {
         if (!record) return []
