@@ -40,8 +40,9 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
     operation({
       id: 'registerAgent',
       tag,
-      summary: 'Register an agent: with an enrolment token, an ADMIN token, or its own',
-      allow: { agent: true, enrollment: true, users: 'administer' },
+      summary:
+        'Register an agent: with an enrolment token, an ADMIN session or a token for administration, or its own',
+      allow: { agent: true, enrollment: true, users: 'administer', lasting: true },
       body: RegisterRequest,
       answer: RegisterResult,
       errors: ['conflict', 'too_many'],

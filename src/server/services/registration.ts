@@ -5,6 +5,7 @@ import type { Caller } from '../access/caller.ts'
 import type { EnrollmentRecord, HostRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
 import type { Context } from './context.ts'
+import { stillAllowed } from './still-allowed.ts'
 import { liftTombstone } from './tombstones.ts'
 
 interface Registered {
@@ -97,6 +98,8 @@ export function register(
   tokenHash: string,
 ): Promise<Registered> {
   return context.store.transact(async (tx) => {
+    // The agent's token outlasts the one that it was made by.
+    if (caller.type === 'user') await stillAllowed(tx, caller, 'administer', { lasting: true })
     if (caller.type === 'agent' && caller.agentId !== input.agentId)
       throw new RsmError('forbidden', `This token is not the one of agent ${input.agentId}`)
     if (

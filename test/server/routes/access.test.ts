@@ -125,18 +125,19 @@ const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
   administer: admins,
   lasting,
   agent: agents,
-  register: [...admins, ...agents, 'enrolment'],
+  register: [...lasting, ...agents, 'enrolment'],
 }
+const takesLasting =
+  /this takes (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/
 /** What a refusal tells a user that this takes (contract-2 §9b). */
 const takes: Partial<Record<Right, RegExp>> = {
   session: /this takes a session: log in$/,
   change: /this takes OPERATOR$/,
   removeHosts: /this takes ADMIN or the right hosts:remove$/,
   administer: /this takes ADMIN$/,
-  lasting:
-    /this takes (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/,
+  lasting: takesLasting,
   agent: /this takes the token of an agent$/,
-  register: /this takes ADMIN$/,
+  register: takesLasting,
 }
 const allowed = (right: Right, caller: Caller) => right === 'open' || holders[right].includes(caller)
 

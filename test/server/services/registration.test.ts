@@ -1,4 +1,5 @@
 import test from 'ava'
+import { standing } from '../../../src/server/access/standing.ts'
 import { register } from '../../../src/server/services/registration.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
@@ -26,4 +27,41 @@ test("S01 of an agent's registrations with one token only the first counts", asy
   await register(context, agent, input, '127.0.0.1', 'second')
   await t.throwsAsync(register(context, agent, input, '127.0.0.1', 'third'), { code: 'unauthenticated' })
   t.is((await context.store.get('hosts', hostId))?.agent?.tokenHash, 'second')
+})
+
+test('A09 what a user may register by is judged again when it is written: a token for administration that stands', async (t) => {
+  const { context } = await startInsides(t)
+  const { store } = context
+  const [session] = await store.all('tokens')
+  const admin = await store.get('users', 1)
+  if (!session || !admin) throw new Error('its first user has no session')
+  const at = context.time()
+  const input = { agentId: 'a1', hostname: 'web1' }
+  const by = (tokenId: number) =>
+    register(
+      context,
+      {
+        ...standing(session, admin),
+        type: 'user',
+        id: 1,
+        tokenId,
+        expiresAt: Number.POSITIVE_INFINITY,
+        idleAt: Number.POSITIVE_INFINITY,
+      },
+      input,
+      '127.0.0.1',
+      'agent',
+    )
+  const [plain, lasting] = await store.transact((tx) =>
+    [false, true].map((isLasting) => {
+      const id = tx.nextId('tokens')
+      const token = { ...session, id, kind: 'personal', tokenHash: `token-${id}`, expiresAt: at } as const
+      tx.put('tokens', isLasting ? { ...token, admin: true } : token)
+      return id
+    }),
+  )
+  await t.throwsAsync(by(plain ?? 0), { code: 'forbidden' })
+  t.is((await by(lasting ?? 0)).created, true)
+  await store.transact((tx) => tx.remove('tokens', lasting ?? 0))
+  await t.throwsAsync(by(lasting ?? 0), { code: 'unauthenticated' })
 })
