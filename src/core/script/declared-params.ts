@@ -2,7 +2,7 @@ import type { FieldFault } from '../errors.ts'
 import { nearest } from '../text/nearest.ts'
 import type { DeclaredParam } from './front-matter.ts'
 
-/** Declared params that a fault names. */
+/** Declared params that a fault names, and unknown ones that are compared with all declared ones. */
 const mostNamed = 10
 
 type Params = ReadonlyMap<string, string>
@@ -71,11 +71,13 @@ export function declaredFaults(
       field: `${secret ? 'secretParams' : 'params'}.${name}`,
       message: `is required by ${script}${description === '' ? '' : ` (${description})`}`,
     })),
-    ...unknown.map((name) => {
+    ...unknown.map((name, at) => {
+      const message = `is no param of ${script}`
+      if (at >= mostNamed) return { field: fieldOf(name), message }
       const near = nearest(name, names)
       const declares = [...names.slice(0, mostNamed), ...(names.length > mostNamed ? ['…'] : [])].join(', ')
       const meant = near === undefined ? `it declares ${declares}` : `did you mean ${near}?`
-      return { field: fieldOf(name), message: `is no param of ${script} (${meant})` }
+      return { field: fieldOf(name), message: `${message} (${meant})` }
     }),
     ...exposed.map((name) => ({ field: `params.${name}`, message: 'is secret: give it in secretParams' })),
     ...unfit.map(({ name, pattern }) => ({

@@ -115,11 +115,11 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     faults.push(
       ...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)),
     )
-    const stored = 'scriptId' in script && script.scriptId !== null ? script : null
+    if (faults.length > 0 || 'message' in script) throw invalid(faults)
+    const stored = script.scriptId === null ? null : script
     const declared =
       stored === null ? null : await declaredOf(stored.scriptName ?? 'the script', stored.content, options)
-    faults.push(...(declared?.faults ?? []))
-    if (faults.length > 0 || 'message' in script) throw invalid(faults)
+    if (declared !== null && declared.faults.length > 0) throw invalid(declared.faults)
     const { hostIds, clusterId } = await resolveTarget(target, targetField)
     if (hostIds.length === 0) {
       const field = target.hostIds

@@ -52,7 +52,7 @@ export type MaxFailures = Static<typeof MaxFailures>
 export const Params = Type.Record(
   Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]{0,127}$' }),
   Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }),
-  { additionalProperties: false, propertyNames: { format: 'unreserved' } },
+  { additionalProperties: false, maxProperties: 1000, propertyNames: { format: 'unreserved' } },
 )
 
 /**
