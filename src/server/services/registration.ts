@@ -6,7 +6,7 @@ import type { EnrollmentRecord, HostRecord } from '../store/records.ts'
 import type { Transaction } from '../store/store.ts'
 import type { Context } from './context.ts'
 import { stillAllowed } from './still-allowed.ts'
-import { liftTombstone } from './tombstones.ts'
+import { bury, liftTombstone } from './tombstones.ts'
 
 interface Registered {
   hostId: number
@@ -119,6 +119,10 @@ export function register(
     takeUse(attempt, host)
     const at = context.time()
     const id = host?.id ?? tx.nextId('hosts')
+    const former = host?.agent
+    // One that was revoked before has its tombstone: it must not become a later one.
+    if (host && former && former.agentId !== input.agentId && former.revokedAt === undefined)
+      bury(tx, host, 'revoked', at)
     const ipAddresses = input.ipAddresses ?? []
     tx.put('hosts', {
       id,

@@ -137,6 +137,23 @@ test('A13 the former agent of a host that another has taken over is kept out, wi
   t.regex((await register(server, token, 'web1')).body.message, /: rsm hosts join$/)
 })
 
+test('A13 the agent of a host that another takes over is kept out as a revoked one, though nobody revoked it', async (t) => {
+  const server = await startTestServer(t)
+  const { token } = await enrolment(server, { maxUses: 20 })
+  const { hostId } = await joined(server, token, 'web1')
+  const replace = await enrolment(server, { hostId, maxUses: 5 })
+  const successor = await register(server, replace.token, 'reinstalled', 'web1')
+  t.is(successor.body.data.hostId, hostId)
+  for (const each of [token, replace.token]) {
+    const refused = await register(server, each, 'web1', 'elsewhere')
+    t.is(refused.status, 403)
+    t.regex(refused.body.message, /was revoked/)
+  }
+  t.is((await beat(server, 'reinstalled', successor.body.data.token)).status, 200)
+  const later = await enrolment(server)
+  t.is((await register(server, later.token, 'web1', 'elsewhere')).status, 200)
+})
+
 for (const [state, end] of Object.entries(ends))
   test(`A13 an ADMIN's own registration lets a ${state} agent in, and its former tokens no longer matter`, async (t) => {
     const server = await startTestServer(t)
