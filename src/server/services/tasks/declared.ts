@@ -19,3 +19,20 @@ export async function declaredOf(
     params: { ...params, ...Object.fromEntries(defaults) },
   }
 }
+
+/**
+ * What is wrong with the values that a retry is given anew. The params are those that the task ran with, which nobody can
+ * change, and which an older server may have taken though they are not declared: they are not judged again.
+ */
+export async function secretFaults(
+  script: string,
+  content: string,
+  secretParams: Readonly<Record<string, string>>,
+): Promise<FieldFault[]> {
+  const given = parseFrontMatter(content).matter.params.filter(({ name }) =>
+    Object.hasOwn(secretParams, name),
+  )
+  const secrets = new Map(Object.entries(secretParams))
+  const found = compareParams(given, new Map(), secrets, await matcherOf(given))
+  return declaredFaults(script, given, secrets, { ...found, unknown: [] })
+}

@@ -3,7 +3,7 @@ import type { ExecutionOptions, TaskRetry } from '../../../core/protocol/http/ta
 import { jointFaults, paramFaults } from '../../../core/script/params.ts'
 import type { TaskRecord } from '../../store/records.ts'
 import type { Context } from '../context.ts'
-import { declaredOf } from './declared.ts'
+import { secretFaults } from './declared.ts'
 import type { NewTask } from './start-task.ts'
 
 /** The options that a task ran with; secret params are not kept, so they come anew. */
@@ -65,11 +65,9 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   const content = await context.engine.script(task)
   if (content === '')
     throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)
-  const options = optionsOf(task, input)
-  if (scriptId !== null) {
-    const { faults } = await declaredOf(scriptName ?? 'the script', content, options)
-    if (faults.length > 0) throw invalid(faults)
-  }
+  const faults =
+    scriptId === null ? [] : await secretFaults(scriptName ?? 'the script', content, input.secretParams ?? {})
+  if (faults.length > 0) throw invalid(faults)
   return {
     scriptId,
     scriptVersion,
@@ -80,6 +78,6 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
     clusterId,
     hostIds,
     retryOf: task.id,
-    options,
+    options: optionsOf(task, input),
   }
 }
