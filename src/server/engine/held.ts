@@ -61,19 +61,27 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
   let note: RestoreNote | null = null
   let isUncertain = false
   let noticing: Promise<void> | null = null
+  let writing: Promise<void> = Promise.resolve()
 
   const isOpen = () => note !== null && note.confirmedAt === null
   const heldRuns = () => [...state.held].flatMap((taskId) => state.runs.get(taskId) ?? [])
   const isPending = ({ status }: ExecutionRecord) => status === 'PENDING'
 
-  async function write(next: RestoreNote): Promise<void> {
-    const id = noticedIn ?? state.serverRuns.id
-    await state.store.transact(async (tx) => {
-      const run = await tx.get('runs', id)
-      if (run) tx.put('runs', { ...run, restore: next })
+  /** One after the other: each changes what the one before has brought to the disk. `change` answers null to leave it. */
+  function write(change: (now: RestoreNote | null) => RestoreNote | null): Promise<void> {
+    const done = writing.then(async () => {
+      const next = change(note)
+      if (next === null) return
+      const id = noticedIn ?? state.serverRuns.id
+      await state.store.transact(async (tx) => {
+        const run = await tx.get('runs', id)
+        if (run) tx.put('runs', { ...run, restore: next })
+      })
+      noticedIn = id
+      note = next
     })
-    noticedIn = id
-    note = next
+    writing = done.catch(() => undefined)
+    return done
   }
 
   async function notice({ hostId, agentId }: Witness, mark: RunMark): Promise<void> {
@@ -85,7 +93,7 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       lane.waiting = lane.waiting.filter(({ run }) => !state.held.has(run.task.id))
     const hostname = (await state.store.get('hosts', hostId))?.hostname ?? `@id:${hostId}`
     const reason = `the agent of ${hostname} has heard of later work of this server than its data directory holds: the directory is a backup that was brought back`
-    await write({
+    await write(() => ({
       noticedAt: isoTime(state.clock.now()),
       reason,
       hostId,
@@ -93,7 +101,7 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       taskIds: [...state.held],
       strangers: [mark.run],
       confirmedAt: null,
-    })
+    }))
     isUncertain = false
     state.bus.publish('restored', hostId, { hostId, agentId, reason, tasks: state.held.size })
     for (const taskId of former) await loseUnreceived(state.runs.get(taskId))
@@ -118,8 +126,10 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       await noticing
       return prove(witness, mark)
     }
-    if (!note.strangers.includes(mark.run) && note.strangers.length < mostStrangers)
-      await write({ ...note, strangers: [...note.strangers, mark.run] })
+    await write((now) => {
+      if (!now || now.strangers.includes(mark.run) || now.strangers.length >= mostStrangers) return null
+      return { ...now, strangers: [...now.strangers, mark.run] }
+    })
     if (!isOpen()) accepted.add(mark.run)
     return false
   }
@@ -165,7 +175,7 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       const runs = heldRuns()
       const executions = runs.reduce((sum, { counts }) => sum + counts.PENDING, 0)
       if (cancelPending) for (const run of runs) await cancelHeld(state, run)
-      await write({ ...note, confirmedAt: isoTime(state.clock.now()) })
+      await write((now) => now && { ...now, confirmedAt: isoTime(state.clock.now()) })
       for (const run of note.strangers) accepted.add(run)
       state.held.clear()
       for (const run of runs) released(run)

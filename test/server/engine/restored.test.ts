@@ -20,6 +20,14 @@ const link = (server: TestServer, identity: Identity, mark?: RunMark, instanceId
 
 const status = (server: TestServer) => server.data('GET', '/api/server/status')
 
+const heartbeat = (server: TestServer, { agentId, token }: Identity, mark?: RunMark) =>
+  server.api(
+    'POST',
+    '/api/agent/heartbeat',
+    { agentId, status: 'HEALTHY', ...(mark === undefined ? {} : { mark }) },
+    { authorization: `Bearer ${token}` },
+  )
+
 const confirm = (server: TestServer, cancelPending = false) =>
   control(server.dataDir, 'confirm-restore', { cancelPending })
 
@@ -118,13 +126,7 @@ test('A02 another host’s proof holds what waits for hosts that have not linked
 
 test('A02 a heartbeat proves it, too, and no answer gives a mark in place of the proof before that is on disk', async (t) => {
   const { server, identity, mark } = await restored(t)
-  const beat = (said?: RunMark) =>
-    server.api(
-      'POST',
-      '/api/agent/heartbeat',
-      { agentId: identity.agentId, status: 'HEALTHY', ...(said === undefined ? {} : { mark: said }) },
-      { authorization: `Bearer ${identity.token}` },
-    )
+  const beat = (said?: RunMark) => heartbeat(server, identity, said)
   t.deepEqual((await beat()).body.data.mark, (await status(server)).run)
   t.is((await beat(mark)).body.data.mark, undefined)
   await until('it is noticed', async () => (await status(server)).restore !== null)
@@ -193,6 +195,23 @@ test('A02 once confirmed, the same restore is not noticed again, also by a host 
   t.is((await status(server)).restore, null)
   await (await link(server, other, { run: 'of-another-restore', sequence: 1 }, 'other')).settled()
   await until('another one is noticed', async () => (await status(server)).restore !== null)
+})
+
+test('A02 what several agents prove at once is all remembered, and a confirmation among it stays one', async (t) => {
+  const { server } = await restored(t)
+  const witnesses: Identity[] = []
+  for (let n = 0; n < 12; n++) witnesses.push(await server.enrol(`witness${n}`))
+  const prove = (some: Identity[]) =>
+    Promise.all(some.map((one) => heartbeat(server, one, { run: `lost-with-${one.agentId}`, sequence: 1 })))
+  await prove(witnesses.slice(0, 3))
+  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await Promise.all([prove(witnesses.slice(3, 6)), confirm(server), prove(witnesses.slice(6))])
+  for (const what of ['at once', 'after a restart']) {
+    t.is((await status(server)).restore, null, what)
+    await prove(witnesses)
+    await server.restart()
+  }
+  t.is((await status(server)).restore, null)
 })
 
 test('A02 agents of 0.1.0 and those that know only the seed say no mark, and are sent what waits', async (t) => {
