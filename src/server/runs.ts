@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RunMark } from '../core/protocol/messages.ts'
 import { type Clock, isoTime } from './clock.ts'
+import type { RunRecord } from './store/records.ts'
 import type { Store } from './store/store.ts'
 
 /** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */
@@ -26,7 +27,7 @@ export async function beginRun(store: Store, clock: Clock): Promise<Runs> {
   const startedAt = isoTime(clock.now())
   await store.transact((tx) => {
     for (const run of former) if (run.last === null) tx.put('runs', { ...run, last: before })
-    for (const run of former.slice(0, -remembered)) tx.remove('runs', run.id)
+    for (const run of forgotten(former)) tx.remove('runs', run.id)
     tx.put('runs', { id, startedAt, first: before, last: null })
   })
   return {
@@ -38,4 +39,12 @@ export async function beginRun(store: Store, clock: Clock): Promise<Runs> {
       return last !== undefined && sequence <= last
     },
   }
+}
+
+/** One with a restore is kept: work may be held by it. Failed starts, which wrote their own begin only, go first. */
+function forgotten(former: readonly RunRecord[]): RunRecord[] {
+  const isIdle = ({ first, last }: RunRecord) => last !== null && last - first <= 1
+  const rest = former.filter(({ restore }) => !restore)
+  const inOrder = [...rest.filter(isIdle), ...rest.filter((run) => !isIdle(run))]
+  return inOrder.slice(0, Math.max(0, former.length - remembered))
 }

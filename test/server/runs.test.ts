@@ -77,3 +77,31 @@ test('A02 a mark counts what is on disk only', async (t) => {
   await writing
   t.is(runs.mark().sequence, before + 1)
 })
+
+test('A02 however often a start fails, the start that agents know and the one that noticed a restore are remembered', async (t) => {
+  const directory = join(temporaryDirectory(t), 'store')
+  const store = await openJsonStore({ directory })
+  t.teardown(() => store.close())
+  const startedAt = '2026-03-02T09:30:12.502Z'
+  const restore = {
+    noticedAt: startedAt,
+    reason: 'a backup',
+    hostId: 1,
+    agentId: 'a',
+    taskIds: ['t'],
+    strangers: [],
+    confirmedAt: null,
+  }
+  await store.transact((tx) => {
+    tx.put('runs', { id: 'noticed', startedAt, first: 0, last: 1, restore })
+    tx.put('runs', { id: 'worked', startedAt, first: 1, last: 100 })
+    for (let at = 0; at < 10_000; at++)
+      tx.put('runs', { id: `failed-${at}`, startedAt, first: 100 + at, last: 101 + at })
+  })
+  const runs = await beginRun(store, clock)
+  t.true(runs.knows({ run: 'worked', sequence: 100 }))
+  const kept = new Set((await store.all('runs')).map(({ id }) => id))
+  t.is(kept.size, 10_001)
+  for (const id of ['noticed', 'worked', runs.id, 'failed-2']) t.true(kept.has(id), id)
+  for (const id of ['failed-0', 'failed-1']) t.false(kept.has(id), id)
+})
