@@ -120,10 +120,18 @@ function linkSigns(known: KnownHost, clock: Clock): LinkSigns {
   }
 }
 
+/** As `secondsSilent`, but a start of this server is no sign of life: of before it counts when the host was last heard. */
+function secondsUnheard(known: KnownHost, clock: Clock): number {
+  const silent = secondsSilent(known, clock)
+  if (known.heardSinceStart) return silent
+  if (known.lastHeartbeatAt === null) return Number.POSITIVE_INFINITY
+  return Math.max(silent, (clock.now() - known.lastHeartbeatAt) / 1000)
+}
+
 /** By its status as it was judged last; `heartbeatInterval` in seconds. */
 export function reachOf(known: KnownHost, clock: Clock, heartbeatInterval: number): boolean {
   const { status, reason } = known
-  const heard = { status, reason, secondsSilent: secondsSilent(known, clock), heartbeatInterval }
+  const heard = { status, reason, secondsSilent: secondsUnheard(known, clock), heartbeatInterval }
   return isReachable(linkSigns(known, clock), heard)
 }
 

@@ -82,6 +82,29 @@ test('A14 over a restart it is known who links on demand, who was stopped and si
   ])
 })
 
+test('A14 a start of the server is no sign of life: who was heard too long before it is not reachable until heard again', async (t) => {
+  const { presence, pass, again } = await started(t)
+  for (const hostId of [1, 2]) presence.registered(hostId)
+  presence.greeted(1, running)
+  presence.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+  await presence.close()
+  pass(50)
+  const soon = await again()
+  const reached = async (of: typeof presence) => (await of.views([1, 2])).map(({ reachable }) => reachable)
+  t.deepEqual(await reached(soon), [true, true])
+  pass(11)
+  await until('neither is reachable', async () => !(await reached(soon)).includes(true))
+  await soon.close()
+  const late = await again()
+  t.like(await late.views([1, 2]), [
+    { status: 'ONLINE', reachable: false },
+    { status: 'ONLINE', reachable: false },
+  ])
+  late.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+  late.heartbeat(2, { status: 'HEALTHY' })
+  t.deepEqual(await reached(late), [true, true])
+})
+
 test('A14 an agent that takes the place of another is not judged by how that one was linked', async (t) => {
   const { presence, view } = await started(t)
   presence.registered(1)
