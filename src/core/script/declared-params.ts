@@ -24,9 +24,14 @@ export interface DeclaredAndGiven {
 
 const hasPattern = (declared: readonly DeclaredParam[]) => declared.some(({ pattern }) => pattern !== null)
 
-/** How values are matched; the engine is loaded where a param has a pattern only. */
+/**
+ * How values are matched; the engine is loaded where a param has a pattern only. A text that an older server stored may
+ * have patterns that would be refused now: it runs as it did there, with none of them enforced.
+ */
 export async function matcherOf(declared: readonly DeclaredParam[]): Promise<Fits> {
-  return hasPattern(declared) ? (await import('./param-pattern.ts')).fitsPattern : () => true
+  if (!hasPattern(declared)) return () => true
+  const { fitsPattern, patternFaults } = await import('./param-pattern.ts')
+  return patternFaults(declared).length === 0 ? fitsPattern : () => true
 }
 
 /** What is wrong with the patterns that are declared, each as a sentence. */

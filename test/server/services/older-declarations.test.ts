@@ -25,3 +25,20 @@ test('A15 a retry takes the params of its task as they ran, though an older serv
   const again = await services.tasks.get((retried as { taskId: string }).taskId)
   t.deepEqual([again.scriptId, again.params], [script.id, { VERSOIN: '1' }])
 })
+
+test('A15 a text that an older server stored, with patterns that would be refused now, runs as it did there', async (t) => {
+  const { services, context } = await startInsides(t)
+  const { id: hostId } = await services.hosts.create({ hostname: 'web1', ip: '10.0.0.1' })
+  const { id: scriptId } = await services.scripts.create({ name: 'deploy', type: 'BASH', content: 'true' })
+  for (const pattern of ['(', 'a{501}', '(?i)\\pL']) {
+    await context.store.transact(async (tx) => {
+      const script = await tx.get('scripts', scriptId)
+      const content = `# rsm: param VERSION required pattern="${pattern}", param KEEP pattern=a\n`
+      if (script) tx.put('scripts', { ...script, content })
+    })
+    const run = (params: Record<string, string>) =>
+      services.tasks.executeScript(scriptId, { hostIds: [hostId], params, queueSeconds: 0 })
+    await t.notThrowsAsync(run({ VERSION: '1', KEEP: 'b' }), pattern)
+    await t.throwsAsync(run({}), { message: /VERSION/ }, 'what is required still is')
+  }
+})
