@@ -109,6 +109,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
 
     const journal = new Journal(join(directory.path, 'journal'), () => clock.monotonic())
     opened.unshift(() => journal.close())
+    const mark = () => journal.markFrom(membership.registration.keyId)
     const bounds = checkBounds(journal.storeId, script.sandbox.mode, options.limits)
     const spool = join(directory.path, 'executions')
     mkdirSync(spool, { recursive: true, mode: 0o700 })
@@ -167,12 +168,13 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           hasRoom: () => link.hasRoom(),
         })
         linkId = randomBytes(12).toString('base64url')
+        const heard = mark()
         link.send('AGENT_HELLO', {
           agentVersion: agentVersion(),
           storeId: journal.storeId,
           instanceId,
           journal: { sequence: journal.sequence },
-          ...(journal.mark ? { mark: journal.mark } : {}),
+          ...(heard ? { mark: heard } : {}),
           linkId,
           capabilities: capabilities(script, bounds, {
             maxExecutions: options.maxExecutions,
@@ -237,8 +239,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
       intervals: membership.registration,
       onDemand: options.onDemand,
       linkFault: () => link.fault,
-      mark: () => journal.mark,
-      marked: (mark) => journal.heard(mark),
+      mark,
+      marked: (given) => journal.heard(given, membership.registration.keyId),
       log,
       reached(wasAway) {
         status.heard()
@@ -257,12 +259,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
           hint: 'enrol the host anew: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
         })
         if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
-        const { serverKey } = membership.registration
         return membership.registerAnew().then(
-          (registration) => {
-            if (registration.serverKey !== serverKey) journal.forgetMark()
-            return true
-          },
+          () => true,
           (error: unknown) => {
             if (signal.aborted) return false
             log('ERROR', 'not registered anew', { error: String(error) })

@@ -32,8 +32,11 @@ const compactAbove = 4 * 1024 * 1024
 const format = 1
 const newline = 10
 
+/** With the id of the key of the server that gave it: it says nothing to another one. */
+type KeptMark = RunMark & { keyId: string }
+
 /** As JSON each line has a check, but for those of 0.1.0. */
-type Line = (Entry & { runMark?: RunMark }) | Head
+type Line = (Entry & { runMark?: KeptMark }) | Head
 
 interface Head {
   e: 'store'
@@ -42,7 +45,7 @@ interface Head {
   /** How many lines had been written before those that follow; absent in journals of 0.1.0. */
   sequence?: number
   /** As the newest of the lines below it. */
-  runMark?: RunMark
+  runMark?: KeptMark
 }
 
 /** What an older version would have to leave out could be the very line that forbids a second start (reliability F18). */
@@ -121,7 +124,7 @@ export class Journal {
   /** How many lines were ever written; goes back only where the file does. */
   sequence: number
   /** The newest that a server gave; it reaches the disk with the next execution that is received. */
-  mark: RunMark | null = null
+  #mark: KeptMark | null = null
   readonly #path: string
   readonly #monotonic: () => number
   readonly #openedAt: number
@@ -146,7 +149,7 @@ export class Journal {
     this.sequence = head?.e === 'store' ? (head.sequence ?? 0) + lines.length - 1 : 0
     for (const line of lines) {
       const { runMark, ...entry } = line
-      if (runMark) this.mark = runMark
+      if (runMark) this.#mark = runMark
       if (entry.e !== 'store') fold(this.records, entry)
       if ('at' in line) newest = Math.max(newest, line.at)
     }
@@ -183,22 +186,24 @@ export class Journal {
     return count
   }
 
-  /** Takes a mark of the server: of one start the highest, of another that one. */
-  heard(mark: RunMark): void {
-    if (mark.run !== this.mark?.run || mark.sequence > this.mark.sequence) this.mark = mark
+  /** The newest mark of the server with this key; null where the newest is another server's. */
+  markFrom(keyId: string): RunMark | null {
+    if (this.#mark?.keyId !== keyId) return null
+    const { run, sequence } = this.#mark
+    return { run, sequence }
   }
 
-  /** What another server gave says nothing to this one. Throws when the disk refuses. */
-  forgetMark(): void {
-    this.mark = null
-    this.compact()
+  /** Takes a mark of the server with this key: of one start the highest, of another that one. */
+  heard({ run, sequence }: RunMark, keyId: string): void {
+    const known = this.markFrom(keyId)
+    if (run !== known?.run || sequence > known.sequence) this.#mark = { run, sequence, keyId }
   }
 
   /** Throws when the disk refuses the line; then it is as if it had never been appended. */
   append(entry: Entry): void {
     if (this.#size > compactAbove && this.#size > 2 * this.#sizeAfterCompaction) this.#compactIfPossible()
     const isReceipt = entry.e === 'received' || entry.e === 'started'
-    const marked: Line = isReceipt && this.mark ? { ...entry, runMark: this.mark } : entry
+    const marked: Line = isReceipt && this.#mark ? { ...entry, runMark: this.#mark } : entry
     const line = Buffer.from(`${checkedJson(JSON.stringify(marked))}\n`)
     faultPoint(`agent.${entry.e}.before`)
     try {
@@ -278,7 +283,7 @@ export class Journal {
       if (isExpired(record, this.now())) this.records.delete(taskId)
     const entries = [...this.records.values()].flatMap(entriesOf)
     const head: Head = { e: 'store', storeId: this.storeId, format, sequence: this.sequence - entries.length }
-    const lines: Line[] = [this.mark ? { ...head, runMark: this.mark } : head, ...entries]
+    const lines: Line[] = [this.#mark ? { ...head, runMark: this.#mark } : head, ...entries]
     const text = Buffer.from(lines.map((line) => `${checkedJson(JSON.stringify(line))}\n`).join(''))
     const temporary = `${this.#path}.tmp`
     const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND } = constants

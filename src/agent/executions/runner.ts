@@ -113,7 +113,7 @@ export class Runner {
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
     if (this.#isStopped) return
-    if (request.mark) journal.heard(request.mark)
+    if (request.mark) journal.heard(request.mark, request.keyId)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
     try {

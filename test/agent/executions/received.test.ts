@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { Journal } from '../../../src/agent/executions/journal.ts'
@@ -67,6 +67,41 @@ test('A01 each process of an agent has an id of its own, and each of its links h
   )
 })
 
+test('A02 an agent that moves to another server says nothing there of the former one’s mark, and takes that server’s', async (t) => {
+  const dataDir = await temporaryDirectory(t)
+  const { server, agent } = await linkedAgent(t, { dataDir })
+  server.execute(agent.agentId, { taskId: 'one', mark })
+  await server.completed('one')
+  await agent.stop()
+  rmSync(join(dataDir, 'identity.json'))
+  server.changeKey('k2')
+  const beats = server.heartbeats.length
+  const moved = await startAgent(agentOptions(server, dataDir))
+  t.teardown(() => moved.stop())
+  await server.linked(2)
+  t.is(server.hellos[1]?.mark, undefined)
+  t.true(server.heartbeats.length > beats)
+  for (const { mark: said } of server.heartbeats.slice(beats)) t.is(said, undefined)
+  const its = { run: 'run-of-another', sequence: 1 }
+  server.execute(moved.agentId, { taskId: 'two', mark: its })
+  await server.completed('two')
+  server.socket?.terminate()
+  await server.linked(3)
+  t.deepEqual(server.hellos[2]?.mark, its)
+})
+
+test('A02 a mark that a journal holds without its server’s key is no mark', async (t) => {
+  const path = join(await temporaryDirectory(t), 'journal')
+  const line = { e: 'received', taskId: 'a', runMark: mark }
+  writeFileSync(path, `{"e":"store","storeId":"s","format":1}\n${JSON.stringify(line)}\n`)
+  const journal = new Journal(path, () => 0)
+  t.is(journal.markFrom('k1'), null)
+  journal.heard(mark, 'k1')
+  t.deepEqual(journal.markFrom('k1'), mark)
+  t.is(journal.markFrom('k2'), null)
+  journal.close()
+})
+
 test('A01 the number of a journal’s last line survives restarts and compaction, and goes back with its file', async (t) => {
   const path = join(await temporaryDirectory(t), 'journal')
   const open = () => new Journal(path, () => 0)
@@ -94,6 +129,6 @@ test('A01 the number of a journal’s last line survives restarts and compaction
   appendFileSync(path, '{"e":"received","taskId":"a"}\n{"e":"ending","taskId":"a","reason":"TIMEOUT"}\n')
   const old = open()
   t.is(old.sequence, 2)
-  t.is(old.mark, null)
+  t.is(old.markFrom('k1'), null)
   old.close()
 })
