@@ -93,7 +93,7 @@ test('A14 a start of the server is no sign of life: who was heard too long befor
   const reached = async (of: typeof presence) => (await of.views([1, 2])).map(({ reachable }) => reachable)
   t.deepEqual(await reached(soon), [true, true])
   pass(11)
-  await until('neither is reachable', async () => !(await reached(soon)).includes(true))
+  await until('neither is reachable', async () => !(await reached(soon)).includes(true), 10_000)
   await soon.close()
   const late = await again()
   t.like(await late.views([1, 2]), [
