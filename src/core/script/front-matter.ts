@@ -54,6 +54,8 @@ const marker = /^[ \t]*#[ \t]*rsm:/
 const maxParams = 200
 /** Characters. */
 const longestPattern = 200
+/** Nobody mends more at once; what stands behind them is not read. */
+const maxFaults = 100
 /** Lines that are searched for front matter in the wrong place. */
 const maxSearched = 200
 const types: readonly ScriptType[] = ['BASH', 'PYTHON', 'POWERSHELL']
@@ -223,7 +225,7 @@ function headLines(content: string): string[] {
   return lines
 }
 
-/** Reads the `# rsm:` lines at the head of a script; every fault comes back, at most one a line. */
+/** Reads the `# rsm:` lines at the head of a script; the faults come back, at most one a line and 100 in all. */
 export function parseFrontMatter(content: string): FrontMatterRead {
   const draft: Draft = {}
   const params: DeclaredParam[] = []
@@ -232,6 +234,7 @@ export function parseFrontMatter(content: string): FrontMatterRead {
   for (const [index, text] of head.entries()) {
     const found = marker.exec(text)?.[0]
     if (found === undefined) continue
+    if (faults.length >= maxFaults) break
     try {
       readItems(new Scanner(text, found.length), draft, params)
     } catch (error) {

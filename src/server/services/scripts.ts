@@ -9,7 +9,7 @@ import {
   type ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
 import { declaredPatternFaults } from '../../core/script/declared-params.ts'
-import { parseFrontMatter } from '../../core/script/front-matter.ts'
+import { type DeclaredParam, parseFrontMatter } from '../../core/script/front-matter.ts'
 import { scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
@@ -43,15 +43,22 @@ async function frontMatterFaults(content: string): Promise<FieldFault[]> {
   return messages.map((message) => ({ field: 'content', message }))
 }
 
+/** What each record's text declares: a list shows hundreds, each of which may be long. */
+const declared = new WeakMap<ScriptRecord, readonly DeclaredParam[]>()
+
 /** Of a text that can't be read as a whole, as older servers stored it: those that can. */
-const declaredParams = (content: string) => [...parseFrontMatter(content).matter.params]
+function declaredParams(record: ScriptRecord): DeclaredParam[] {
+  const params = declared.get(record) ?? parseFrontMatter(record.content).matter.params
+  declared.set(record, params)
+  return [...params]
+}
 
 export function createScripts(context: Context, caller: UserCaller): ScriptService {
   const { store, versions } = context
 
   function show(record: ScriptRecord): Script {
     const { changedBy: _, ...script } = record
-    return { ...script, params: declaredParams(record.content) }
+    return { ...script, params: declaredParams(record) }
   }
 
   function summaryOf(script: ScriptRecord): ScriptVersionSummary {

@@ -98,6 +98,14 @@ test('every line with a fault is told, and texts that mean harm are read in no t
   t.is(parseFrontMatter(`# rsm: name="${'\\'.repeat(1_000_000)}`).faults.length, 1)
 })
 
+test('A08 of a text that is full of faults only the first hundred are made, and nothing behind them is read', (t) => {
+  const { matter, faults } = parseFrontMatter(`${'#rsm:x\n'.repeat(150_000)}# rsm: param LATE\n`)
+  t.is(faults.length, 100)
+  t.is(faults.at(-1)?.line, 100)
+  t.deepEqual(matter.params, [])
+  t.is(parseFrontMatter(`${'#rsm:x\n'.repeat(99)}# rsm: param LAST\n`).matter.params.length, 1)
+})
+
 const text = fc
   .string({ unit: 'grapheme', maxLength: 20 })
   .filter((each) => !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(each))

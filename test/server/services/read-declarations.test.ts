@@ -1,0 +1,28 @@
+import test from 'ava'
+import { startInsides } from '../../helpers/servers/services.ts'
+
+test('A08 the text of a script is read for what it declares once, however often it is listed', async (t) => {
+  const { services, context } = await startInsides(t)
+  const { id } = await services.scripts.create({ name: 'deploy', type: 'BASH', content: 'true' })
+  let read = 0
+  await context.store.transact(async (tx) => {
+    const script = await tx.get('scripts', id)
+    if (!script) return
+    tx.put('scripts', {
+      ...script,
+      get content() {
+        read++
+        return '# rsm: param VERSION\n'
+      },
+    })
+  })
+  read = 0
+  const { content: first } = await services.scripts.list({})
+  t.deepEqual(
+    first[0]?.params.map(({ name }) => name),
+    ['VERSION'],
+  )
+  const once = read
+  for (let time = 1; time <= 5; time++) await services.scripts.list({})
+  t.is(read - once, 5 * (once - 1), 'the answer copies the text, and nothing else reads it')
+})
