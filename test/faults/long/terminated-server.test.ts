@@ -72,8 +72,7 @@ test('F17 SIGTERM under load: writes under way finish, new ones get 503, links c
   await until('all have heard of the close', () =>
     agents.every((agent) => agent.count('no link to the server') > 0),
   )
-  for (const { log } of agents)
-    t.is(log.find(({ message }) => message === 'no link to the server')?.['code'], 1001)
+  for (const { log } of agents) t.is(log.find(({ msg }) => msg === 'no link to the server')?.['code'], 1001)
 
   await server.start()
   const kept = new Set<string>()

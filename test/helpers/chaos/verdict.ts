@@ -4,6 +4,10 @@ import type { ChaosTask } from './load.ts'
 /** Whether a result may say that its script never started. */
 const neverStarted = (status: TaskResult['status']) => status === 'SKIPPED' || status === 'CANCELLED'
 
+/** An agent that was killed between the frame and its journal: no other process may be sent it again. */
+const isLostOnTheWay = ({ status, error }: TaskResult) =>
+  status === 'LOST' && /since it was sent|no longer knows of it/.test(error ?? '')
+
 /** Every way in which one host's part of a task is not what happened; empty when all is true. */
 function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[] {
   const { script } = task
@@ -20,8 +24,7 @@ function faultsOf(task: ChaosTask, result: TaskResult, starts: number): string[]
       break
     }
   if (starts > 1) faults.push(`started ${starts} times`)
-  // An agent that was killed between the frame and its journal: no other process may be sent it again.
-  if (result.status === 'LOST' && /since it was sent|no longer knows of it/.test(result.error ?? '')) {
+  if (isLostOnTheWay(result)) {
     if (heard.length > 0) faults.push('output, and the agent did not know of it')
     return faults
   }
@@ -61,6 +64,8 @@ function differ(got: string, wanted: string): string {
 function skippedWrongly(task: ChaosTask): string[] {
   const { strategy, maxFailures } = task.options
   const results = task.ended?.results ?? []
+  // That is a failure too, at a place that nobody chose.
+  if (results.some(isLostOnTheWay)) return []
   const skipped = results.filter(({ status }) => status === 'SKIPPED').length
   const fails = !task.script.isCancelled && task.script.end.status !== 'SUCCESS'
   const stops = fails && strategy !== 'PARALLEL' && maxFailures === undefined
