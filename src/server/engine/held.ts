@@ -54,11 +54,13 @@ export interface Held {
 /** `released` hears of each task that may go on. */
 export function createHeld(state: EngineState, released: (run: TaskRun) => void): Held {
   const former = new Set<string>()
-  /** Unknown runs of restores that a person has confirmed. */
+  /** Unknown runs of restores that a person has confirmed in former starts. */
   const accepted = new Set<string>()
   /** The start that noticed the newest restore, and what it noted. */
   let noticedIn: string | null = null
   let note: RestoreNote | null = null
+  /** Agents whose unknown run was taken in this start: an honest one has no other. */
+  const witnesses = new Set<string>()
   let isUncertain = false
   let noticing: Promise<void> | null = null
   let writing: Promise<void> = Promise.resolve()
@@ -87,6 +89,7 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
   async function notice({ hostId, agentId }: Witness, mark: RunMark): Promise<void> {
     // At once: nothing of it may be sent while the disk is at work.
     isUncertain = true
+    witnesses.add(agentId)
     for (const taskId of former)
       if (state.runs.get(taskId)?.executions.some(isPending)) state.held.add(taskId)
     for (const lane of state.lanes.values())
@@ -126,11 +129,12 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       await noticing
       return prove(witness, mark)
     }
+    if (witnesses.has(witness.agentId)) return false
+    witnesses.add(witness.agentId)
     await write((now) => {
       if (!now || now.strangers.includes(mark.run) || now.strangers.length >= mostStrangers) return null
       return { ...now, strangers: [...now.strangers, mark.run] }
     })
-    if (!isOpen()) accepted.add(mark.run)
     return false
   }
 
@@ -176,7 +180,6 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       const executions = runs.reduce((sum, { counts }) => sum + counts.PENDING, 0)
       if (cancelPending) for (const run of runs) await cancelHeld(state, run)
       await write((now) => now && { ...now, confirmedAt: isoTime(state.clock.now()) })
-      for (const run of note.strangers) accepted.add(run)
       state.held.clear()
       for (const run of runs) released(run)
       return { noticedAt, reason, tasks: runs.length, executions, cancelled: cancelPending }

@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { control } from '../../../src/client/control.ts'
 import type { RunMark } from '../../../src/core/protocol/messages.ts'
+import { openJsonStore } from '../../../src/server/store/json/store.ts'
 import { type Identity, ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { backUp } from '../../helpers/servers/backup.ts'
@@ -212,6 +214,30 @@ test('A02 what several agents prove at once is all remembered, and a confirmatio
     await server.restart()
   }
   t.is((await status(server)).restore, null)
+})
+
+test('A02 of one agent a start of the server remembers one unknown run, and writes no more for others', async (t) => {
+  const { server, identity, other, mark } = await restored(t)
+  const remembered = async () => {
+    await server.stop()
+    const store = await openJsonStore({ directory: join(server.dataDir, 'store') })
+    const notes = (await store.all('runs')).flatMap(({ restore }) => restore ?? [])
+    await store.close()
+    await server.restart()
+    return notes.map(({ strangers }) => strangers)
+  }
+  const invent = (what: string) =>
+    Promise.all([1, 2, 3].map((n) => heartbeat(server, other, { run: `${what}-${n}`, sequence: n })))
+  await heartbeat(server, identity, mark)
+  await until('it is noticed', async () => (await status(server)).restore !== null)
+  await invent('open')
+  await confirm(server)
+  await invent('confirmed')
+  const [strangers = [], ...more] = await remembered()
+  t.deepEqual(more, [])
+  t.is(strangers[0], mark.run)
+  t.is(strangers.length, 2, strangers.join(' '))
+  t.regex(strangers[1] ?? '', /^open-/)
 })
 
 test('A02 agents of 0.1.0 and those that know only the seed say no mark, and are sent what waits', async (t) => {
