@@ -48,3 +48,8 @@ export async function writeFileDurably(path: string, data: string | Uint8Array, 
 export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')
 }
+
+/** Whether what a store refused was refused for that. */
+export function isRefusedByFullDisk(error: unknown): boolean {
+  return error instanceof Error && isDiskFull(error.cause)
+}

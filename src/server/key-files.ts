@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
-import { writeFileDurably } from '../disk/durable.ts'
+import { isRefusedByFullDisk, writeFileDurably } from '../disk/durable.ts'
 import { createKeys, type Keys, newSigningKey, sealKeyBytes, sealKeyId, signingKeyId } from './keys.ts'
 import { bury } from './services/tombstones.ts'
 import type { KeyRecord } from './store/records.ts'
@@ -98,7 +98,14 @@ export async function loadKeys(
     const keyId = kinds[name].idOf(bytes) ?? ''
     if (keyId !== noted) toNote.push({ id: name, keyId, notedAt: at })
   }
-  const replaced = toNote.length > 0 ? await note(store, toNote, bad, at) : null
+  const replaced =
+    toNote.length > 0
+      ? await note(store, toNote, bad, at).catch((error: unknown) => {
+          // The next start notes them.
+          if (bad.length > 0 || !isRefusedByFullDisk(error)) throw error
+          return null
+        })
+      : null
   return { keys: createKeys(bytesOf['seal.key'], bytesOf['signing.key']), replaced }
 }
 

@@ -195,7 +195,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         version: serverVersion(),
         serverTime: context.time(),
         startedAt: serverRuns.startedAt,
-        run: serverRuns.mark(),
+        run: { run: serverRuns.id, sequence: store.sequence },
         restore: engine.restore(),
         clock: agreed.doubt,
       }),

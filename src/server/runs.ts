@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { RunMark } from '../core/protocol/messages.ts'
+import { isRefusedByFullDisk } from '../disk/durable.ts'
 import { type Clock, isoTime } from './clock.ts'
 import type { RunRecord } from './store/records.ts'
 import type { Store } from './store/store.ts'
@@ -12,28 +13,50 @@ export interface Runs {
   /** This one. */
   readonly id: string
   readonly startedAt: string
-  /** How far the store has come, on disk: an ordinary crash takes nothing of it back. */
-  mark(): RunMark
+  /**
+   * How far the store has come, on disk: an ordinary crash takes nothing of it back. Null while a full disk keeps this start
+   * from being noted: no agent may remember what the store would not know.
+   */
+  mark(): RunMark | null
   /** Whether the store has what a mark speaks of. */
   knows(mark: RunMark): boolean
 }
 
-/** Notes a new start of a server; to be called before anything else is written. */
+/** Milliseconds until a start that a full disk kept from being noted is tried again. */
+const notedAgainAfter = 1000
+
+/** Notes a new start of a server, later where the disk is full; to be called before anything else is written. */
 export async function beginRun(store: Store, clock: Clock): Promise<Runs> {
   const before = store.sequence
   const former = (await store.all('runs')).toSorted((a, b) => a.first - b.first)
   const ends = new Map(former.map(({ id, last }) => [id, last ?? before]))
   const id = randomBytes(15).toString('base64url')
   const startedAt = isoTime(clock.now())
-  await store.transact((tx) => {
-    for (const run of former) if (run.last === null) tx.put('runs', { ...run, last: before })
-    for (const run of forgotten(former)) tx.remove('runs', run.id)
-    tx.put('runs', { id, startedAt, first: before, last: null })
+  let isNoted = false
+  async function note(): Promise<void> {
+    await store.transact(async (tx) => {
+      for (const { id, last } of former) {
+        // As it is by now: a restore may have been confirmed in it since the start.
+        const run = last === null ? await tx.get('runs', id) : undefined
+        if (run) tx.put('runs', { ...run, last: before })
+      }
+      for (const run of forgotten(former)) tx.remove('runs', run.id)
+      tx.put('runs', { id, startedAt, first: before, last: null })
+    })
+    isNoted = true
+  }
+  /** Any other fault than a full disk has stopped the store, which tells of it. */
+  function noteLater(refusal: unknown): void {
+    if (isRefusedByFullDisk(refusal)) setTimeout(() => void note().catch(noteLater), notedAgainAfter).unref()
+  }
+  await note().catch((error: unknown) => {
+    if (!isRefusedByFullDisk(error)) throw error
+    noteLater(error)
   })
   return {
     id,
     startedAt,
-    mark: () => ({ run: id, sequence: store.sequence }),
+    mark: () => (isNoted ? { run: id, sequence: store.sequence } : null),
     knows({ run, sequence }) {
       const last = run === id ? store.sequence : ends.get(run)
       return last !== undefined && sequence <= last

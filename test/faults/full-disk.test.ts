@@ -1,13 +1,16 @@
 import { once } from 'node:events'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
 import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
+import { startTestServer } from '../helpers/servers/server.ts'
 import { task } from '../helpers/servers/store-records.ts'
+import { until } from '../helpers/until.ts'
 
 const mounted = mountSmallDisk(2 * 1024 * 1024)
+test.after.always(() => mounted?.unmount())
 // Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
 const whereMountable = mounted === null ? test.serial.skip : test.serial
 
@@ -15,7 +18,7 @@ whereMountable(
   'F04 a full disk refuses writes with a clear message, reads go on, and it recovers by itself',
   async (t) => {
     const disk = String(mounted?.directory)
-    t.teardown(() => mounted?.unmount())
+    t.teardown(() => rm(join(disk, 'store'), { recursive: true }))
     const ballast = join(disk, 'ballast')
     await writeFile(ballast, Buffer.alloc(1024 * 1024))
     const directory = join(disk, 'store')
@@ -52,5 +55,62 @@ whereMountable(
     store = await openJsonStore({ directory })
     const ids = (await store.all('tasks')).map(({ id }) => id)
     t.is(ids.join(' '), [...acknowledged, 'after'].sort().join(' '))
+  },
+)
+
+whereMountable(
+  'A02 F04 a server of an older version starts as this one on a full disk, serves what it has, and notes the start once there is room',
+  async (t) => {
+    const disk = String(mounted?.directory)
+    const dataDir = join(disk, 'data')
+    await mkdir(dataDir, { mode: 0o700 })
+    const server = await startTestServer(t, { dataDir, logLevel: 'ERROR' })
+    const { hostId, token } = await server.enrol('web1')
+    await server.stop()
+    // What 0.1.0 knows nothing of.
+    const directory = join(dataDir, 'store')
+    const former = await openJsonStore({ directory })
+    const [runs, keys] = [await former.all('runs'), await former.all('keys')]
+    await former.transact((tx) => {
+      for (const { id } of runs) tx.remove('runs', id)
+      for (const { id } of keys) tx.remove('keys', id)
+    })
+    // To 20 bytes before the end of a page: what fits into the one that the journal has needs no room on the disk.
+    const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))
+    const sizeOf = async () => (await stat(join(directory, String(journal)))).size
+    const [web1] = await former.all('hosts')
+    const pad = (text: string) =>
+      former.transact((tx) => web1 && tx.put('hosts', { ...web1, tags: { pad: text } }))
+    const before = await sizeOf()
+    await pad('')
+    const size = await sizeOf()
+    await pad('x'.repeat(4096 - ((size + (size - before) + 20) % 4096)))
+    await former.close()
+    const manifest = join(directory, 'store.json')
+    const formatOf = async () => JSON.parse(await readFile(manifest, 'utf8')).format
+    await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('"format":2', '"format":1'))
+    const ballast = join(disk, 'ballast')
+    await t.throwsAsync(writeFile(ballast, Buffer.alloc(2 * 1024 * 1024)), { code: 'ENOSPC' })
+
+    await server.restart()
+    t.is((await server.data('GET', `/api/hosts/${hostId}`)).hostname, 'web1')
+    const { run } = (await server.data('GET', '/api/server/status')).run
+    t.is(await formatOf(), 1)
+    const heartbeat = { agentId: 'agent-web1', status: 'HEALTHY' }
+    const beat = async () =>
+      (await server.api('POST', '/api/agent/heartbeat', heartbeat, { authorization: `Bearer ${token}` })).body
+        .data
+    t.is((await beat()).mark, undefined, 'no agent remembers a start that is not in the store')
+
+    await rm(ballast)
+    await until('the start is noted', async () => (await beat()).mark?.run === run)
+    t.is(await formatOf(), 2)
+    await server.stop()
+    const store = await openJsonStore({ directory })
+    t.deepEqual(
+      (await store.all('runs')).map(({ id }) => id),
+      [run],
+    )
+    await store.close()
   },
 )

@@ -2,11 +2,17 @@ import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { systemClock as clock } from '../../src/server/clock.ts'
-import { beginRun } from '../../src/server/runs.ts'
+import { beginRun, type Runs } from '../../src/server/runs.ts'
 import { realDisk } from '../../src/server/store/json/journal-file.ts'
 import { openJsonStore } from '../../src/server/store/json/store.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { host } from '../helpers/servers/store-records.ts'
+
+function markOf(runs: Runs) {
+  const mark = runs.mark()
+  if (mark === null) throw new Error('this start is not noted')
+  return mark
+}
 
 test('A02 a store knows the marks of all its starts up to their last commits, and no later ones', async (t) => {
   const directory = join(temporaryDirectory(t), 'store')
@@ -15,7 +21,7 @@ test('A02 a store knows the marks of all its starts up to their last commits, an
     const store = await openJsonStore({ directory })
     const runs = await beginRun(store, clock)
     await store.transact((tx) => tx.put('hosts', host(start, `web${start}`)))
-    const mark = runs.mark()
+    const mark = markOf(runs)
     t.is(mark.run, runs.id)
     marks.push(mark)
     for (const one of marks) {
@@ -33,13 +39,13 @@ test('A02 a store that was copied, and went on, is known by its marks where the 
   const root = temporaryDirectory(t)
   const [directory, copy] = [join(root, 'store'), join(root, 'copy')]
   const first = await openJsonStore({ directory })
-  const before = (await beginRun(first, clock)).mark()
+  const before = markOf(await beginRun(first, clock))
   await cp(directory, copy, { recursive: true })
   await first.transact((tx) => tx.put('hosts', host(1, 'web1')))
   const runs = await beginRun(first, clock)
   const later = { ...before, sequence: before.sequence + 1 }
-  t.true(runs.knows(later) && runs.knows(runs.mark()))
-  const marks = [later, runs.mark()]
+  t.true(runs.knows(later) && runs.knows(markOf(runs)))
+  const marks = [later, markOf(runs)]
   await first.close()
   const restored = await openJsonStore({ directory: copy })
   t.teardown(() => restored.close())
@@ -67,15 +73,15 @@ test('A02 a mark counts what is on disk only', async (t) => {
   const store = await openJsonStore({ directory, disk })
   t.teardown(() => store.close())
   const runs = await beginRun(store, clock)
-  const before = runs.mark().sequence
+  const before = markOf(runs).sequence
   isHeld = true
   const writing = store.transact((tx) => tx.put('hosts', host(1, 'web1')))
   await new Promise((resolve) => setTimeout(resolve, 50))
-  t.is(runs.mark().sequence, before)
+  t.is(markOf(runs).sequence, before)
   isHeld = false
   release()
   await writing
-  t.is(runs.mark().sequence, before + 1)
+  t.is(markOf(runs).sequence, before + 1)
 })
 
 test('A02 however often a start fails, the start that agents know and the one that noticed a restore are remembered', async (t) => {

@@ -83,10 +83,10 @@ export function createDispatcher(state: EngineState): Dispatcher {
   function send(run: TaskRun, link: AgentLink, about: ReadonlyMap<number, Variables>): boolean {
     const expiry = isoTime(state.clock.now() + signatureLife)
     const linkId = link.hello?.linkId
-    const mark = link.hello ? { mark: state.serverRuns.mark() } : {}
+    const mark = link.hello ? state.serverRuns.mark() : null
     const bound = {
       ...payload(run, about.get(link.hostId) ?? {}),
-      ...mark,
+      ...(mark && { mark }),
       ...(linkId === undefined ? {} : { linkId }),
     }
     const signed = state.keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry)

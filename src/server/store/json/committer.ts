@@ -20,6 +20,8 @@ interface Waiting {
 
 /** What the committer tells the store. */
 export interface CommitEvents {
+  /** The next lines are about to be written; where it rejects they are not. */
+  writing(): Promise<void>
   /** These are durable now. */
   durable(commits: readonly Commit[]): void
   /** Everything not yet durable is void. */
@@ -105,7 +107,10 @@ export class Committer {
       const batch = this.take()
       const lines = batch.map(({ commit }) => commit.line ?? '').join('')
       try {
-        if (lines !== '') await this.file.append(Buffer.from(lines))
+        if (lines !== '') {
+          await this.events.writing()
+          await this.file.append(Buffer.from(lines))
+        }
       } catch (error) {
         await this.giveUp(batch, error)
         continue

@@ -22,6 +22,7 @@ export class Compaction {
   private readonly committer: Committer
   private readonly options: CompactionOptions
   private manifest: Manifest
+  private isRaised: boolean
   /** Bytes of the journals since the snapshot, the open one not counted. */
   private closedBytes: number
   private notBefore = 0
@@ -33,6 +34,7 @@ export class Compaction {
     this.committer = committer
     this.options = options
     this.manifest = recovered.manifest
+    this.isRaised = recovered.isRaised
     this.closedBytes = recovered.journalBytes - recovered.journal.size
   }
 
@@ -50,6 +52,11 @@ export class Compaction {
       .finally(() => {
         this.running = null
       })
+  }
+
+  /** Before each write: an older version must refuse the store before there is anything in it that it does not know. */
+  async raiseFormat(): Promise<void> {
+    if (!this.isRaised) await this.name(this.manifest)
   }
 
   /** Resolves when none is running. */
@@ -107,5 +114,6 @@ export class Compaction {
       throw error
     }
     this.manifest = manifest
+    this.isRaised = true
   }
 }

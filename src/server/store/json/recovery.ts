@@ -28,6 +28,8 @@ export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Re
 /** A store as it stands on disk, loaded and open for writing at its end. */
 export interface Recovered {
   manifest: Manifest
+  /** Whether the manifest on disk has the format of this version; nothing may be written before it has. */
+  isRaised: boolean
   model: Low<Tables>
   snapshot: SnapshotAdapter
   journal: JournalFile
@@ -56,20 +58,24 @@ export async function recover(
     journalBytes += size
   }
   await removeLeftovers(directory, manifest)
-  if (found.format < formatVersion) await raiseFormat(directory, manifest, log)
+  const isRaised = found.format === formatVersion || (await raiseFormat(directory, manifest, log))
   const journal = await JournalFile.open(directory, manifest.journals.at(-1) ?? 0, size, disk)
-  return { manifest, model, snapshot, journal, journalBytes }
+  return { manifest, isRaised, model, snapshot, journal, journalBytes }
 }
 
 /**
  * Before anything of this version is written: an older one, which does not know it, refuses the store then. A full disk
- * keeps nobody from starting: there is nothing new in the store until it has room, and the next start does it.
+ * keeps nobody from starting: there is nothing new in the store until it has room, and the first write does it then.
  */
-async function raiseFormat(directory: string, manifest: Manifest, log: Log): Promise<void> {
-  await writeManifest(directory, manifest).catch((error: unknown) => {
+async function raiseFormat(directory: string, manifest: Manifest, log: Log): Promise<boolean> {
+  try {
+    await writeManifest(directory, manifest)
+    return true
+  } catch (error) {
     if (!isDiskFull(error)) throw error
     log('warn', 'the disk is full: the format of the store could not be raised', { format: formatVersion })
-  })
+    return false
+  }
 }
 
 async function create(directory: string, disk: Disk, signal: AbortSignal): Promise<Manifest> {

@@ -59,6 +59,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
   const { model, manifest } = recovered
   const tables = model.data
   const committer = new Committer(recovered.journal, {
+    writing: () => compaction.raiseFormat(),
     durable: (commits) => {
       for (const commit of commits) settle(commit)
       compaction.startIfDue()
