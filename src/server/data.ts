@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { AgreedClock } from '../disk/agreed-clock.ts'
-import { openAgreedClock } from './agreed-clock.ts'
+import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { type AuditLog, openAuditLog } from './audit/audit-log.ts'
 import type { Bus } from './bus.ts'
 import { type Clock, isoTime } from './clock.ts'
@@ -58,6 +58,7 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   const { metrics, heartbeatInterval, warnAfter, newKeys, bus, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseWithoutStore(path)
+  const written = await lastWritten(path)
   const store = await openJsonStore({
     directory: join(path, 'store'),
     log: (level, message, fields) => log[level](fields ?? {}, message),
@@ -97,6 +98,6 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     outputs: createFileOutputs(tasks, bus, onFatal, metrics.outputSynced),
     archive: createArchive(tasks),
     versions: createScriptVersions(join(path, 'scripts')),
-    agreed: await openAgreedClock(path, { store, audit, clock, log }),
+    agreed: await openAgreedClock(path, { store, audit, clock, log, written }),
   }
 }

@@ -1,3 +1,5 @@
+import { readdir, rm, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
 import test from 'ava'
 import { control } from '../../../src/client/control.ts'
 import { systemClock } from '../../../src/server/clock.ts'
@@ -47,3 +49,22 @@ test('A03 a clock that nobody doubts may be confirmed', async (t) => {
   t.is(rsm.exit, 0)
   t.regex(rsm.stdout, /; it was not doubted$/m)
 })
+
+for (const written of ['presence.json', 'audit/audit.log', 'store/journal', null])
+  test(`A03 an older server that nobody used ${written ? `and that wrote ${written} a minute before its upgrade begins with a believed clock` : 'or that wrote nothing begins with a doubted one'}`, async (t) => {
+    const hour = 3_600_000
+    let ahead = 0
+    const clock = { ...systemClock, now: () => Date.now() + ahead }
+    const server = await startTestServer(t, { clock, logLevel: 'ERROR' })
+    await server.stop()
+    await rm(join(server.dataDir, 'clock.json'))
+    const names = (await readdir(server.dataDir, { recursive: true })).filter((name) =>
+      name.startsWith(written ?? 'nothing'),
+    )
+    ahead = 3 * hour
+    for (const name of names)
+      await utimes(join(server.dataDir, name), new Date(), new Date(clock.now() - 60_000))
+    await server.restart()
+    const { clock: doubt } = await server.data('GET', '/api/server/status')
+    t.is(doubt && Math.round(doubt.aheadSeconds / 3600), written ? null : 3)
+  })
