@@ -84,7 +84,10 @@ for (const onDemand of [false, true])
       await newToken()
       await until('it is refused', () => refusals(lines) === 3)
       time.release()
-      await until('the host is back', async () => (await hosts(server))[0]?.status === 'ONLINE')
+      await until('the agent is back', async () => {
+        const [back] = await hosts(server)
+        return back?.status === 'ONLINE' && back.id === agent.hostId
+      })
       t.is(agent.hostId === host?.id, state === 'revoked')
       await until('it is heard', () => readAgentState(dataDir).heartbeatFault === null)
       // Not only once in the life of an agent.

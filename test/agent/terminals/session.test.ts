@@ -20,7 +20,7 @@ test('an interactive shell: its terminal, its size, its environment, its exit co
   t.regex(text, /31 97\r\n\/dev\/pts\/\d+\r\nterm=xterm-256color color=truecolor home=\S/)
   session.type('env | sort; echo "all-$((1 + 1))"\n')
   t.notRegex(await session.shows(/all-2/), /ENROLL|rsm_enr|NODE_/)
-  session.type(`sh -c 'trap "stty size; exit" WINCH; echo ready; while :; do sleep 0.05; done'\n`)
+  session.type(`bash -c 'trap "stty size; exit" WINCH; echo ready; while :; do sleep 0.05; done'\n`)
   await session.shows(/\r\nready\r\n/)
   session.resize(120, 40)
   await session.shows(/40 120\r\n/)
