@@ -83,7 +83,7 @@ test('A10 what a relay between server and agent types or repeats never reaches t
 })
 
 test('A10 a relay that leaves out or swaps what was typed ends the session instead of changing what it says', async (t) => {
-  const { relay, open, note, noted } = await relayed(t)
+  const { relay, open, note, noted, typed } = await relayed(t)
   const dropped = await open()
   dropped.user.type(note('first'))
   await dropped.user.shows('done-first\r\n')
@@ -102,7 +102,7 @@ test('A10 a relay that leaves out or swaps what was typed ends the session inste
     return [asked]
   }
   for (const key of ['rm', ' ']) reopened.user.type(key)
-  await until('it is asked again', () => relay.fromServer.at(-1)?.payload['data'] === ' ')
+  await until('it is asked again', () => typed().at(-1)?.payload['data'] === ' ')
   reopened.user.type('/tmp/x\n')
   t.regex((await reopened.user.next('TERMINAL_CLOSED')).reason ?? '', /^signature holds, but/)
 
