@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { openJsonStore } from '../src/server/store/json/store.ts'
+import { openJsonStore } from '../src/server/embedded/store/store.ts'
 import { task } from '../test/helpers/servers/store-records.ts'
 import type { Row } from './row.ts'
 

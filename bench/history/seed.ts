@@ -1,7 +1,8 @@
 /** Fills a store with finished tasks, in a process of its own: `node seed.js DIRECTORY COUNT`. */
+
+import { openJsonStore } from '../../src/server/embedded/store/store.ts'
 import { opaqueId } from '../../src/server/ids.ts'
-import { openJsonStore } from '../../src/server/store/json/store.ts'
-import type { TaskRecord } from '../../src/server/store/records.ts'
+import type { TaskRecord } from '../../src/server/seams/records.ts'
 
 const [directory = '', count = '0'] = process.argv.slice(2)
 const perTransaction = 100

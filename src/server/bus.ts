@@ -1,7 +1,7 @@
 import type { Change } from '../core/protocol/http/events.ts'
 import type { TaskResult, TaskStatus } from '../core/protocol/http/tasks.ts'
 import type { UserCaller } from './access/caller.ts'
-import type { TerminalRecord } from './store/records.ts'
+import type { TerminalRecord } from './seams/records.ts'
 
 /** Every event of the server, by topic. */
 export interface BusEvents {

@@ -1,6 +1,6 @@
 import type { TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import type { Store } from '../../src/server/store/store.ts'
+import type { Store } from '../../src/server/seams/store.ts'
 import { execution, host, task, token, user } from '../helpers/servers/store-records.ts'
 
 /** A store that can be closed and opened again with what it held. */

@@ -9,9 +9,9 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
-import { encodeLine } from '../../src/server/store/json/line.ts'
-import { openJsonStore } from '../../src/server/store/json/store.ts'
-import type { Store } from '../../src/server/store/store.ts'
+import { encodeLine } from '../../src/server/embedded/store/line.ts'
+import { openJsonStore } from '../../src/server/embedded/store/store.ts'
+import type { Store } from '../../src/server/seams/store.ts'
 import { host, task } from '../helpers/servers/store-records.ts'
 
 const writerProgram = fileURLToPath(new URL('../fixtures/store-writer.js', import.meta.url))

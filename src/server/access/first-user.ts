@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
 import type { Clock } from '../clock.ts'
 import { isoTime } from '../clock.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../seams/store.ts'
 import type { Passwords } from './passwords.ts'
 
 /** Contract §2. */

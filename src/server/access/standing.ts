@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import { type Action, may, neededFor, type Right, type Role } from '../../core/permissions.ts'
-import type { TokenRecord, UserRecord } from '../store/records.ts'
+import type { TokenRecord, UserRecord } from '../seams/records.ts'
 
 /** What a user's token lets its holder do. */
 export interface Standing {

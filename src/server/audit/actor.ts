@@ -1,6 +1,6 @@
 import type { AuditActor } from '../../core/protocol/http/audit.ts'
 import type { Caller } from '../access/caller.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../seams/store.ts'
 
 /** What the server does by itself. */
 export const systemActor: AuditActor = { type: 'system', id: null, name: null, tokenId: null }

@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../core/audit.ts'
 import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
-import { writeAll } from '../outputs/write-all.ts'
+import { writeAll } from '../embedded/outputs/write-all.ts'
 import { parseEntry, readBackward } from './read.ts'
 
 export const auditFileName = 'audit.log'

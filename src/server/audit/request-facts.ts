@@ -5,7 +5,7 @@ import { showLimits } from '../../core/task/limits.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation/operation.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../seams/store.ts'
 
 type Fields = Record<string, unknown>
 

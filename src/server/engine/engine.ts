@@ -3,8 +3,8 @@ import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import type { RunMark, ScriptComplete, ScriptOutput, ScriptReceived } from '../../core/protocol/messages.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
-import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
-import type { Transaction } from '../store/store.ts'
+import type { ExecutionRecord, TaskRecord } from '../seams/records.ts'
+import type { Transaction } from '../seams/store.ts'
 import type { AgentLink } from './agent-link.ts'
 import { abandonHost, cancelTask } from './cancel.ts'
 import { createDispatcher } from './dispatcher.ts'
@@ -160,11 +160,11 @@ export function createEngine(deps: EngineDependencies): Engine {
     },
     async results(task) {
       const run = task.status === 'RUNNING' ? state.runs.get(task.id) : undefined
-      const results = run ? run.results() : ((await state.archive.read(task.id))?.results ?? [])
+      const results = run ? run.results() : ((await state.results.read(task.id))?.results ?? [])
       return withDamages(results, state.outputs.damages(task.id))
     },
     async script(task) {
-      return task.content ?? (await state.archive.read(task.id))?.script ?? ''
+      return task.content ?? (await state.results.read(task.id))?.script ?? ''
     },
     pendingFor: (hostId) => dispatcher.waitingFor(hostId),
     linked: (link) => links.linked(link),

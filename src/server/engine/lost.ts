@@ -1,6 +1,6 @@
 import { faultPoint } from '#fault-point'
 import { isoTime } from '../clock.ts'
-import type { ExecutionRecord } from '../store/records.ts'
+import type { ExecutionRecord } from '../seams/records.ts'
 import { type EngineState, ended } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 

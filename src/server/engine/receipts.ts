@@ -1,7 +1,7 @@
 import { faultPoint } from '#fault-point'
 import type { Log } from '../log.ts'
-import type { ExecutionRecord } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { ExecutionRecord } from '../seams/records.ts'
+import type { Store } from '../seams/store.ts'
 import type { TaskRun } from './task-run.ts'
 
 /** A receipt waits for so long for another write to go out with; milliseconds. */

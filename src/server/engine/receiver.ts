@@ -64,7 +64,7 @@ export function createReceiver(state: EngineState): Receiver {
       refuse(link, 404, `no task ${taskId}`, frameId)
       return 'refused'
     }
-    const archived = await state.archive.read(taskId)
+    const archived = await state.results.read(taskId)
     if (archived && !archived.results.some((result) => result.hostId === link.hostId)) {
       notYours(link, frameId, taskId)
       return 'refused'
@@ -180,15 +180,15 @@ export function createReceiver(state: EngineState): Receiver {
     amending = amending
       .catch(() => undefined)
       .then(async () => {
-        const archived = await state.archive.read(taskId)
+        const archived = await state.results.read(taskId)
         const result = archived?.results.find((one) => one.hostId === hostId)
         const known = result?.exitCode !== null || result.lateResult !== null
         if (!archived || !result || known) return
         const results = archived.results.map((other) => (other === result ? { ...other, lateResult } : other))
         faultPoint('server.late.before')
-        await state.archive.write(taskId, { ...archived, results })
+        await state.results.write(taskId, { ...archived, results })
         // Retention may have removed the task since it was read: nothing would ever look for this again.
-        if (!(await state.store.get('tasks', taskId))) await state.archive.forget(taskId)
+        if (!(await state.store.get('tasks', taskId))) await state.results.forget(taskId)
         faultPoint('server.late.after')
       })
     return amending

@@ -4,7 +4,7 @@ import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { FinalStatus } from '../../core/task/task-state.ts'
 import { printable } from '../../core/text/printable.ts'
 import { isoTime } from '../clock.ts'
-import type { ExecutionRecord } from '../store/records.ts'
+import type { ExecutionRecord } from '../seams/records.ts'
 import type { Live } from './task-run.ts'
 
 /** An agent's times are believed within so many milliseconds of what the server saw. */

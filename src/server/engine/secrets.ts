@@ -1,5 +1,5 @@
 import type { Keys } from '../keys.ts'
-import type { TaskRecord } from '../store/records.ts'
+import type { TaskRecord } from '../seams/records.ts'
 import type { EngineState } from './state.ts'
 import type { TaskRun } from './task-run.ts'
 

@@ -4,13 +4,13 @@ import type { Bus } from '../bus.ts'
 import type { Clock } from '../clock.ts'
 import type { Keys } from '../keys.ts'
 import type { Log } from '../log.ts'
-import type { Outputs } from '../outputs/outputs.ts'
-import type { Presence } from '../presence/presence.ts'
 import type { Runs } from '../runs.ts'
-import type { ExecutionRecord } from '../store/records.ts'
-import type { Store, Transaction } from '../store/store.ts'
+import type { Outputs } from '../seams/outputs.ts'
+import type { Presence } from '../seams/presence.ts'
+import type { ExecutionRecord } from '../seams/records.ts'
+import type { Results } from '../seams/results.ts'
+import type { Store, Transaction } from '../seams/store.ts'
 import type { AgentLink } from './agent-link.ts'
-import type { Archive } from './archive.ts'
 import { createReceipts, type Receipts } from './receipts.ts'
 import type { TaskRun } from './task-run.ts'
 
@@ -18,7 +18,7 @@ export interface EngineDependencies {
   store: Store
   serverRuns: Runs
   outputs: Outputs
-  archive: Archive
+  results: Results
   presence: Presence
   bus: Bus
   keys: Keys

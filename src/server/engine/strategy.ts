@@ -29,7 +29,7 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     const now = state.clock.now()
     const started = task.startedAt ?? task.createdAt
     faultPoint('server.archived.before')
-    await state.archive.write(task.id, { script: task.content ?? '', results: run.results() })
+    await state.results.write(task.id, { script: task.content ?? '', results: run.results() })
     faultPoint('server.archived.after')
     const final = {
       ...task,

@@ -1,7 +1,7 @@
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { Plan } from '../../core/task/plan.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
-import type { ExecutionRecord, TaskRecord } from '../store/records.ts'
+import type { ExecutionRecord, TaskRecord } from '../seams/records.ts'
 import type { AgentLink } from './agent-link.ts'
 import type { PendingOutput } from './pending-output.ts'
 

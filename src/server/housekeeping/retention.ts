@@ -1,10 +1,10 @@
 import type { Age } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
-import type { Archive } from '../engine/archive.ts'
 import { timeOfId } from '../ids.ts'
 import type { Log } from '../log.ts'
-import type { Outputs } from '../outputs/outputs.ts'
-import type { Store } from '../store/store.ts'
+import type { Outputs } from '../seams/outputs.ts'
+import type { Results } from '../seams/results.ts'
+import type { Store } from '../seams/store.ts'
 import type { ReadersOfTasks } from './readers-of-tasks.ts'
 
 /** Days (contract §4). */
@@ -18,7 +18,7 @@ const atOnce = 200
 interface Kept {
   store: Store
   outputs: Outputs
-  archive: Archive
+  results: Results
   readers: ReadersOfTasks
   agreed: { age(): Age }
   clock: Clock
@@ -41,21 +41,21 @@ export function isPastRetention(id: string, days: number, age: Age): boolean {
 
 /** `days` 0 keeps everything. */
 export function createRetention(
-  { store, outputs, archive, readers, agreed, clock, log }: Kept,
+  { store, outputs, results, readers, agreed, clock, log }: Kept,
   days: number,
 ): Retention {
   async function forget(taskId: string): Promise<void> {
     await outputs.forget(taskId)
-    await archive.forget(taskId)
+    await results.forget(taskId)
   }
 
   /** Folders of tasks that are not in the store: a former sweep was cut off between the two, or it is another store. */
   async function moveOrphansAside(): Promise<void> {
     const orphans: string[] = []
-    for (const id of await archive.list())
+    for (const id of await results.list())
       if (timeOfId(id) !== null && !(await store.get('tasks', id)) && !readers.has(id)) orphans.push(id)
     if (orphans.length === 0) return
-    const folder = await archive.orphans.moveAside(orphans, clock.now())
+    const folder = await results.orphans.moveAside(orphans, clock.now())
     log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
   }
 
@@ -78,7 +78,7 @@ export function createRetention(
       }
       if (!hasLookedForOrphans) await moveOrphansAside()
       hasLookedForOrphans = true
-      await archive.orphans.sweep(days, age)
+      await results.orphans.sweep(days, age)
       return past.length
     },
   }

@@ -4,7 +4,7 @@ import type { Action } from '../../core/permissions.ts'
 import type { Caller, UserCaller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
 import { demand, demandLasting, demandSession } from '../access/standing.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../seams/store.ts'
 
 /** Who may call a route; every route says it, and one that does not stops the server from starting. */
 export interface Allow {

@@ -4,7 +4,7 @@ import type { UserCaller } from '../access/caller.ts'
 import { sourceOf } from '../access/source.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
-import type { TokenRecord } from '../store/records.ts'
+import type { TokenRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
 import { endTokens, showUser } from './users.ts'
 

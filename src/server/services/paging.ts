@@ -1,6 +1,6 @@
 import type { NamedQuery, Page, PageQuery } from '../../core/protocol/http/common.ts'
-import type { Noun, Records } from '../store/records.ts'
-import type { Store } from '../store/store.ts'
+import type { Noun, Records } from '../seams/records.ts'
+import type { Store } from '../seams/store.ts'
 
 const defaultSize = 20
 

@@ -6,7 +6,7 @@ import type { UserCaller } from '../access/caller.ts'
 import { refusal } from '../access/standing.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
-import type { TokenRecord } from '../store/records.ts'
+import type { TokenRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
 import { havingName, pageOf, slicePage } from './paging.ts'
 

@@ -1,8 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import type { OpenEnrollment } from '../../core/protocol/http/hosts.ts'
 import type { Caller } from '../access/caller.ts'
-import type { EnrollmentRecord, HostRecord, TombstoneRecord } from '../store/records.ts'
-import type { Store, Transaction } from '../store/store.ts'
+import type { EnrollmentRecord, HostRecord, TombstoneRecord } from '../seams/records.ts'
+import type { Store, Transaction } from '../seams/store.ts'
 
 /** When an agent that is kept out asks again, seconds (contract-2 §9b). */
 const askAgainAfter = 300

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
-import type { HostRecord, TerminalRecord } from '../store/records.ts'
+import type { HostRecord, TerminalRecord } from '../seams/records.ts'
 import type { TerminalSession } from './session.ts'
 
 /** Sessions that are open at once: of one user, on one host, on this server. */

@@ -1,7 +1,7 @@
 import type { Age } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../seams/store.ts'
 import type { Terminals } from './sessions.ts'
 
 const day = 24 * 3600_000

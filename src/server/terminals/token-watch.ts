@@ -1,6 +1,6 @@
 import { isLive, noteUse } from '../access/credentials.ts'
 import type { Clock } from '../clock.ts'
-import type { Store } from '../store/store.ts'
+import type { Store } from '../seams/store.ts'
 import type { TerminalSession } from './session.ts'
 
 /** Keeps the tokens that sessions hang on in use as long as those are used, and tells of those that have ended. */

@@ -8,20 +8,21 @@ import { createFirstUser } from '../../../src/server/access/first-user.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { createBus } from '../../../src/server/bus.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
-import { type Archive, createArchive } from '../../../src/server/engine/archive.ts'
+import { createFileHistory } from '../../../src/server/embedded/history/file-history.ts'
+import { loadKeys } from '../../../src/server/embedded/key-files.ts'
+import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
+import { createPresence } from '../../../src/server/embedded/presence/memory-presence.ts'
+import { createFileResults } from '../../../src/server/embedded/results.ts'
+import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
+import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
-import { createFileHistory } from '../../../src/server/history/file-history.ts'
-import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLog } from '../../../src/server/log.ts'
-import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
-import { createPresence } from '../../../src/server/presence/memory-presence.ts'
 import { beginRun } from '../../../src/server/runs.ts'
-import { createScriptVersions } from '../../../src/server/script-versions.ts'
+import type { Results } from '../../../src/server/seams/results.ts'
+import type { Store } from '../../../src/server/seams/store.ts'
 import { type Context, createContext } from '../../../src/server/services/context.ts'
 import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
 import { createServices } from '../../../src/server/services/services.ts'
-import { openJsonStore } from '../../../src/server/store/json/store.ts'
-import type { Store } from '../../../src/server/store/store.ts'
 import { createTerminals } from '../../../src/server/terminals/sessions.ts'
 import { createTickets } from '../../../src/server/terminals/tickets.ts'
 import { believed } from '../faults/believed-clock.ts'
@@ -32,7 +33,7 @@ export interface Insides {
   services: Services
   engine: Engine
   context: Context
-  archive: Archive
+  results: Results
   directory: string
   /** Whether the store refuses writes, as it does on a full disk. */
   refuse(refuses: boolean): void
@@ -79,7 +80,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const history = createFileHistory({ directory: join(directory, 'metrics'), clock, log })
   const tasks = join(directory, 'tasks')
   const outputs = createFileOutputs(tasks, bus, onFatal)
-  const archive = createArchive(tasks)
+  const results = createFileResults(tasks)
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
   const serverRuns = await beginRun(store, clock)
@@ -87,7 +88,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     store,
     serverRuns,
     outputs,
-    archive,
+    results,
     presence,
     bus,
     keys,
@@ -149,7 +150,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const refuse = (now: boolean) => {
     refuses = now
   }
-  return { services, engine, context, archive, directory, refuse }
+  return { services, engine, context, results, directory, refuse }
 }
 
 function storeMethods(disk: Store): Omit<Store, 'readOnlyReason' | 'sequence'> {

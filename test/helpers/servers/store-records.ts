@@ -5,7 +5,7 @@ import type {
   TerminalRecord,
   TokenRecord,
   UserRecord,
-} from '../../../src/server/store/records.ts'
+} from '../../../src/server/seams/records.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { createCredentials } from '../../../src/server/access/credentials.ts'
 import { newToken } from '../../../src/server/access/tokens.ts'
-import { openJsonStore } from '../../../src/server/store/json/store.ts'
+import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { host, token, user } from '../../helpers/servers/store-records.ts'
 
 const minute = 60_000

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
+import { type Disk, realDisk } from '../../../src/server/embedded/store/journal-file.ts'
 import { createLog } from '../../../src/server/log.ts'
-import { type Disk, realDisk } from '../../../src/server/store/json/journal-file.ts'
 import { auditDirectory, event, openLog, verified } from '../../helpers/audit/audit-log.ts'
 
 const ids = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id)

@@ -46,7 +46,7 @@ test('F09 a LOST that is told twice is no late result', async (t) => {
 })
 
 test('a late result of a task that is being removed leaves nothing of it behind', async (t) => {
-  const { services, engine, archive, context } = await startInsides(t)
+  const { services, engine, results, context } = await startInsides(t)
   const { id } = await services.hosts.create({ hostname: 'web1', ip: '192.0.2.1' })
   const agent = noted(id)
   await engine.linked(agent.link)
@@ -54,15 +54,15 @@ test('a late result of a task that is being removed leaves nothing of it behind'
   await until('the execution is sent', () => agent.executions.length === 1)
   await engine.complete(agent.link, 'f1', { ...end(taskId, 255), status: 'LOST' })
   await until('the task ends', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
-  t.deepEqual(await archive.list(), [taskId])
-  const real = { ...archive }
-  archive.write = async (...written) => {
+  t.deepEqual(await results.list(), [taskId])
+  const real = { ...results }
+  results.write = async (...written) => {
     await context.store.transact((tx) => tx.remove('tasks', taskId))
-    await archive.forget(taskId)
+    await results.forget(taskId)
     await real.write(...written)
   }
   await engine.complete(agent.link, 'f2', end(taskId, 0))
   t.is(await context.store.get('tasks', taskId), undefined)
-  t.deepEqual(await archive.list(), [])
-  t.is(await archive.read(taskId), null)
+  t.deepEqual(await results.list(), [])
+  t.is(await results.read(taskId), null)
 })

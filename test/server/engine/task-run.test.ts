@@ -1,6 +1,6 @@
 import test from 'ava'
 import { TaskRun } from '../../../src/server/engine/task-run.ts'
-import type { ExecutionRecord, TaskRecord } from '../../../src/server/store/records.ts'
+import type { ExecutionRecord, TaskRecord } from '../../../src/server/seams/records.ts'
 
 const end = Date.parse('2026-11-21T03:00:00.000Z')
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString()

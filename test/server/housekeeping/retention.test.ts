@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { createArchive } from '../../../src/server/engine/archive.ts'
+import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
+import { createFileResults } from '../../../src/server/embedded/results.ts'
 import { createReadersOfTasks } from '../../../src/server/housekeeping/readers-of-tasks.ts'
 import { createRetention, isPastRetention } from '../../../src/server/housekeeping/retention.ts'
 import { opaqueId, timeOfId } from '../../../src/server/ids.ts'
-import { createFileOutputs } from '../../../src/server/outputs/file-outputs.ts'
+import type { TaskRecord } from '../../../src/server/seams/records.ts'
 import { followLog } from '../../../src/server/services/logs/follow.ts'
-import type { TaskRecord } from '../../../src/server/store/records.ts'
 import { believed } from '../../helpers/faults/believed-clock.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
@@ -18,7 +18,7 @@ const day = 24 * 3600_000
 const now = Date.parse('2026-06-01T00:00:00.000Z')
 const daysAgo = (days: number) => now - days * day
 
-/** Ended or running tasks with output and archive, and a sweep at `now`. */
+/** Ended or running tasks with output and results, and a sweep at `now`. */
 async function keeping(t: ExecutionContext, days: number) {
   const { context } = await startInsides(t)
   const { store, bus } = context
@@ -27,7 +27,7 @@ async function keeping(t: ExecutionContext, days: number) {
     throw error
   }
   const outputs = createFileOutputs(directory, bus, onFatal)
-  const archive = createArchive(directory)
+  const results = createFileResults(directory)
   const readers = createReadersOfTasks()
   t.teardown(async () => {
     await outputs.close()
@@ -36,7 +36,7 @@ async function keeping(t: ExecutionContext, days: number) {
   const clock = { now: () => now, monotonic: () => performance.now() }
   const retention = () =>
     createRetention(
-      { store, outputs, archive, readers, agreed: believed(() => clock.now()), clock, log: context.log },
+      { store, outputs, results, readers, agreed: believed(() => clock.now()), clock, log: context.log },
       days,
     )
   let made = daysAgo(100)
@@ -44,7 +44,7 @@ async function keeping(t: ExecutionContext, days: number) {
     directory,
     clock,
     readers,
-    archive,
+    results,
     outputs,
     sweep: () => retention().sweep(),
     context: { ...context, outputs, readers },
@@ -56,7 +56,7 @@ async function keeping(t: ExecutionContext, days: number) {
       await store.transact((tx) => tx.put('tasks', record))
       const entry = { hostId: 1, stream: 'stdout', timestamp: record.createdAt, data: 'x' } as const
       for (let sequence = 0; sequence < 3; sequence++) await outputs.append(record.id, { ...entry, sequence })
-      if (completedAt) await archive.write(record.id, { script: 'true', results: [] })
+      if (completedAt) await results.write(record.id, { script: 'true', results: [] })
       await outputs.finish(record.id)
       return record
     },
@@ -74,7 +74,7 @@ test('ended tasks go with all their files when their time is over; younger and r
   t.deepEqual(await Promise.all([old, young, running].map(({ id }) => kept.has(id))), [false, true, true])
   t.deepEqual(await kept.folders(), [young.id, running.id].toSorted())
   t.deepEqual((await kept.outputs.read(old.id, { after: 0, limit: 10 })).entries, [])
-  t.is(await kept.archive.read(old.id), null)
+  t.is(await kept.results.read(old.id), null)
   t.is((await kept.outputs.read(young.id, { after: 0, limit: 10 })).entries.length, 3)
 })
 

@@ -6,10 +6,10 @@ import { createDirectory, type Directory } from '../../../core/selector/director
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { resolveInSlices } from '../../../core/selector/resolve.ts'
 import type { Log } from '../../log.ts'
-import type { Presence, PresenceView } from '../../presence/presence.ts'
+import type { Presence, PresenceView } from '../../seams/presence.ts'
+import type { ClusterRecord, HostRecord } from '../../seams/records.ts'
+import type { Store } from '../../seams/store.ts'
 import { inTurns } from '../../slices.ts'
-import type { ClusterRecord, HostRecord } from '../../store/records.ts'
-import type { Store } from '../../store/store.ts'
 
 /** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
 export interface Fleet {

@@ -1,4 +1,4 @@
-import type { Outputs, ReadQuery } from '../../outputs/outputs.ts'
+import type { Outputs, ReadQuery } from '../../seams/outputs.ts'
 import { outputEvent } from './logs.ts'
 
 /** Stored output as the events of one write. */

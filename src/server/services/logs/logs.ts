@@ -1,8 +1,8 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
-import type { StoredEntry, StoredLine } from '../../outputs/outputs.ts'
-import type { TaskRecord } from '../../store/records.ts'
+import type { StoredEntry, StoredLine } from '../../seams/outputs.ts'
+import type { TaskRecord } from '../../seams/records.ts'
 import type { Context } from '../context.ts'
 
 const defaultSize = 500

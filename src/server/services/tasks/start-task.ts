@@ -6,8 +6,8 @@ import { firstLine } from '../../../core/script/first-line.ts'
 import { foldIds } from '../../../core/task/id-set.ts'
 import type { UserCaller } from '../../access/caller.ts'
 import { opaqueId } from '../../ids.ts'
-import type { ExecutionRecord, TaskRecord } from '../../store/records.ts'
-import type { Transaction } from '../../store/store.ts'
+import type { ExecutionRecord, TaskRecord } from '../../seams/records.ts'
+import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
 
 /** What a user means by the same request, for 24 h (contract §4). */

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import type { Turn } from '../../outputs/sync-turns.ts'
-import { writeAll } from '../../outputs/write-all.ts'
+import type { Turn } from '../../embedded/outputs/sync-turns.ts'
+import { writeAll } from '../../embedded/outputs/write-all.ts'
 import { lineOfSum, type SumState, sumsSuffix } from './sums.ts'
 
 /** No recording grows beyond this; the session goes on without it. */

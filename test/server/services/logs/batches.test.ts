@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import type { Outputs, ReadQuery } from '../../../../src/server/outputs/outputs.ts'
+import type { Outputs, ReadQuery } from '../../../../src/server/seams/outputs.ts'
 import { Batches } from '../../../../src/server/services/logs/batches.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { isRefusedByFullDisk, writeFileDurably } from '../../disk/durable.ts'
+import { createKeys, type Keys, newSigningKey, sealKeyBytes, sealKeyId, signingKeyId } from '../keys.ts'
+import type { KeyRecord } from '../seams/records.ts'
+import type { Store, Transaction } from '../seams/store.ts'
+import { bury } from '../services/tombstones.ts'
+
+type Name = KeyRecord['id']
+
+/** What a start with --new-keys has replaced, and what went with it. */
+export interface ReplacedKeys {
+  keys: Name[]
+  /** Hosts whose agents have to be enrolled anew. */
+  agents: string[]
+  /** Hosts whose password or private key is gone. */
+  credentials: string[]
+  /** Tasks whose secret parameters are gone. */
+  tasks: string[]
+}
+
+interface KeyOptions {
+  store: Store
+  /** Whether keys that are missing or damaged are replaced; else they are refused. */
+  newKeys: boolean
+  /** Now, as records hold it. */
+  at: string
+}
+
+interface Kind {
+  make(): Buffer
+  /** Null where the bytes are no key. */
+  idOf(bytes: Buffer): string | null
+  /** What goes with it. */
+  loses: string
+}
+
+const kinds: Record<Name, Kind> = {
+  'seal.key': {
+    make: () => randomBytes(sealKeyBytes),
+    idOf: sealKeyId,
+    loses: 'sealed secrets (credentials of hosts, secret parameters of tasks that run) are dropped then',
+  },
+  'signing.key': {
+    make: newSigningKey,
+    idOf: signingKeyId,
+    loses: 'every agent must be enrolled anew then',
+  },
+}
+const names = ['seal.key', 'signing.key'] as const
+
+/** What is wrong with a key file beside this store, or null. `noted` is the id that the store knows. */
+function faultOf(
+  name: Name,
+  bytes: Buffer | null,
+  noted: string | undefined,
+  isUsed: boolean,
+): string | null {
+  if (bytes === null) return noted !== undefined || isUsed ? 'is missing' : null
+  const id = kinds[name].idOf(bytes)
+  if (id === null) return 'is damaged'
+  return noted === undefined || noted === id ? null : 'is damaged, or is the key of another server'
+}
+
+/**
+ * The keys below `directory`, made at the first start. A store knows the ids of its keys: those that are missing or others
+ * are refused (contract-2 §9b "Data"), or with `newKeys` replaced, and what was made with them is taken from the store.
+ * @throws RsmError `unavailable`, naming the file and the way out
+ */
+export async function loadKeys(
+  directory: string,
+  { store, newKeys, at }: KeyOptions,
+): Promise<{ keys: Keys; replaced: ReplacedKeys | null }> {
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const isUsed = (await store.page('users', { offset: 0, limit: 1, order: 'asc' })).total > 0
+  const bytesOf = {} as Record<Name, Buffer>
+  const bad: Name[] = []
+  const toNote: KeyRecord[] = []
+  for (const name of names) {
+    const path = join(directory, name)
+    const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null
+      throw error
+    })
+    const noted = (await store.get('keys', name))?.keyId
+    const fault = faultOf(name, found, noted, isUsed)
+    if (fault !== null) {
+      if (!newKeys) throw refusal(path, fault, kinds[name].loses)
+      bad.push(name)
+      if (found !== null) await rename(path, `${path}.replaced-${at.replaceAll(':', '-')}`)
+    }
+    const isMade = found === null || fault !== null
+    const bytes = isMade ? kinds[name].make() : found
+    if (isMade) await writeFileDurably(path, bytes, 0o600)
+    bytesOf[name] = bytes
+    const keyId = kinds[name].idOf(bytes) ?? ''
+    if (keyId !== noted) toNote.push({ id: name, keyId, notedAt: at })
+  }
+  const replaced =
+    toNote.length > 0
+      ? await note(store, toNote, bad, at).catch((error: unknown) => {
+          // The next start notes them.
+          if (bad.length > 0 || !isRefusedByFullDisk(error)) throw error
+          return null
+        })
+      : null
+  return { keys: createKeys(bytesOf['seal.key'], bytesOf['signing.key']), replaced }
+}
+
+function refusal(path: string, fault: string, loses: string): RsmError {
+  return new RsmError('unavailable', `${path} ${fault}, and the store beside it was used with it`, {
+    hint: `nothing was changed; put it back from a backup, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`,
+  })
+}
+
+/** Notes the ids; what rests on the replaced keys goes in the same transaction. */
+function note(store: Store, ids: KeyRecord[], bad: Name[], at: string): Promise<ReplacedKeys | null> {
+  return store.transact(async (tx) => {
+    for (const record of ids) tx.put('keys', record)
+    if (bad.length === 0) return null
+    const agents = bad.includes('signing.key') ? await voidAgents(store, tx, at) : []
+    const sealed = bad.includes('seal.key') ? await dropSealed(store, tx) : { credentials: [], tasks: [] }
+    return { keys: bad, agents, ...sealed }
+  })
+}
+
+/** Agents believe the former key only: their tokens are void, and a new enrolment brings them the new key. */
+async function voidAgents(store: Store, tx: Transaction, at: string): Promise<string[]> {
+  const hosts = (await store.all('hosts')).filter(({ agent }) => agent?.tokenHash != null)
+  for (const host of hosts) {
+    if (host.agent === null) continue
+    tx.put('hosts', { ...host, agent: { ...host.agent, tokenHash: null, enrollmentId: null, revokedAt: at } })
+    bury(tx, host, 'revoked', at)
+  }
+  return hosts.map(({ hostname }) => hostname)
+}
+
+/** The secret parameters of tasks stay as they are: those that can't be opened let nothing start without them. */
+async function dropSealed(
+  store: Store,
+  tx: Transaction,
+): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks'>> {
+  const credentials: string[] = []
+  for (const { id } of await store.all('hosts')) {
+    const host = await tx.get('hosts', id)
+    if (!host || (host.password === null && host.privateKey === null)) continue
+    tx.put('hosts', { ...host, authType: 'NONE', password: null, privateKey: null })
+    credentials.push(host.hostname)
+  }
+  const running = await store.find('tasks', 'status', 'RUNNING')
+  const tasks = running.filter(({ secretParams }) => secretParams !== null).map(({ id }) => id)
+  return { credentials, tasks }
+}

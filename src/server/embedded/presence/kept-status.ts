@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises'
+import type { AgentStatus, Containment, HostStatus, SandboxMode } from '../../../core/protocol/http/hosts.ts'
+import type { LimitName } from '../../../core/task/limits.ts'
+import { writeFileDurably } from '../../../disk/durable.ts'
+import type { Log } from '../../log.ts'
+
+/** Who scripts run as on a host, and in what. */
+export interface RunningScripts {
+  readonly runAs: string | null
+  readonly runsAsRoot: boolean | null
+  readonly sandbox: SandboxMode | null
+  readonly containment: Containment
+  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
+  readonly agentVersion?: string
+  /** Absent where it was not said, and in what was written before it was kept. */
+  readonly terminal?: boolean
+  readonly enforces?: readonly LimitName[]
+}
+
+/** The last known status of a host, as it is kept over a restart. */
+interface KeptStatus {
+  readonly hostId: number
+  readonly status: HostStatus
+  readonly reason: string | null
+  /** ISO 8601. */
+  readonly lastHeartbeatAt: string | null
+  readonly agentStatus: AgentStatus | null
+  /** Absent in files of older servers. */
+  readonly running?: RunningScripts | null
+  /** Whether its agent links only while there is work. Absent in files of older servers, as what follows. */
+  readonly onDemand?: boolean | null
+  /** Why it has no link, and since when: ISO 8601. */
+  readonly linkFault?: string | null
+  readonly linkLostAt?: string | null
+  /** The measures that warn. */
+  readonly warns?: readonly string[]
+}
+
+/** A file that can't be written is logged, and no reason to stop. */
+export async function keepStatus(path: string, kept: readonly KeptStatus[], log: Log): Promise<void> {
+  try {
+    await writeFileDurably(path, JSON.stringify(kept), 0o600)
+  } catch (error) {
+    log.warn({ err: error }, 'could not keep the last known status of hosts')
+  }
+}
+
+/** Nothing where there is no file, or none that can be read. */
+export async function readKeptStatus(path: string, log: Log): Promise<readonly KeptStatus[]> {
+  try {
+    const kept: unknown = JSON.parse(await readFile(path, 'utf8'))
+    if (!Array.isArray(kept)) throw new Error('it holds no list')
+    return kept as KeptStatus[]
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      log.warn({ err: error }, 'the last known status of hosts is not readable; starting without it')
+    return []
+  }
+}

@@ -1,0 +1,70 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { checkedJson, withoutCheck } from '../../disk/checked-json.ts'
+import { writeFileDurably } from '../../disk/durable.ts'
+import type { Results, TaskRemains } from '../seams/results.ts'
+import { createOrphans } from './orphans.ts'
+
+/** Finished tasks that stay in memory, for those who ask right after the end. */
+const kept = 64
+
+/** A file a task, so that the store does not grow with history. */
+export function createFileResults(directory: string): Results {
+  const recent = new Map<string, TaskRemains>()
+  const path = (taskId: string) => join(directory, taskId, 'task.json')
+  const keep = (taskId: string, archived: TaskRemains) => {
+    recent.delete(taskId)
+    recent.set(taskId, archived)
+    const [oldest] = recent.keys()
+    if (recent.size > kept && oldest !== undefined) recent.delete(oldest)
+  }
+  return {
+    async write(taskId, archived) {
+      await mkdir(join(directory, taskId), { recursive: true, mode: 0o700 })
+      await writeFileDurably(path(taskId), checkedJson(JSON.stringify(archived)), 0o600)
+      keep(taskId, archived)
+    },
+    async read(taskId) {
+      const known = recent.get(taskId)
+      if (known) return known
+      try {
+        const { results, ...rest } = parse(path(taskId), await readFile(path(taskId)))
+        // Older files lack what was added since.
+        const added = { containment: null, survivors: [] }
+        const archived = { ...rest, results: results.map((result) => ({ ...added, ...result })) }
+        keep(taskId, archived)
+        return archived
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+        throw error
+      }
+    },
+    async forget(taskId) {
+      recent.delete(taskId)
+      await rm(join(directory, taskId), { recursive: true, force: true })
+    },
+    async list() {
+      try {
+        return await readdir(directory)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+        throw error
+      }
+    },
+    orphans: createOrphans(directory),
+  }
+}
+
+/** Files of 0.1.0 have no check. */
+function parse(path: string, file: Buffer): TaskRemains {
+  try {
+    const json = withoutCheck(file)
+    if (json) return JSON.parse(json.toString('utf8')) as TaskRemains
+  } catch {
+    // As below.
+  }
+  throw new RsmError('gone', `the results of the task are damaged: ${path}`, {
+    hint: 'put the file back from a backup; the output beside it can be read',
+  })
+}

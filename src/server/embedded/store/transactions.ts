@@ -1,0 +1,160 @@
+import { RsmError } from '../../../core/errors.ts'
+import type { IndexOf, Noun, Records } from '../../seams/records.ts'
+import type { Transaction } from '../../seams/store.ts'
+import type { Commit, Committer } from './committer.ts'
+import { freeze } from './freeze.ts'
+import { Layer } from './layer.ts'
+import { type Change, type Id, indexList, type Key, type Tables } from './tables.ts'
+import { encodeTransaction } from './transaction-line.ts'
+
+/** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
+const maxUnanswered = 20_000
+
+interface Queued {
+  work: (tx: Transaction) => unknown
+  answer: (value: unknown) => void
+  refuse: (error: unknown) => void
+}
+
+/** Runs transactions one after the other over what earlier ones have staged, and hands their changes to the disk. */
+export class Transactions {
+  private readonly tables: Tables
+  private readonly committer: Committer
+  private staged: Layer
+  private sequence: number
+  private readonly lastIds: Partial<Record<Noun, number>>
+  private queue: Queued[] = []
+  private running = Promise.resolve()
+  private busy = false
+  private unanswered = 0
+
+  constructor(tables: Tables, committer: Committer) {
+    this.tables = tables
+    this.committer = committer
+    this.staged = new Layer(tables)
+    this.sequence = tables.sequence
+    this.lastIds = { ...tables.lastIds }
+  }
+
+  run<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
+    if (this.committer.refusal !== null) return Promise.reject(this.committer.refusal)
+    if (this.unanswered >= maxUnanswered) {
+      return Promise.reject(new RsmError('unavailable', 'too many writes wait for the disk'))
+    }
+    this.unanswered++
+    return new Promise<T>((resolve, reject) => {
+      const answer = (value: unknown) => {
+        this.unanswered--
+        resolve(value as T)
+      }
+      const refuse = (error: unknown) => {
+        this.unanswered--
+        reject(error)
+      }
+      this.queue.push({ work, answer, refuse })
+      if (!this.busy) this.running = this.drain()
+    })
+  }
+
+  /** Resolves when no transaction waits for its turn. */
+  async idle(): Promise<void> {
+    while (this.busy) await this.running
+  }
+
+  /** Makes the layer forget what is in the durable tables by now. */
+  settle(changes: readonly Change[]): void {
+    for (const change of changes) this.staged.settle(change)
+  }
+
+  /** Forgets everything that is not durable; a transaction still running over it can't commit. */
+  drop(): void {
+    this.staged = new Layer(this.tables)
+    this.sequence = this.tables.sequence
+  }
+
+  private async drain(): Promise<void> {
+    this.busy = true
+    while (this.queue.length > 0) {
+      for (const queued of this.queue.splice(0)) {
+        try {
+          // Most work is done without waiting: then a whole queue is staged in one turn, and shares one fsync.
+          const staging = this.stage(queued)
+          if (staging !== null) await staging
+        } catch (error) {
+          queued.refuse(error)
+        }
+      }
+    }
+    // In the same turn as the last look at the queue: whoever comes now starts anew.
+    this.busy = false
+  }
+
+  /** Null when all was done at once. */
+  private stage({ work, answer, refuse }: Queued): Promise<void> | null {
+    if (this.committer.refusal !== null) throw this.committer.refusal
+    const { staged } = this
+    const changed = new Layer(staged)
+    const given = new Map<Noun, number>()
+    const finish = (value: unknown) => {
+      if (this.staged !== staged) {
+        throw this.committer.refusal ?? new RsmError('unavailable', 'a write that this one built upon failed')
+      }
+      this.committer.push(this.commit(changed, [...given]), () => answer(value), refuse)
+    }
+    const result = work(this.view(changed, given))
+    if (result instanceof Promise) return result.then(finish)
+    finish(result)
+    return null
+  }
+
+  private commit(changed: Layer, lastIds: Commit['lastIds']): Commit {
+    const changes = changed.list()
+    // A value may rest on writes that are not durable yet, so an answer without changes waits for them too.
+    if (changes.length === 0 && lastIds.length === 0) {
+      return { sequence: this.sequence, line: null, changes, lastIds }
+    }
+    for (const change of changes) checkUnique(changed, change)
+    const sequence = this.sequence + 1
+    const line = encodeTransaction(sequence, changes, lastIds)
+    this.sequence = sequence
+    for (const change of changes) this.staged.set(change)
+    return { sequence, line, changes, lastIds }
+  }
+
+  private view(changed: Layer, given: Map<Noun, number>): Transaction {
+    const raise = (noun: Noun, id: number) => {
+      this.lastIds[noun] = Math.max(this.lastIds[noun] ?? 0, id)
+    }
+    return {
+      get: async <N extends Noun>(noun: N, id: Id) => changed.get(noun, id) as Records[N] | undefined,
+      find: async <N extends Noun>(noun: N, index: IndexOf<N>, key: Key) =>
+        changed.find(noun, index, key) as Records[N][],
+      nextId: (noun) => {
+        const id = (this.lastIds[noun] ?? 0) + 1
+        raise(noun, id)
+        given.set(noun, id)
+        return id
+      },
+      lastId: (noun) => this.lastIds[noun] ?? 0,
+      put: (noun, record) => {
+        if (typeof record.id === 'number') raise(noun, record.id)
+        changed.set({ noun, id: record.id, record: freeze(record) })
+      },
+      remove: (noun, id) => {
+        if (changed.get(noun, id) !== undefined) changed.set({ noun, id, record: null })
+      },
+    }
+  }
+}
+
+function checkUnique(changed: Layer, { noun, id, record }: Change): void {
+  if (record === null) return
+  for (const index of indexList[noun]) {
+    const key = index.unique ? index.key(record) : null
+    const other =
+      key === null ? undefined : changed.find(noun, index.name, key).find((held) => held.id !== id)
+    if (other !== undefined) {
+      throw new RsmError('conflict', `another of the ${noun} has this ${index.name} already (id ${other.id})`)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { AgentStatus, HostStatus, Metrics } from '../../core/protocol/http/hosts.ts'
+import type { RunningScripts } from '../embedded/presence/kept-status.ts'
+
+/** What is known of a host just now; volatile, never in the store's journal. */
+export interface PresenceView {
+  status: HostStatus
+  statusReason: string | null
+  /** Whether what is sent to it gets there (contract-2 §9b "Reachable"). */
+  reachable: boolean
+  agentStatus: AgentStatus | null
+  uptime: number | null
+  lastHeartbeatAt: string | null
+  connected: boolean
+  /** ISO 8601; null while it is connected, and where it never was. */
+  linkLostAt: string | null
+  metrics: Metrics | null
+  /** How scripts run there, as the agent's last HELLO said it; null: not said. */
+  running: RunningScripts | null
+  agentReason: string | null
+  onDemand: boolean | null
+  linkFault: string | null
+  /** About how far the agent's clock is ahead, in seconds; null: not said. */
+  clockOffsetSeconds: number | null
+}
+
+/** What a heartbeat says. */
+export interface Beat {
+  readonly status: AgentStatus
+  readonly uptime?: number | undefined
+  /** ISO 8601 by the agent's clock: never trusted, only compared with ours for people. */
+  readonly timestamp?: string | undefined
+  readonly reason?: string | undefined
+  readonly onDemand?: boolean | undefined
+  readonly linkFault?: string | undefined
+}
+
+/** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
+export interface Presence {
+  views(hostIds: readonly number[]): Promise<PresenceView[]>
+  /** Rises whenever the status of a host changes, or whether it is reachable: what follows from all of them holds as long as this stands. */
+  readonly revision: number
+  heartbeat(hostId: number, beat: Beat): void
+  metrics(hostId: number, metrics: Metrics): void
+  /** Registration counts as a HEALTHY heartbeat (contract §3). */
+  registered(hostId: number): void
+  /** Whether its agent has a link over which it can be sent something; `linkFault`: why not, where that is known. */
+  connected(hostId: number, connected: boolean, linkFault?: string): void
+  /** What the agent that has just linked says of how scripts run there; null: nothing. */
+  greeted(hostId: number, running: RunningScripts | null): void
+  /** Two agents with one identity fight for the link (contract §6). */
+  duplicate(hostId: number, duplicate: boolean): void
+  /** The agent's token was revoked: until an agent registers again the host is OFFLINE and says so. */
+  revoked(hostId: number): void
+  forget(hostId: number): void
+  close(): Promise<void>
+}

@@ -1,0 +1,20 @@
+import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { Orphans } from './orphans.ts'
+
+/** What a finished task leaves beside its output: the text that ran and every host's result. */
+export interface TaskRemains {
+  script: string
+  results: TaskResult[]
+}
+
+/** The results of finished tasks, apart from the store. */
+export interface Results {
+  write(taskId: string, archived: TaskRemains): Promise<void>
+  /** Null when the file is gone (a lost disk): the task's own counts still stand. Errors: `gone` where it is damaged. */
+  read(taskId: string): Promise<TaskRemains | null>
+  /** Removes all that a task has left. */
+  forget(taskId: string): Promise<void>
+  /** The tasks that have left something. */
+  list(): Promise<string[]>
+  readonly orphans: Orphans
+}
