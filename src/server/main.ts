@@ -8,7 +8,6 @@ import { createNotedHead } from './audit/noted-head.ts'
 import { recordRequests } from './audit/recorder.ts'
 import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
-import { createBus } from './bus.ts'
 import { isoTime, systemClock } from './clock.ts'
 import { type Control, serveControl } from './control/control.ts'
 import { controlOperations } from './control/operations.ts'
@@ -27,6 +26,7 @@ import { buildApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { trackUnusedConnections } from './http/unused-connections.ts'
 import { createHub } from './hub/hub.ts'
+import { createLocalFacts } from './local-facts.ts'
 import { createLog } from './log.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
 import { explainListen, refuseOpenHttp, type ServerOptions } from './options.ts'
@@ -76,8 +76,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const log = createLog(options.logLevel)
   const clock = options.clock ?? systemClock
   const startedAt = isoTime(clock.now())
-  const bus = createBus()
-  const metrics = createServerMetrics(bus)
+  const facts = createLocalFacts()
+  const metrics = createServerMetrics(facts)
   const directory = await openDataDirectory(options.dataDir)
   const { path } = directory
   const onFatal = (error: unknown) => {
@@ -99,23 +99,22 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     warnAfter,
     newKeys: options.newKeys === true,
     metrics,
-    bus,
     clock,
     log,
     onFatal,
   }).catch(refuse)
-  const { store, audit, presence, history, outputs, agreed, serverRuns } = data
+  const { store, hints, audit, presence, history, outputs, agreed, serverRuns } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const noted = createNotedHead(join(path, 'audit.head'), audit)
-  const events = recordServerEvents({ audit, noted, refusals, store, bus, log })
+  const events = recordServerEvents({ audit, noted, refusals, store, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
-  const engine = createEngine({ ...data, bus, clock, log, knownHosts })
+  const engine = createEngine({ ...data, facts, clock, log, knownHosts })
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock)
   const terminals = createTerminals({
     ...data,
-    bus,
+    facts,
     clock,
     log,
     directory: join(path, 'terminals'),
@@ -123,7 +122,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     idleLimit: options.terminalIdleLimit ?? 3600,
   })
   const tickets = createTickets(clock)
-  const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, bus, clock, log })
+  const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, facts, clock, log })
   const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
   const recordingRetention = options.recordingRetention ?? defaultRecordingRetention
   const oldTerminals = createTerminalRetention({ ...context, days: recordingRetention })
@@ -142,7 +141,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     tickets,
     store,
     presence,
-    bus,
+    hints,
+    facts,
     clock,
     log,
     wsIdleTimeout: options.wsIdleTimeout,
@@ -253,7 +253,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await control?.close()
     const stepping = engine.stop()
     hub.close()
-    bus.publish('stopping', '', { reason: 'the server is shutting down' })
+    facts.publish('stopping', { reason: 'the server is shutting down' })
     const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
     // An answer that waited for the disk may have been written as if its connection would stay.
     const idling = setInterval(() => app.server.closeIdleConnections(), idleLook)

@@ -3,7 +3,7 @@ import { showHead } from '../../core/audit.ts'
 import { httpStatus } from '../../core/errors.ts'
 import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol/http/audit.ts'
 import type { Caller } from '../access/caller.ts'
-import type { Bus, BusEvents } from '../bus.ts'
+import type { Facts, LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import type { Store } from '../seams/store.ts'
@@ -20,7 +20,7 @@ interface EventDependencies {
   noted: NotedHead
   refusals: Refusals
   store: Store
-  bus: Bus
+  facts: LocalFacts
   log: Log
 }
 
@@ -52,7 +52,7 @@ export function recordServerEvents({
   noted,
   refusals,
   store,
-  bus,
+  facts,
   log,
 }: EventDependencies): ServerEvents {
   const record: ServerEvents['record'] = async (action, object, outcome, detail) => {
@@ -102,7 +102,7 @@ export function recordServerEvents({
     name: hostname,
   })
 
-  async function ofTerminal(event: BusEvents['terminal']): Promise<void> {
+  async function ofTerminal(event: Facts['terminal']): Promise<void> {
     const { record: session } = event
     const { hostId, user, exitCode, signal, reason, startedAt, endedAt } = session
     const object = terminalObject(session)
@@ -121,30 +121,28 @@ export function recordServerEvents({
   }
 
   const unsubscribe = [
-    bus.subscribe('task', null, ({ taskId, change }) => {
-      if (change.kind === 'task' && change.ended) guarded(taskEnded(taskId))
-    }),
-    bus.subscribe('agentRevoked', null, ({ agentId }) => {
+    facts.subscribe('taskEnded', ({ taskId }) => guarded(taskEnded(taskId))),
+    facts.subscribe('agentTokenEnded', ({ agentId }) => {
       const object = { type: 'agent', id: agentId, name: agentId }
       guarded(record('agent.tokenEnd', object, 'SUCCESS', {}))
     }),
-    bus.subscribe('foreignFrame', null, ({ agentId, hostId, type, id }) => {
+    facts.subscribe('foreignFrame', ({ agentId, hostId, type, id }) => {
       const message = 'a frame for a task or session of another host'
       guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
     }),
-    bus.subscribe('terminal', null, (event) => guarded(ofTerminal(event))),
-    bus.subscribe('distrusted', null, ({ agentId, hostId, taskId, message }) => {
+    facts.subscribe('terminal', (event) => guarded(ofTerminal(event))),
+    facts.subscribe('distrusted', ({ agentId, hostId, taskId, message }) => {
       const task = taskId === null ? null : { type: 'task', id: taskId, name: null }
       guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
     }),
-    bus.subscribe('restored', null, ({ hostId, agentId, reason, tasks }) => {
+    facts.subscribe('restored', ({ hostId, agentId, reason, tasks }) => {
       log.error({ reason, tasks }, 'restored from a backup: what was still to start in it is held')
       const noted = hostObject(hostId).then((object) =>
         record('restore.notice', object, 'SUCCESS', { agentId, message: reason, tasks }),
       )
       guarded(noted)
     }),
-    bus.subscribe('duplicateAgent', null, ({ hostId, duplicate }) => {
+    facts.subscribe('duplicateAgent', ({ hostId, duplicate }) => {
       const message = duplicate
         ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'
         : 'new links are taken again'

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { AgreedClock } from '../../disk/agreed-clock.ts'
 import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
-import type { Bus } from '../bus.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import { ascendFrom } from '../ids.ts'
@@ -9,12 +8,14 @@ import type { Keys } from '../keys.ts'
 import type { Log } from '../log.ts'
 import type { ServerMetrics } from '../metrics/metrics.ts'
 import { beginRun, type Runs } from '../runs.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { History } from '../seams/history.ts'
 import type { Outputs } from '../seams/outputs.ts'
 import type { Presence } from '../seams/presence.ts'
 import type { Results } from '../seams/results.ts'
 import type { ScriptVersions } from '../seams/script-versions.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
+import { createHints } from './hints.ts'
 import { createFileHistory } from './history/file-history.ts'
 import { loadKeys, type ReplacedKeys } from './key-files.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
@@ -27,6 +28,7 @@ import { refuseWithoutStore } from './used.ts'
 /** What the server keeps in its data directory; docs/architecture.md has the table of the files. */
 export interface Data {
   store: JsonStore
+  hints: Hints
   serverRuns: Runs
   audit: AuditLog
   keys: Keys
@@ -48,7 +50,6 @@ export interface DataOptions {
   metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
   /** Whether keys that are missing or damaged are replaced. */
   newKeys: boolean
-  bus: Bus
   clock: Clock
   log: Log
   /** The disk can't be trusted any more. */
@@ -57,9 +58,10 @@ export interface DataOptions {
 
 /** Opens all of it in the data directory at `path`, whose lock the caller holds. Whoever opens it closes its parts. */
 export async function openData(path: string, options: DataOptions): Promise<Data> {
-  const { metrics, heartbeatInterval, warnAfter, newKeys, bus, clock, log } = options
+  const { metrics, heartbeatInterval, warnAfter, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseWithoutStore(path)
+  const hints = createHints()
   const written = await lastWritten(path)
   const store = await openJsonStore({
     directory: join(path, 'store'),
@@ -83,7 +85,7 @@ export async function openData(path: string, options: DataOptions): Promise<Data
     path: join(path, 'presence.json'),
     heartbeatInterval,
     warnAfter,
-    bus,
+    hints,
     clock,
     log,
   })
@@ -91,13 +93,14 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   const tasks = join(path, 'tasks')
   return {
     store,
+    hints,
     serverRuns,
     audit,
     keys: loaded.keys,
     replacedKeys: loaded.replaced,
     presence,
     history: createFileHistory({ directory: join(path, 'metrics'), clock, log }),
-    outputs: createFileOutputs(tasks, bus, onFatal, metrics.outputSynced),
+    outputs: createFileOutputs(tasks, hints, onFatal, metrics.outputSynced),
     results: createFileResults(tasks),
     versions: createScriptVersions(join(path, 'scripts')),
     agreed: await openAgreedClock(path, { store, audit, clock, log, written }),

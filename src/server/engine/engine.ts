@@ -31,6 +31,8 @@ export interface Engine {
   finished(taskId: string): Promise<void>
   summary(task: TaskRecord): TaskSummary
   results(task: TaskRecord): Promise<Task['results']>
+  /** What a running task has of these hosts now; nothing of one that does not run. */
+  resultsOf(taskId: string, hostIds: Iterable<number>): TaskResult[]
   script(task: TaskRecord): Promise<string>
   /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
   pendingFor(hostId: number): string[]
@@ -139,7 +141,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     begin(task, executions) {
       const run = new TaskRun(task, [...executions])
       state.runs.set(task.id, run)
-      state.bus.publish('task', task.id, { taskId: task.id, change: { kind: 'task', created: true } })
+      state.hints.publish('task', { id: task.id, hostId: null, change: 'created' })
       strategy.step(run)
     },
     async cancel(taskId) {
@@ -162,6 +164,10 @@ export function createEngine(deps: EngineDependencies): Engine {
       const run = task.status === 'RUNNING' ? state.runs.get(task.id) : undefined
       const results = run ? run.results() : ((await state.results.read(task.id))?.results ?? [])
       return withDamages(results, state.outputs.damages(task.id))
+    },
+    resultsOf(taskId, hostIds) {
+      const run = state.runs.get(taskId)
+      return [...hostIds].flatMap((hostId) => run?.result(run.positions.get(hostId) ?? -1) ?? [])
     },
     async script(task) {
       return task.content ?? (await state.results.read(task.id))?.script ?? ''

@@ -106,7 +106,7 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
       confirmedAt: null,
     }))
     isUncertain = false
-    state.bus.publish('restored', hostId, { hostId, agentId, reason, tasks: state.held.size })
+    state.facts.publish('restored', { hostId, agentId, reason, tasks: state.held.size })
     for (const taskId of former) await loseUnreceived(state.runs.get(taskId))
   }
 

@@ -140,10 +140,8 @@ export function createLinks(state: EngineState, dispatcher: Dispatcher, held: He
         const isHeld = execution.status === 'PENDING' && state.held.has(run.task.id)
         const away = isAway(execution) ? (execution.status === 'RUNNING' ? sentAway : waits) : null
         const text = isHeld ? waitsForPerson : away
-        const isNews = run.note(position, text)
-        const result = isNews ? run.result(position) : undefined
-        if (result)
-          state.bus.publish('task', run.task.id, { taskId: run.task.id, change: { kind: 'host', result } })
+        if (run.note(position, text))
+          state.hints.publish('task', { id: run.task.id, hostId: execution.hostId, change: 'updated' })
       }
   }
 

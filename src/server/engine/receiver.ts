@@ -77,7 +77,7 @@ export function createReceiver(state: EngineState): Receiver {
     const leftOut = foreign.take(agentId, state.clock.monotonic())
     if (leftOut !== null)
       state.log.warn({ agentId, hostId, taskId, leftOut }, "a frame for another host's task")
-    state.bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'task', id: taskId })
+    state.facts.publish('foreignFrame', { agentId, hostId, type: 'task', id: taskId })
     refuse(link, 403, `task ${taskId} does not run on this host`, frameId)
   }
 

@@ -1,10 +1,11 @@
 import type { KnownHost } from '../../core/script/host-variables.ts'
 import { isFinal, mayBecome } from '../../core/task/task-state.ts'
-import type { Bus } from '../bus.ts'
 import type { Clock } from '../clock.ts'
 import type { Keys } from '../keys.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Runs } from '../runs.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { Outputs } from '../seams/outputs.ts'
 import type { Presence } from '../seams/presence.ts'
 import type { ExecutionRecord } from '../seams/records.ts'
@@ -20,7 +21,8 @@ export interface EngineDependencies {
   outputs: Outputs
   results: Results
   presence: Presence
-  bus: Bus
+  hints: Hints
+  facts: LocalFacts
   keys: Keys
   clock: Clock
   log: Log
@@ -133,16 +135,14 @@ export function createState(
         run.apply(execution)
         if (isFinal(execution.status)) {
           run.plan.settled(execution.position, execution.status)
+          deps.facts.publish('resultFinal', execution)
           const lane = lanes.get(execution.hostId)
           lane?.inFlight.delete(execution.id)
           lane?.named.delete(run.task.id)
         }
-        const result = run.result(execution.position)
-        if (result)
-          deps.bus.publish('task', run.task.id, { taskId: run.task.id, change: { kind: 'host', result } })
+        deps.hints.publish('task', { id: run.task.id, hostId: execution.hostId, change: 'updated' })
       }
-      if (changed.length > 0)
-        deps.bus.publish('task', run.task.id, { taskId: run.task.id, change: { kind: 'task' } })
+      if (changed.length > 0) deps.hints.publish('task', { id: run.task.id, hostId: null, change: 'updated' })
       const final = changed.filter((execution) => isFinal(execution.status))
       if (final.length > 0) settled(run, final)
       return changed

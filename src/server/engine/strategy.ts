@@ -51,7 +51,8 @@ export function createStrategy(state: EngineState, dispatcher: Dispatcher): Stra
     state.runs.delete(task.id)
     if (run.pauseTimer) clearTimeout(run.pauseTimer)
     await state.outputs.finish(task.id)
-    state.bus.publish('task', task.id, { taskId: task.id, change: { kind: 'task', ended: status } })
+    state.facts.publish('taskEnded', { taskId: task.id, status })
+    state.hints.publish('task', { id: task.id, hostId: null, change: 'updated' })
     run.markFinished()
   }
 

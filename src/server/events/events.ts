@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Change, EventType } from '../../core/protocol/http/events.ts'
-import type { Bus } from '../bus.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { formatEvent } from '../http/sse.ts'
 import type { Log } from '../log.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { Store } from '../seams/store.ts'
 import type { Fleet } from '../services/hosts/fleet.ts'
 import { createListener, type EventListener, type ListenOptions } from './listener.ts'
@@ -27,7 +27,7 @@ export interface EventsDependencies {
   store: Store
   fleet: Fleet
   engine: Pick<Engine, 'summary'>
-  bus: Bus
+  hints: Hints
   clock: Clock
   log: Log
 }
@@ -52,7 +52,7 @@ function* chunks<T>(all: readonly T[]): Generator<T[]> {
 }
 
 export function createEvents(deps: EventsDependencies): Events {
-  const { store, fleet, engine, bus, clock, log } = deps
+  const { store, fleet, engine, hints, clock, log } = deps
   const ring = new Ring(ringLimits)
   const memberships = createMemberships(store, fleet)
   const noted = {
@@ -162,11 +162,9 @@ export function createEvents(deps: EventsDependencies): Events {
     clearTimeout(linger)
     if (subscriptions.length > 0) return beginning
     subscriptions = [
-      bus.subscribe('host', null, ({ hostId, change }) => note(noted.host, hostId, change)),
-      bus.subscribe('cluster', null, ({ clusterId, change }) => note(noted.cluster, clusterId, change)),
-      bus.subscribe('task', null, ({ taskId, change }) =>
-        note(noted.task, taskId, change.kind === 'task' && change.created ? 'created' : 'updated'),
-      ),
+      hints.subscribe('host', null, ({ id, change }) => note(noted.host, id, change)),
+      hints.subscribe('cluster', null, ({ id, change }) => note(noted.cluster, id, change)),
+      hints.subscribe('task', null, ({ id, change }) => note(noted.task, id, change)),
     ]
     beginning = lookAround()
     return beginning

@@ -15,12 +15,13 @@ import { limitNames } from '../../core/task/limits.ts'
 import { printable } from '../../core/text/printable.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Credentials } from '../access/credentials.ts'
-import type { Bus } from '../bus.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { bearer } from '../http/auth.ts'
 import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { Presence } from '../seams/presence.ts'
 import type { Store } from '../seams/store.ts'
 import type { Terminals } from '../terminals/sessions.ts'
@@ -40,7 +41,8 @@ export interface HubDependencies {
   tickets: Tickets
   store: Store
   presence: Presence
-  bus: Bus
+  hints: Hints
+  facts: LocalFacts
   clock: Clock
   log: Log
   /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
@@ -70,7 +72,7 @@ export function createHub(deps: HubDependencies): Hub {
   const replacements = createReplacements(clock, (hostId, duplicate) => {
     if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
     presence.duplicate(hostId, duplicate)
-    deps.bus.publish('duplicateAgent', hostId, { hostId, duplicate })
+    deps.facts.publish('duplicateAgent', { hostId, duplicate })
   })
   const sockets = new WebSocketServer({
     noServer: true,
@@ -81,7 +83,7 @@ export function createHub(deps: HubDependencies): Hub {
 
   function noteDistrust({ agentId, hostId }: AgentSocket, { taskId, exitCode, error }: ScriptComplete): void {
     if (exitCode === 126 && error && isDistrust(error))
-      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId, message: printable(error) })
+      deps.facts.publish('distrusted', { agentId, hostId, taskId, message: printable(error) })
   }
 
   async function takeUp(link: AgentSocket): Promise<void> {
@@ -98,7 +100,7 @@ export function createHub(deps: HubDependencies): Hub {
   function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
     const { message } = error
     if (isDistrust(message))
-      deps.bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message: printable(message) })
+      deps.facts.publish('distrusted', { agentId, hostId, taskId: null, message: printable(message) })
     const leftOut = reported.take(agentId, clock.monotonic())
     if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
   }
@@ -219,8 +221,8 @@ export function createHub(deps: HubDependencies): Hub {
   )
   ticking.unref()
 
-  const unsubscribe = deps.bus.subscribe('agentRevoked', null, ({ agentId }) => {
-    links.get(agentId)?.close(closeCodes.revoked, 'the token was revoked')
+  const unsubscribe = deps.hints.subscribe('agentRevoked', null, ({ id }) => {
+    links.get(id)?.close(closeCodes.revoked, 'the token was revoked')
   })
 
   return {

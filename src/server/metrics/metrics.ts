@@ -1,4 +1,4 @@
-import type { Bus } from '../bus.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import { createDiskMetrics, type DiskMetrics } from './disk.ts'
 import { createExposition } from './exposition.ts'
 import { type Counted, createGauges } from './gauges.ts'
@@ -14,10 +14,10 @@ export interface ServerMetrics {
   exposition(counted: Counted): () => Promise<string>
 }
 
-export function createServerMetrics(bus: Bus): ServerMetrics {
+export function createServerMetrics(facts: LocalFacts): ServerMetrics {
   const http = createHttpMetrics()
   const disk = createDiskMetrics()
-  const work = createWorkMetrics(bus)
+  const work = createWorkMetrics(facts)
   return {
     answered: http.answered,
     journalSynced: disk.journalSynced,

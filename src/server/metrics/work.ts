@@ -1,5 +1,4 @@
-import { isFinal } from '../../core/task/task-state.ts'
-import type { Bus } from '../bus.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import { Counter } from './counter.ts'
 import type { Family, Sample } from './family.ts'
 import { Histogram } from './histogram.ts'
@@ -8,8 +7,8 @@ const seconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400]
 const results = ['SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'SKIPPED', 'UNREACHABLE', 'LOST']
 const taskEnds = ['SUCCESS', 'FAILED', 'CANCELLED']
 
-/** What the bus tells of: executions and tasks that end, and streams of events that clients follow. */
-export function createWorkMetrics(bus: Bus): { families: readonly Family[] } {
+/** Executions and tasks that end, and streams of events that clients follow. */
+export function createWorkMetrics(facts: LocalFacts): { families: readonly Family[] } {
   const executions = new Counter(
     'rsm_executions_total',
     'Results that became final since the start of this server, one for each host of a task.',
@@ -25,22 +24,17 @@ export function createWorkMetrics(bus: Bus): { families: readonly Family[] } {
   for (const result of results) executions.of({ result })
   for (const status of taskEnds) tasks.of({ status })
 
-  bus.subscribe('task', null, ({ change }) => {
-    if (change.kind === 'task') {
-      if (change.ended) tasks.of({ status: change.ended }).add()
-      return
-    }
-    const { status: result, duration: milliseconds } = change.result
-    if (!isFinal(result)) return
+  facts.subscribe('taskEnded', ({ status }) => tasks.of({ status }).add())
+  facts.subscribe('resultFinal', ({ status: result, duration: milliseconds }) => {
     executions.of({ result }).add()
     if (milliseconds !== null) duration.of({ result }).observe(milliseconds / 1000)
   })
-  return { families: [executions, duration, tasks, streamGauge(bus)] }
+  return { families: [executions, duration, tasks, streamGauge(facts)] }
 }
 
-function streamGauge(bus: Bus): Family {
+function streamGauge(facts: LocalFacts): Family {
   const open = new Map<string, number>()
-  bus.subscribe('stream', null, ({ route, opened }) => {
+  facts.subscribe('stream', ({ route, opened }) => {
     open.set(route, (open.get(route) ?? 0) + (opened ? 1 : -1))
   })
   return {

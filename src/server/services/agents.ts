@@ -13,7 +13,7 @@ import type { Caller } from '../access/caller.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
-import type { Context } from './context.ts'
+import { type Context, tellTokenEnded } from './context.ts'
 import { register } from './registration.ts'
 import { shownBeat, shownFacts, shownMetrics } from './reported.ts'
 
@@ -41,7 +41,7 @@ export interface AgentService {
 }
 
 export function createAgents(context: Context, settings: AgentSettings): AgentService {
-  const { presence, history, engine, clock, keys, bus, log } = context
+  const { presence, history, engine, clock, keys, hints, log } = context
   const { heartbeatInterval, metricsInterval } = settings
   const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
   /** Differs whenever an agent should ask for its configuration anew. */
@@ -112,9 +112,9 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       const registered = await register(context, caller, shownFacts(input), address, tokenHash)
       if (name !== null && caller.type === 'enrollment') registering.take(name, clock.monotonic())
       const { hostId, created, clusterId, replacedAgentId } = registered
-      if (replacedAgentId !== null) bus.publish('agentRevoked', replacedAgentId, { agentId: replacedAgentId })
-      bus.publish('host', hostId, { hostId, change: created ? 'created' : 'updated' })
-      if (clusterId !== null) bus.publish('cluster', clusterId, { clusterId, change: 'updated' })
+      if (replacedAgentId !== null) tellTokenEnded(context, replacedAgentId)
+      hints.publish('host', { id: hostId, change: created ? 'created' : 'updated' })
+      if (clusterId !== null) hints.publish('cluster', { id: clusterId, change: 'updated' })
       presence.registered(hostId)
       return {
         hostId,

@@ -26,7 +26,7 @@ export async function unknownHosts(
 }
 
 export function createClusters(context: Context): ClusterService {
-  const { store, fleet, bus } = context
+  const { store, fleet, hints } = context
 
   async function show(record: ClusterRecord) {
     const [cluster] = await fleet.showClusters([record])
@@ -107,7 +107,7 @@ export function createClusters(context: Context): ClusterService {
         tx.put('clusters', created)
         return created
       })
-      bus.publish('cluster', record.id, { clusterId: record.id, change: 'created' })
+      hints.publish('cluster', { id: record.id, change: 'created' })
       return show(record)
     },
     async update(id, patch) {
@@ -135,7 +135,7 @@ export function createClusters(context: Context): ClusterService {
         tx.put('clusters', next)
         return next
       })
-      bus.publish('cluster', id, { clusterId: id, change: 'updated' })
+      hints.publish('cluster', { id, change: 'updated' })
       return show(record)
     },
     async remove(id) {
@@ -143,7 +143,7 @@ export function createClusters(context: Context): ClusterService {
         if (!(await tx.get('clusters', id))) throw notFound('cluster', id)
         tx.remove('clusters', id)
       })
-      bus.publish('cluster', id, { clusterId: id, change: 'removed' })
+      hints.publish('cluster', { id, change: 'removed' })
       return { id }
     },
   }

@@ -1,12 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 import type { Passwords } from '../access/passwords.ts'
-import type { Bus } from '../bus.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createReadersOfTasks, type ReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
 import type { Keys } from '../keys.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { History } from '../seams/history.ts'
 import type { Outputs } from '../seams/outputs.ts'
 import type { Presence } from '../seams/presence.ts'
@@ -27,7 +28,8 @@ export interface Context {
   outputs: Outputs
   terminals: Terminals
   tickets: Tickets
-  bus: Bus
+  hints: Hints
+  facts: LocalFacts
   /** Who reads the log of a task just now. */
   readers: ReadersOfTasks
   /** What followers of logs share. */
@@ -51,6 +53,12 @@ export function createContext(parts: Omit<Context, 'time' | 'readers' | 'batches
     batches: new Batches(parts.outputs, (taskId) => readers.areSeveral(taskId)),
     time: () => isoTime(parts.clock.now()),
   }
+}
+
+/** After an agent's token has ended: its link closes wherever it is, and the audit log has it once. */
+export function tellTokenEnded({ facts, hints }: Pick<Context, 'facts' | 'hints'>, agentId: string): void {
+  facts.publish('agentTokenEnded', { agentId })
+  hints.publish('agentRevoked', { id: agentId })
 }
 
 export function notFound(what: string, id: number | string): RsmError {

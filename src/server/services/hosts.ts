@@ -4,8 +4,7 @@ import type { HostService } from '../../core/services.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import type { HostRecord } from '../seams/records.ts'
 import type { Transaction } from '../seams/store.ts'
-import type { Context } from './context.ts'
-import { notFound } from './context.ts'
+import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
@@ -14,7 +13,7 @@ import { bury, openEnrollments } from './tombstones.ts'
 const defaultPort = 22
 
 export function createHosts(context: Context): HostService {
-  const { store, fleet, keys, engine, presence, history, bus, clock } = context
+  const { store, fleet, keys, engine, presence, history, hints, clock } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
@@ -99,7 +98,7 @@ export function createHosts(context: Context): HostService {
         tx.put('hosts', created)
         return created
       })
-      bus.publish('host', record.id, { hostId: record.id, change: 'created' })
+      hints.publish('host', { id: record.id, change: 'created' })
       return show(record)
     },
 
@@ -124,7 +123,7 @@ export function createHosts(context: Context): HostService {
         tx.put('hosts', next)
         return next
       })
-      bus.publish('host', id, { hostId: id, change: 'updated' })
+      hints.publish('host', { id, change: 'updated' })
       return show(record)
     },
 
@@ -158,10 +157,9 @@ export function createHosts(context: Context): HostService {
         return { removed: current, clusterIds: left, wasBusy }
       })
       presence.forget(id)
-      if (removed.agent)
-        bus.publish('agentRevoked', removed.agent.agentId, { agentId: removed.agent.agentId })
-      bus.publish('host', id, { hostId: id, change: 'removed' })
-      for (const clusterId of clusterIds) bus.publish('cluster', clusterId, { clusterId, change: 'updated' })
+      if (removed.agent) tellTokenEnded(context, removed.agent.agentId)
+      hints.publish('host', { id, change: 'removed' })
+      for (const clusterId of clusterIds) hints.publish('cluster', { id: clusterId, change: 'updated' })
       if (wasBusy) await engine.abandonHost(id)
       // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
       await history.forget(id)
@@ -180,7 +178,7 @@ export function createHosts(context: Context): HostService {
         return current.agent.agentId
       })
       presence.revoked(id)
-      bus.publish('agentRevoked', agentId, { agentId })
+      tellTokenEnded(context, agentId)
       return { id, openEnrollments: await openEnrollments(store, clock.now()) }
     },
   }

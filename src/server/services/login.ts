@@ -32,7 +32,7 @@ export interface LoginService {
 const throttleKey = (username: string, source: string) => `${username.toLowerCase()}\n${source}`
 
 export function createLogin(context: Context): LoginService {
-  const { store, passwords, clock, bus } = context
+  const { store, passwords, clock, hints } = context
   const failures = new Map<string, number[]>()
   const attempts = new Map<string, { last: Promise<void>; length: number }>()
   const underWay = new Map<string, number>()
@@ -123,7 +123,7 @@ export function createLogin(context: Context): LoginService {
 
     async logout(caller) {
       await store.transact((tx) => tx.remove('tokens', caller.tokenId))
-      bus.publish('tokenEnded', caller.tokenId, { tokenId: caller.tokenId })
+      hints.publish('tokenEnded', { id: caller.tokenId })
     },
 
     async me(caller) {
@@ -164,7 +164,7 @@ export function createLogin(context: Context): LoginService {
         tx.put('users', { ...current, passwordHash, updatedAt: context.time() })
         return endTokens(tx, caller.id)
       })
-      for (const tokenId of ended) bus.publish('tokenEnded', tokenId, { tokenId })
+      for (const tokenId of ended) hints.publish('tokenEnded', { id: tokenId })
     },
   }
 }

@@ -20,7 +20,7 @@ function show({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt 
 
 /** The caller's own personal access tokens (contract §2); another user's are not found. */
 export function createTokens(context: Context, caller: UserCaller): TokenService {
-  const { store, clock, bus } = context
+  const { store, clock, hints } = context
   const isOwn = (token: Readonly<TokenRecord> | undefined) =>
     token?.kind === 'personal' && token.userId === caller.id
 
@@ -69,7 +69,7 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
         if (!isOwn(await tx.get('tokens', id))) throw notFound('token', id)
         tx.remove('tokens', id)
       })
-      bus.publish('tokenEnded', id, { tokenId: id })
+      hints.publish('tokenEnded', { id })
       return { id }
     },
   }

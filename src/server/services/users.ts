@@ -32,9 +32,9 @@ async function keepAnAdmin(store: Store, tx: Transaction, without: number): Prom
 }
 
 export function createUsers(context: Context, caller: UserCaller): UserService {
-  const { store, passwords, bus } = context
+  const { store, passwords, hints } = context
   const announce = (ended: number[]) => {
-    for (const tokenId of ended) bus.publish('tokenEnded', tokenId, { tokenId })
+    for (const tokenId of ended) hints.publish('tokenEnded', { id: tokenId })
   }
 
   return {

@@ -20,14 +20,14 @@ export interface HostSide {
   reported(link: AgentLink, error: Payloads['ERROR']): void
 }
 
-export function createHostSide({ store, bus, clock, sessions, openings, links }: TerminalsState): HostSide {
+export function createHostSide({ store, facts, clock, sessions, openings, links }: TerminalsState): HostSide {
   /** Whether a frame is for a session of this host; else the agent hears why not. */
   async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
     const record = sessions.get(id)?.record ?? (await store.get('terminals', id))
     if (record?.hostId === link.hostId) return true
     if (record) {
       const { agentId, hostId } = link
-      bus.publish('foreignFrame', hostId, { agentId, hostId, type: 'terminal', id })
+      facts.publish('foreignFrame', { agentId, hostId, type: 'terminal', id })
       const message = `terminal session ${id} is not one of this host`
       link.send('ERROR', { code: 403, message, refId: frameId })
     } else {
@@ -91,7 +91,7 @@ export function createHostSide({ store, bus, clock, sessions, openings, links }:
       const reason = said && printable(said)
       if (reason && isDistrust(reason)) {
         const { agentId, hostId } = link
-        bus.publish('distrusted', hostId, { agentId, hostId, taskId: null, message: reason })
+        facts.publish('distrusted', { agentId, hostId, taskId: null, message: reason })
       }
       const session = present(link, sessionId)
       if (!session) {

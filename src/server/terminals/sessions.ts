@@ -36,7 +36,7 @@ export interface Terminals extends HostSide {
 }
 
 export function createTerminals(deps: TerminalsDependencies): Terminals {
-  const { store, bus, clock, log } = deps
+  const { store, hints, facts, clock, log } = deps
   const idleLimit = (deps.idleLimit ?? 3600) * 1000
   const sessions = new Map<string, TerminalSession>()
   /** Records that the store has not taken yet. */
@@ -62,7 +62,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     resized: (session) => void unsaved.add(session),
     done: ({ record: { id } }) => void sessions.delete(id),
     watched({ record }, { caller, ip }) {
-      bus.publish('terminal', record.id, { kind: 'watched', record, caller, ip })
+      facts.publish('terminal', { kind: 'watched', record, caller, ip })
     },
   }
 
@@ -93,7 +93,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       ?.end()
       .catch((error: unknown) => log.warn({ err: error }, 'a recording could not be ended'))
     session.record = { ...session.record, recordingBytes: recording?.bytes ?? 0 }
-    bus.publish('terminal', session.record.id, { kind: 'ended', record: session.record })
+    facts.publish('terminal', { kind: 'ended', record: session.record })
     unsaved.add(session)
     await save(session)
   }
@@ -145,13 +145,13 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const endForToken = (session: TerminalSession) =>
     session.finish(ended('the login that it hangs on has ended'), closeCodes.revoked)
   const unsubscribe = [
-    bus.subscribe('tokenEnded', null, ({ tokenId }) => {
+    hints.subscribe('tokenEnded', null, ({ id: tokenId }) => {
       for (const session of sessions.values()) {
         session.watchers.dismiss((caller) => caller.tokenId === tokenId)
         if (session.record.tokenId === tokenId) endForToken(session)
       }
     }),
-    bus.subscribe('agentRevoked', null, ({ agentId }) => {
+    hints.subscribe('agentRevoked', null, ({ id: agentId }) => {
       for (const session of sessions.values())
         if (session.record.agentId === agentId)
           session.finish(ended("the token of the host's agent was revoked"), closeCodes.revoked)
@@ -197,7 +197,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
         session.record = { ...session.record, tokenId: caller.tokenId }
         unsaved.add(session)
       }
-      bus.publish('terminal', sessionId, { kind: 'attached', record: session.record, caller, ip })
+      facts.publish('terminal', { kind: 'attached', record: session.record, caller, ip })
       return session.attach(client, options.after)
     },
 

@@ -1,8 +1,9 @@
-import type { Bus } from '../bus.ts'
 import type { Clock } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { Keys } from '../keys.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { Store } from '../seams/store.ts'
 import type { RecordingEvents } from './recording/recording.ts'
 import type { Recordings } from './recording/recordings.ts'
@@ -11,7 +12,8 @@ import type { SessionEvents } from './session-events.ts'
 
 export interface TerminalsDependencies {
   store: Store
-  bus: Bus
+  hints: Hints
+  facts: LocalFacts
   keys: Keys
   clock: Clock
   log: Log

@@ -6,8 +6,8 @@ import { RsmError } from '../../../src/core/errors.ts'
 import type { Services } from '../../../src/core/services.ts'
 import { createFirstUser } from '../../../src/server/access/first-user.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
-import { createBus } from '../../../src/server/bus.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
+import { createHints } from '../../../src/server/embedded/hints.ts'
 import { createFileHistory } from '../../../src/server/embedded/history/file-history.ts'
 import { loadKeys } from '../../../src/server/embedded/key-files.ts'
 import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
@@ -16,6 +16,7 @@ import { createFileResults } from '../../../src/server/embedded/results.ts'
 import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
+import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { beginRun } from '../../../src/server/runs.ts'
 import type { Results } from '../../../src/server/seams/results.ts'
@@ -47,7 +48,8 @@ export async function servicesOnStore(t: ExecutionContext): Promise<Services> {
 export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-services-'))
   const log = createLog('ERROR')
-  const bus = createBus()
+  const hints = createHints()
+  const facts = createLocalFacts()
   const onFatal = (error: unknown) => {
     throw error
   }
@@ -73,13 +75,13 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const presence = await createPresence({
     path: join(directory, 'presence.json'),
     heartbeatInterval: 30,
-    bus,
+    hints,
     clock,
     log,
   })
   const history = createFileHistory({ directory: join(directory, 'metrics'), clock, log })
   const tasks = join(directory, 'tasks')
-  const outputs = createFileOutputs(tasks, bus, onFatal)
+  const outputs = createFileOutputs(tasks, hints, onFatal)
   const results = createFileResults(tasks)
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
@@ -90,13 +92,22 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     outputs,
     results,
     presence,
-    bus,
+    hints,
+    facts,
     keys,
     clock,
     log,
     knownHosts,
   })
-  const terminals = createTerminals({ store, bus, keys, clock, log, directory: join(directory, 'terminals') })
+  const terminals = createTerminals({
+    store,
+    hints,
+    facts,
+    keys,
+    clock,
+    log,
+    directory: join(directory, 'terminals'),
+  })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
   const tokenId = await store.transact((tx) => {
@@ -116,7 +127,8 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     outputs,
     terminals,
     tickets: createTickets(clock),
-    bus,
+    hints,
+    facts,
     versions,
     keys,
     agreed: believed(() => clock.now()),

@@ -21,12 +21,12 @@ const daysAgo = (days: number) => now - days * day
 /** Ended or running tasks with output and results, and a sweep at `now`. */
 async function keeping(t: ExecutionContext, days: number) {
   const { context } = await startInsides(t)
-  const { store, bus } = context
+  const { store, hints } = context
   const directory = await mkdtemp(join(tmpdir(), 'rsm-retention-'))
   const onFatal = (error: unknown) => {
     throw error
   }
-  const outputs = createFileOutputs(directory, bus, onFatal)
+  const outputs = createFileOutputs(directory, hints, onFatal)
   const results = createFileResults(directory)
   const readers = createReadersOfTasks()
   t.teardown(async () => {

@@ -27,7 +27,7 @@ test('the link of a removed host is closed before its history is removed, howeve
   })
   const told = new EventTarget()
   let published = false
-  context.bus.subscribe('agentRevoked', 'agent-1', () => {
+  context.hints.subscribe('agentRevoked', 'agent-1', () => {
     published = true
   })
   const history = {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Bus } from '../../bus.ts'
+import type { Hints } from '../../seams/hints.ts'
 import type { Outputs } from '../../seams/outputs.ts'
 import { logFiles } from './log-files.ts'
 import { createSyncTurns } from './sync-turns.ts'
@@ -15,7 +15,7 @@ const syncsAtOnce = 2
 /** Outputs in files: `DIRECTORY/<taskId>/output.log`. `onSync` hears of every fsync: its seconds, and bytes of output. */
 export function createFileOutputs(
   directory: string,
-  bus: Bus,
+  hints: Hints,
   onFatal: (error: unknown) => void,
   onSync: TaskLogEvents['synced'] = () => undefined,
 ): Outputs {
@@ -31,7 +31,7 @@ export function createFileOutputs(
 
   const openLog = (taskId: string, create: boolean) =>
     TaskLog.open(join(directory, taskId), create, {
-      written: () => bus.publish('output', taskId, { taskId }),
+      written: () => hints.publish('output', { id: taskId }),
       turn,
       synced: onSync,
       damaged: (hostId, sentence) => noteDamage(taskId, hostId, sentence),

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { nextLoad, noLoad, reachIntervals, silentIntervals, tellsTheSame } from '../../../core/host-status.ts'
-import type { Bus } from '../../bus.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import type { Hints } from '../../seams/hints.ts'
 import type { Presence } from '../../seams/presence.ts'
 import { keepStatus, readKeptStatus } from './kept-status.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, reachOf, statusOf, viewOf } from './known-host.ts'
@@ -13,7 +13,7 @@ export interface PresenceOptions {
   heartbeatInterval: number
   /** Seconds of high cpu or memory until the host is WARNING; 600 by default. */
   warnAfter?: number | undefined
-  bus: Bus
+  hints: Hints
   clock: Clock
   log: Log
 }
@@ -25,7 +25,7 @@ const heardSaveInterval = 60_000
 const stallFactor = 3
 
 export async function createPresence(options: PresenceOptions): Promise<Presence> {
-  const { clock, bus, heartbeatInterval } = options
+  const { clock, hints, heartbeatInterval } = options
   const entries = new Map<number, KnownHost>()
   const silenceBound = silentIntervals * heartbeatInterval * 1000
   const reachBound = reachIntervals * heartbeatInterval * 1000
@@ -56,7 +56,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     if (isNew) revision++
     const isSame = tellsTheSame(next, former)
     if (!isSame) save()
-    if (isNew || !isSame) bus.publish('host', hostId, { hostId, change: 'updated' })
+    if (isNew || !isSame) hints.publish('host', { id: hostId, change: 'updated' })
   }
 
   /** Whether it has been silent for so long that its status, or whether it is reachable, may be another now. */
@@ -143,7 +143,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       known.said = { reason: beat.reason, onDemand: beat.onDemand, linkFault }
       known.clock.note(beat.timestamp, clock.now())
       if (!wasHealthy || status !== 'HEALTHY' || !known.connected) judge(hostId, known)
-      if (isOtherFault) bus.publish('host', hostId, { hostId, change: 'updated' })
+      if (isOtherFault) hints.publish('host', { id: hostId, change: 'updated' })
     },
     metrics(hostId, metrics) {
       const known = entry(hostId)
@@ -178,7 +178,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
         judge(hostId, known)
         if (linkFault !== undefined) save()
       }
-      bus.publish('host', hostId, { hostId, change: 'updated' })
+      hints.publish('host', { id: hostId, change: 'updated' })
     },
     greeted(hostId, running) {
       const known = entry(hostId)
@@ -186,7 +186,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       known.running = running
       judge(hostId, known)
       save()
-      bus.publish('host', hostId, { hostId, change: 'updated' })
+      hints.publish('host', { id: hostId, change: 'updated' })
     },
     revoked(hostId) {
       const known = entry(hostId)

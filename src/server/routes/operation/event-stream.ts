@@ -17,7 +17,7 @@ const longestTimer = 2 ** 31 - 1
 export async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  { bus, store, clock, log }: Pick<Context, 'bus' | 'store' | 'clock' | 'log'>,
+  { hints, facts, store, clock, log }: Pick<Context, 'hints' | 'facts' | 'store' | 'clock' | 'log'>,
   source: (signal: AbortSignal) => AsyncGenerator<string | Buffer>,
   comment: () => string = () => ':\n\n',
 ): Promise<void> {
@@ -26,8 +26,8 @@ export async function sendEvents(
   const life = Math.min(expiresAt, idleAt) - clock.now()
   const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
-    bus.subscribe('tokenEnded', tokenId, () => leave.abort()),
-    bus.subscribe('stopping', null, () => leave.abort()),
+    hints.subscribe('tokenEnded', tokenId, () => leave.abort()),
+    facts.subscribe('stopping', () => leave.abort()),
   ]
   // It may have ended after it was looked at and before the subscription.
   if (!(await store.get('tokens', tokenId))) leave.abort()
@@ -48,7 +48,7 @@ export async function sendEvents(
     if (!raw.writableNeedDrain) raw.write(comment())
   }, commentInterval)
   const route = request.routeOptions.url ?? 'unknown'
-  bus.publish('stream', route, { route, opened: true })
+  facts.publish('stream', { route, opened: true })
   try {
     for await (const batch of source(leave.signal)) {
       if (leave.signal.aborted) break
@@ -61,7 +61,7 @@ export async function sendEvents(
     clearInterval(comments)
     clearTimeout(expiry)
     for (const end of unsubscribe) end()
-    bus.publish('stream', route, { route, opened: false })
+    facts.publish('stream', { route, opened: false })
     // What a reader that is stuck has not taken would hold the connection open, and be read after its token has ended.
     if (raw.writableNeedDrain) raw.destroy()
     else raw.end()

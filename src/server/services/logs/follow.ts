@@ -16,23 +16,22 @@ export async function* followLog(
   query: LogQuery,
   signal: AbortSignal,
 ): AsyncGenerator<string | Buffer> {
-  const { store, engine, bus, batches, readers } = context
+  const { store, engine, hints, batches, readers } = context
   const taskId = first.id
   let wake: () => void = () => undefined
   let changed = true
   let taskChanged = false
-  const hosts = new Map<number, TaskResult>()
+  const hosts = new Set<number>()
   const note = () => {
     changed = true
     wake()
   }
   const unsubscribe = [
     readers.enter(taskId),
-    bus.subscribe('output', taskId, note),
-    bus.subscribe('task', taskId, ({ change }) => {
-      if (change.kind === 'task') taskChanged = true
-      else if (query.hostId === undefined || change.result.hostId === query.hostId)
-        hosts.set(change.result.hostId, change.result)
+    hints.subscribe('output', taskId, note),
+    hints.subscribe('task', taskId, ({ hostId }) => {
+      if (hostId === null) taskChanged = true
+      else if (query.hostId === undefined || hostId === query.hostId) hosts.add(hostId)
       note()
     }),
   ]
@@ -48,9 +47,10 @@ export async function* followLog(
         })
       changed = false
       // What is known now is told after the output that was there before it.
-      const task = (await store.get('tasks', taskId)) ?? first
-      const results = [...hosts.values()]
+      const told = new Set(hosts)
       hosts.clear()
+      const results = engine.resultsOf(taskId, told)
+      const task = (await store.get('tasks', taskId)) ?? first
       const tellTask = taskChanged
       taskChanged = false
       for (let more = true; more && !signal.aborted; ) {
@@ -60,12 +60,13 @@ export async function* followLog(
         after = batch.next
         if (batch.events) yield batch.events
       }
-      const events = results.map((result) => formatEvent('host', result)).join('')
       if (task.status !== 'RUNNING') {
         const end = { ...engine.summary(task), results: await resultsOf(context, task) }
-        yield events + formatEvent('end', end)
+        const last = end.results.filter(({ hostId }) => told.has(hostId) || hosts.has(hostId))
+        yield hostEvents(last) + formatEvent('end', end)
         return
       }
+      const events = hostEvents(results)
       const summary = tellTask ? formatEvent('task', engine.summary(task)) : ''
       if (events + summary !== '') yield events + summary
     }
@@ -74,3 +75,6 @@ export async function* followLog(
     signal.removeEventListener('abort', note)
   }
 }
+
+const hostEvents = (results: readonly TaskResult[]) =>
+  results.map((result) => formatEvent('host', result)).join('')

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { createBus } from '../../../../src/server/bus.ts'
+import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createFileOutputs } from '../../../../src/server/embedded/outputs/file-outputs.ts'
 import { createFileResults } from '../../../../src/server/embedded/results.ts'
 import { temporaryDirectory } from '../../../helpers/agents/agent.ts'
@@ -12,7 +12,7 @@ import { startTestServer } from '../../../helpers/servers/server.ts'
 const entry = { stream: 'stdout', timestamp: '2026-01-01T00:00:00.000Z' } as const
 const long = 'a long line\n'.repeat(400)
 const outputsIn = (directory: string) =>
-  createFileOutputs(directory, createBus(), (error) => {
+  createFileOutputs(directory, createHints(), (error) => {
     throw error
   })
 

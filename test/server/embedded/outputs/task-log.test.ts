@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
-import { createBus } from '../../../../src/server/bus.ts'
+import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createFileOutputs } from '../../../../src/server/embedded/outputs/file-outputs.ts'
 import type { NewEntry, Outputs } from '../../../../src/server/seams/outputs.ts'
 
@@ -20,7 +20,7 @@ async function temporary(t: ExecutionContext) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const open = (): Outputs => {
-    const outputs = createFileOutputs(directory, createBus(), (error) => t.fail(String(error)))
+    const outputs = createFileOutputs(directory, createHints(), (error) => t.fail(String(error)))
     t.teardown(() => outputs.close())
     return outputs
   }
@@ -225,7 +225,7 @@ test.serial(
     const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
     t.teardown(() => rm(directory, { recursive: true, force: true }))
     const faults: unknown[] = []
-    const outputs = createFileOutputs(directory, createBus(), (error) => faults.push(error))
+    const outputs = createFileOutputs(directory, createHints(), (error) => faults.push(error))
     t.teardown(() => outputs.close())
     const probe = await open(join(directory, 'probe'), 'w')
     await probe.close()

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { createBus } from '../../../../src/server/bus.ts'
 import { isoTime } from '../../../../src/server/clock.ts'
+import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createPresence } from '../../../../src/server/embedded/presence/memory-presence.ts'
 import { createLog } from '../../../../src/server/log.ts'
 import { until } from '../../../helpers/until.ts'
@@ -17,7 +17,7 @@ test('when a host was last heard outlives a crash, to the minute, and is written
   let passed = 0
   const clock = { now: () => begin + passed, monotonic: () => passed }
   // Long enough that no jump of the clock is silence.
-  const options = { path, heartbeatInterval: 600, bus: createBus(), clock, log: createLog('ERROR') }
+  const options = { path, heartbeatInterval: 600, hints: createHints(), clock, log: createLog('ERROR') }
   const presence = await createPresence(options)
   t.teardown(async () => {
     await presence.close()

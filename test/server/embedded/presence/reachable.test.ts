@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
-import { createBus } from '../../../../src/server/bus.ts'
+import { createHints } from '../../../../src/server/embedded/hints.ts'
 import type { RunningScripts } from '../../../../src/server/embedded/presence/kept-status.ts'
 import { createPresence } from '../../../../src/server/embedded/presence/memory-presence.ts'
 import { createLog } from '../../../../src/server/log.ts'
@@ -28,9 +28,9 @@ async function started(t: ExecutionContext, options: Options = {}) {
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   let passed = 0
   const clock = { now: () => begin + passed, monotonic: () => performance.now() + passed }
-  const bus = createBus()
+  const hints = createHints()
   const open = async () => {
-    const place = { path: join(directory, 'presence.json'), bus, clock, log: createLog('ERROR') }
+    const place = { path: join(directory, 'presence.json'), hints, clock, log: createLog('ERROR') }
     const presence = await createPresence({ heartbeatInterval: 30, ...place, ...options })
     t.teardown(() => presence.close())
     return presence
@@ -40,11 +40,11 @@ async function started(t: ExecutionContext, options: Options = {}) {
   const pass = (seconds: number) => {
     passed += seconds * 1000
   }
-  return { presence, view, bus, pass, again: open }
+  return { presence, view, hints, pass, again: open }
 }
 
 test('A14 an agent that links on demand is reachable while it is heard within two intervals, and the end of that is told', async (t) => {
-  const { presence, view, bus } = await started(t, { heartbeatInterval: 0.5 })
+  const { presence, view, hints } = await started(t, { heartbeatInterval: 0.5 })
   presence.registered(1)
   presence.greeted(1, running)
   presence.connected(1, true)
@@ -53,7 +53,7 @@ test('A14 an agent that links on demand is reachable while it is heard within tw
   t.like(await view(), { status: 'ONLINE', reachable: true, statusReason: null })
   const { revision } = presence
   const told: unknown[] = []
-  t.teardown(bus.subscribe('host', 1, () => void view().then((seen) => told.push(seen))))
+  t.teardown(hints.subscribe('host', 1, () => void view().then((seen) => told.push(seen))))
   await until('it is told', () => told.length > 0)
   t.like(told[0], { status: 'ONLINE', reachable: false, statusReason: null })
   t.true(presence.revision > revision)

@@ -3,7 +3,6 @@ import { PassThrough } from 'node:stream'
 import test from 'ava'
 import Fastify from 'fastify'
 import pino from 'pino'
-import { createBus } from '../../../../src/server/bus.ts'
 import { sendEvents } from '../../../../src/server/routes/operation/event-stream.ts'
 import { startInsides } from '../../../helpers/servers/services.ts'
 
@@ -25,8 +24,7 @@ test('a stream that fails is ended, and its fault is logged with the id of the r
       ...life,
     } as const
     request.caller = { type: 'user', id: 1, username: 'admin', role: 'ADMIN', ...session }
-    const { store, clock } = context
-    return sendEvents(request, reply, { bus: createBus(), store, clock, log }, async function* () {
+    return sendEvents(request, reply, { ...context, log }, async function* () {
       yield 'data: 1\n\n'
       throw new Error('the log can not be read')
     })

@@ -1,0 +1,51 @@
+import { EventEmitter } from 'node:events'
+import type { ResultStatus, TaskStatus } from '../core/protocol/http/tasks.ts'
+import type { UserCaller } from './access/caller.ts'
+import type { TerminalRecord } from './seams/records.ts'
+
+/** What this process did or saw, by topic. */
+export interface Facts {
+  /** A result became final; `duration` in milliseconds, null where the script never started. */
+  resultFinal: { status: ResultStatus; duration: number | null }
+  taskEnded: { taskId: string; status: TaskStatus }
+  /** This process ended an agent's token. */
+  agentTokenEnded: { agentId: string }
+  /** A client begins or ceases to follow a stream of events of this route. */
+  stream: { route: string; opened: boolean }
+  /** An agent sent a frame for a task or session that is not its host's (contract §6). */
+  foreignFrame: { agentId: string; hostId: number; type: 'task' | 'terminal'; id: string }
+  /** An agent refused a message as not signed by this server (reliability S05). */
+  distrusted: { agentId: string; hostId: number; taskId: string | null; message: string }
+  /** A client took its place at a terminal session, or reads along, or the session ended. */
+  terminal: { record: TerminalRecord } & (
+    | { kind: 'attached' | 'watched'; caller: UserCaller; ip: string | null }
+    | { kind: 'ended' }
+  )
+  /** The store is a backup that was brought back, as an agent proved; `tasks` is how many are held. */
+  restored: { hostId: number; agentId: string; reason: string; tasks: number }
+  /** Two agents share this host's identity, or no longer do (reliability F12). */
+  duplicateAgent: { hostId: number; duplicate: boolean }
+  /** The server stops: what would stay open for long has to end now. */
+  stopping: { reason: string }
+}
+
+/**
+ * Facts of this process for this process, each exactly once: what is written to the audit log or counted by whoever did
+ * it, and what other servers of the store must not act on.
+ */
+export interface LocalFacts {
+  publish<T extends keyof Facts>(topic: T, fact: Facts[T]): void
+  /** Answers the way to unsubscribe. Listeners must not throw or block. */
+  subscribe<T extends keyof Facts>(topic: T, listener: (fact: Facts[T]) => void): () => void
+}
+
+export function createLocalFacts(): LocalFacts {
+  const emitter = new EventEmitter().setMaxListeners(0)
+  return {
+    publish: (topic, fact) => void emitter.emit(topic, fact),
+    subscribe(topic, listener) {
+      emitter.on(topic, listener)
+      return () => void emitter.off(topic, listener)
+    },
+  }
+}
