@@ -2,7 +2,7 @@
 import '../src/client/client.ts'
 import '../src/client/http/pages.ts'
 import '../src/client/http/proxy.ts'
-import '../src/client/names.ts'
+import '../src/ui/names/names.ts'
 import '../src/ui/command/base-command.ts'
 import '../src/ui/command/command-line.ts'
 import '../src/ui/command/failure.ts'

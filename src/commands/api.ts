@@ -1,8 +1,8 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
-import { readNamedFile } from '../client/named-file.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { readNamedFile } from '../ui/input/named-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
 
 async function readBody(data: string | undefined): Promise<string | undefined> {

@@ -1,5 +1,4 @@
 import { string } from '@oclif/core/flags'
-import { findScript } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { splitOptions } from '../ui/command/argv.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
@@ -7,6 +6,7 @@ import { runFlags } from '../ui/flags/run.ts'
 import { type TargetFlags, targetFlags } from '../ui/flags/targets.ts'
 import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
+import { findScript } from '../ui/names/names.ts'
 import { RunCommand, type Runnable, storedRunnable } from '../ui/task/run-command.ts'
 
 /** A script of one's own with what it says of itself; options win. */

@@ -1,7 +1,7 @@
 import { openClient } from '../client/client.ts'
-import { type ChosenServer, Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { type ChosenServer, Contexts } from '../ui/contexts/contexts.ts'
 
 /** What `login` got for a password; other tokens were made to be kept, and serve elsewhere too. */
 const isSession = (token: string) => token.startsWith('rsm_ses_')

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
-import { Contexts } from '../client/contexts.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { Contexts } from '../ui/contexts/contexts.ts'
 import { readChangedPassword } from '../ui/input/password.ts'
 
 export default class Passwd extends BaseCommand {

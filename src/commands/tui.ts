@@ -1,9 +1,9 @@
 import { string as word } from '@oclif/core/args'
 import type { Client } from '../client/client.ts'
-import { findTaskId } from '../client/names.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { taskDescription } from '../ui/flags/task.ts'
+import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'
 import { termOf } from '../ui/terminal/term.ts'
 
@@ -49,7 +49,7 @@ A task may be running or finished. ? shows the keys; q leaves, and a running tas
   }
 
   async #examine(client: Client, columns: number): Promise<string> {
-    const { examineFleet } = await import('../client/doctor.ts')
+    const { examineFleet } = await import('../ui/hosts/doctor.ts')
     const { showFleet } = await import('../ui/hosts/findings-view.ts')
     const { server, hosts } = await examineFleet(client, { ...this.server(), version: this.config.version })
     return server === null ? '' : showFleet(server, hosts, columns)

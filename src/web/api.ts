@@ -1,7 +1,7 @@
-import { areUnknownNames, foldUnknownNames } from '../client/unknown-names.ts'
 import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
 import type { Page } from '../core/protocol/http/common.ts'
 import { shortened } from '../core/text/shortened.ts'
+import { areUnknownNames, foldUnknownNames } from '../core/text/unknown-names.ts'
 import { sanitizeLine } from '../ui/text/sanitize.ts'
 import { endSession, session } from './session.ts'
 

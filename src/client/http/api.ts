@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type ErrorCode, type FieldFault, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
-import { areUnknownNames, foldUnknownNames } from '../unknown-names.ts'
+import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
 import type { Send } from './send.ts'
 import { isLost } from './transport.ts'
 

@@ -1,12 +1,12 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
 import { plainFingerprint } from '../../client/http/pinning.ts'
-import { readNamedFile, readSecretFile } from '../../client/named-file.ts'
-import { normalUrl } from '../../client/server-url.ts'
 import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
+import { normalUrl } from '../../ui/contexts/server-url.ts'
+import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
 export default class AgentRun extends BaseCommand {

@@ -1,9 +1,9 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
-import { findCluster } from '../../client/names.ts'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
+import { findCluster } from '../../ui/names/names.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 import { counted } from '../../ui/text/counted.ts'
 

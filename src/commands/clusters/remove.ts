@@ -1,5 +1,5 @@
-import { findCluster } from '../../client/names.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
+import { findCluster } from '../../ui/names/names.ts'
 
 export default class ClustersRemove extends RemovalCommand {
   static override summary = 'Remove a cluster; its hosts stay'

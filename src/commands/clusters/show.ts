@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
 import { allPages } from '../../client/http/pages.ts'
-import { findCluster } from '../../client/names.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { findCluster } from '../../ui/names/names.ts'
 
 export default class ClustersShow extends BaseCommand {
   static override summary = 'Show a cluster and its hosts'

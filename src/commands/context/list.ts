@@ -1,5 +1,5 @@
-import { Contexts } from '../../client/contexts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { Contexts } from '../../ui/contexts/contexts.ts'
 
 export default class ContextList extends BaseCommand {
   static override summary = 'List the servers that are known'

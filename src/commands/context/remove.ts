@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
-import { Contexts } from '../../client/contexts.ts'
 import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { Contexts } from '../../ui/contexts/contexts.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ContextRemove extends BaseCommand {

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args'
-import { Contexts } from '../../client/contexts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { Contexts } from '../../ui/contexts/contexts.ts'
 
 export default class ContextUse extends BaseCommand {
   static override summary = 'Use another known server from now on'

@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
-import { findEnrollment } from '../../client/names.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
+import { findEnrollment } from '../../ui/names/names.ts'
 
 export default class EnrollmentsRemove extends BaseCommand {
   static override summary = 'Remove an enrolment token; the hosts that it enrolled stay'

@@ -25,7 +25,7 @@ export default class HostsDoctor extends BaseCommand {
     const { args, flags } = await this.parse(HostsDoctor)
     this.globals = flags
     const client = await this.client()
-    const { examineFleet } = await import('../../client/doctor.ts')
+    const { examineFleet } = await import('../../ui/hosts/doctor.ts')
     const { examinationData, showHost, showFleet } = await import('../../ui/hosts/findings-view.ts')
     const { server, hosts } = await examineFleet(
       client,

@@ -1,6 +1,5 @@
 import { string as word } from '@oclif/core/args'
 import { integer, string } from '@oclif/core/flags'
-import { findHosts, namesOneHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Host, HostPatch } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
@@ -10,6 +9,7 @@ import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { showTags } from '../../ui/hosts/view.ts'
 import { parsePairs } from '../../ui/input/values.ts'
+import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 /** Tags as a merge patch: set ones with their value, taken ones as null. */

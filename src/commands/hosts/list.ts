@@ -1,13 +1,13 @@
 import { string as word } from '@oclif/core/args'
 import { integer, string } from '@oclif/core/flags'
 import { allPages, firstOf } from '../../client/http/pages.ts'
-import { findCluster } from '../../client/names.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { hostsFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
+import { findCluster } from '../../ui/names/names.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'

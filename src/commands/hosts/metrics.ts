@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/args'
 import { integer, string as text } from '@oclif/core/flags'
-import { findHost } from '../../client/names.ts'
 import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
+import { findHost } from '../../ui/names/names.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 /** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */

@@ -1,9 +1,9 @@
 import { boolean } from '@oclif/core/flags'
-import { findHosts, namesOneHost } from '../../client/names.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
+import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 
 export default class HostsRemove extends RemovalCommand {
   static override summary = 'Remove hosts and revoke their agents'

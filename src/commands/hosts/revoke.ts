@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
-import { findHost } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
+import { findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
 
 export default class HostsRevoke extends BaseCommand {

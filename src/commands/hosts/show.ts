@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
-import { findHosts, namesOneHost } from '../../client/names.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { hostFields, runsUnbounded } from '../../ui/hosts/view.ts'
+import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 
 export default class HostsShow extends BaseCommand {
   static override summary = 'Show hosts: their state, system, agent and last metrics'

@@ -3,11 +3,11 @@ import { pipeline } from 'node:stream/promises'
 import { string as word } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { writeRecordingFile } from '../../client/services/recording-file.ts'
-import { findSessionId } from '../../client/session-names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
 import { confirm } from '../../ui/input/prompt.ts'
+import { findSessionId } from '../../ui/names/session-names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default class RecordingsExport extends BaseCommand {

@@ -1,8 +1,8 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
-import { findHost, refuseUnknownUser } from '../../client/names.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { findHost, refuseUnknownUser } from '../../ui/names/names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { showDuration, showTime } from '../../ui/text/time.ts'
 

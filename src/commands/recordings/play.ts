@@ -2,12 +2,12 @@ import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { readRecording } from '../../client/services/recording.ts'
 import { readRecordingFile } from '../../client/services/recording-file.ts'
-import { findSessionId } from '../../client/session-names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
 import { meansFile } from '../../ui/input/script-file.ts'
 import { parseDuration } from '../../ui/input/values.ts'
+import { findSessionId } from '../../ui/names/session-names.ts'
 import type { Pace } from '../../ui/recording/pace.ts'
 
 function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): Pace {

@@ -1,6 +1,5 @@
 import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
-import { findScript } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import { parseFrontMatter } from '../../core/script/front-matter.ts'
@@ -9,6 +8,7 @@ import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../ui/fl
 import { editText } from '../../ui/input/editor.ts'
 import { readFrontMatter } from '../../ui/input/front-matter.ts'
 import { fileNameOf } from '../../ui/input/script-file.ts'
+import { findScript } from '../../ui/names/names.ts'
 
 /** The new text, with the settings in which it says something else of itself than the former one did. */
 function textPatch(

@@ -1,5 +1,5 @@
-import { findScript } from '../../client/names.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
+import { findScript } from '../../ui/names/names.ts'
 
 export default class ScriptsRemove extends RemovalCommand {
   static override summary = 'Remove a stored script; tasks keep the text that they ran'

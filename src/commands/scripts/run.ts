@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args'
-import { findScript } from '../../client/names.ts'
 import { runFlags } from '../../ui/flags/run.ts'
 import { targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/input/stdin.ts'
+import { findScript } from '../../ui/names/names.ts'
 import { RunCommand, storedRunnable } from '../../ui/task/run-command.ts'
 
 export default class ScriptsRun extends RunCommand {

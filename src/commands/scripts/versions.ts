@@ -1,9 +1,9 @@
 import { integer as number, string } from '@oclif/core/args'
 import { integer } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
-import { findScript } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { findScript } from '../../ui/names/names.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
 

@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
-import { control } from '../../client/control.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { control } from '../../ui/command/control.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 
 export default class ServerConfirmRestore extends BaseCommand {

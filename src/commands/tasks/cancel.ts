@@ -1,11 +1,11 @@
 import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
-import { findTaskId } from '../../client/names.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { doToEach } from '../../ui/command/each.ts'
 import { tasksDescription } from '../../ui/flags/task.ts'
+import { findTaskId } from '../../ui/names/names.ts'
 
 export default class TasksCancel extends BaseCommand {
   static override summary = 'Cancel tasks: queued hosts never start, running ones end'

@@ -1,5 +1,5 @@
-import { findToken } from '../../client/names.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
+import { findToken } from '../../ui/names/names.ts'
 
 export default class TokensRemove extends RemovalCommand {
   static override summary = 'Revoke one of your personal access tokens; what hangs on it closes at once'

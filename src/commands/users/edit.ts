@@ -1,12 +1,12 @@
 import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
-import { findUser } from '../../client/names.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
+import { findUser } from '../../ui/names/names.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 
 /** All that the user has from now on; `none` takes them away. */

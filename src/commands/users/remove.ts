@@ -1,5 +1,5 @@
-import { findUser } from '../../client/names.ts'
 import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
+import { findUser } from '../../ui/names/names.ts'
 
 export default class UsersRemove extends RemovalCommand {
   static override summary = 'Remove a user; their sessions and tokens end (for administrators)'

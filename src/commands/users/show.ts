@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args'
-import { findUser } from '../../client/names.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { findUser } from '../../ui/names/names.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class UsersShow extends BaseCommand {

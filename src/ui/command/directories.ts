@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { baseDirectory } from '../../client/base-directory.ts'
 import { RsmError } from '../../core/errors.ts'
+import { baseDirectory } from '../contexts/base-directory.ts'
 
 /** Where rsm keeps what lasts of a user. */
 export function stateDirectory(name: string): string {

@@ -1,6 +1,6 @@
 import { readFileSync, writeSync } from 'node:fs'
-import type { ServerChoice } from '../../client/contexts.ts'
 import { shortened } from '../../core/text/shortened.ts'
+import type { ServerChoice } from '../contexts/contexts.ts'
 import { renderBash } from './bash.ts'
 import { type Answer, candidatesFor, plain } from './candidates.ts'
 import { renderFish } from './fish.ts'

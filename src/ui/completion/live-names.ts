@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { type ChosenServer, Contexts, type ServerChoice } from '../../client/contexts.ts'
+import { type ChosenServer, Contexts, type ServerChoice } from '../contexts/contexts.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import { NamesCache } from './names-cache.ts'
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { baseDirectory } from '../../client/base-directory.ts'
-import { makeNamedDirectory } from '../../client/named-directory.ts'
+import { baseDirectory } from '../contexts/base-directory.ts'
+import { makeNamedDirectory } from '../input/named-directory.ts'
 import type { Listed, Named } from './listed.ts'
 
 /** How long names are as good as new, in milliseconds: at least so long, or so many times what asking for them took. */

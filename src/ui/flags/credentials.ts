@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
-import { readNamedFile } from '../../client/named-file.ts'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
+import { readNamedFile } from '../input/named-file.ts'
 import { readPassword } from '../input/password.ts'
 
 /** How a host's SSH secret is said: never as an argument, which all users of the machine can read. */

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
-import { selectHosts } from '../../client/targets.ts'
 import type { ClusterCreate } from '../../core/protocol/http/clusters.ts'
 import type { Services } from '../../core/services.ts'
+import { selectHosts } from '../names/targets.ts'
 
 /** How a cluster's members are said: by names of now, or by a selector that is read each time. */
 export const memberFlags = {

@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
-import { checkTargets, type TargetOptions } from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
+import { checkTargets, type TargetOptions } from '../names/targets.ts'
 
 const helpGroup = 'TARGETS'
 const several = { helpGroup, multiple: true, multipleNonGreedy: true } as const

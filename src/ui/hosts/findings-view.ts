@@ -1,4 +1,3 @@
-import type { ExaminedHost, ExaminedServer } from '../../client/doctor.ts'
 import {
   adviceFor,
   complains,
@@ -12,6 +11,7 @@ import { sanitizeLine } from '../text/sanitize.ts'
 import { columnsOf, paint } from '../text/screen.ts'
 import { withLocalTimes } from '../text/time.ts'
 import { wrapAdvice, wrapWords } from '../text/wrap.ts'
+import type { ExaminedHost, ExaminedServer } from './doctor.ts'
 
 const tones = { error: 'red', warning: 'yellow', note: 'dim', ok: 'green' } as const
 const margin = 'warning  '.length

@@ -1,9 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, extname } from 'node:path'
-import { readNamedBytes } from '../../client/named-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import { utf8Text } from '../text/utf8-text.ts'
+import { readNamedBytes } from './named-file.ts'
 import { stdinReader } from './stdin.ts'
 
 /** What the server takes (contract §1); its schema, which says so too, costs too much of a start. */

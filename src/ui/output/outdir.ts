@@ -9,11 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { makeNamedDirectory } from '../../client/named-directory.ts'
 import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogEntry, Stream } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
+import { makeNamedDirectory } from '../input/named-directory.ts'
 import type { OutputFormat } from './format.ts'
 
 /** NAME_MAX, less the suffix. */

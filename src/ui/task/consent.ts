@@ -1,10 +1,3 @@
-import {
-  fitsQuestion,
-  joinSelector,
-  resolveHosts,
-  resolveTarget,
-  type TargetOptions,
-} from '../../client/targets.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Target } from '../../core/protocol/http/tasks.ts'
 import { firstLine } from '../../core/script/first-line.ts'
@@ -13,6 +6,13 @@ import type { Services } from '../../core/services.ts'
 import { unasked } from '../../core/task/consent.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import { confirm } from '../input/prompt.ts'
+import {
+  fitsQuestion,
+  joinSelector,
+  resolveHosts,
+  resolveTarget,
+  type TargetOptions,
+} from '../names/targets.ts'
 import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'

@@ -1,6 +1,5 @@
 import type { Client } from '../../client/client.ts'
 import { newIdempotencyKey } from '../../client/idempotency-key.ts'
-import { resolveHosts, resolveTarget, type TargetOptions } from '../../client/targets.ts'
 import { invalid, RsmError } from '../../core/errors.ts'
 import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
@@ -11,6 +10,7 @@ import { readTargets, type TargetFlags } from '../flags/targets.ts'
 import { isSomeoneThere } from '../input/prompt.ts'
 import type { StdinReader } from '../input/stdin.ts'
 import { parseTimer } from '../input/values.ts'
+import { resolveHosts, resolveTarget, type TargetOptions } from '../names/targets.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import type { PlannedScript, PlanView } from './plan-view.ts'
 import { refuseDetached, TaskCommand } from './task-command.ts'
@@ -146,7 +146,7 @@ export abstract class RunCommand extends TaskCommand {
           hint: 'there are no hosts yet: rsm hosts join',
         })
       if (isEmpty) {
-        const { emptyTarget } = await import('../../client/empty-target.ts')
+        const { emptyTarget } = await import('../names/empty-target.ts')
         throw (await emptyTarget(client, targets).catch(() => undefined)) ?? error
       }
     }

@@ -1,6 +1,6 @@
 import test from 'ava'
 import { openClient } from '../../../src/client/client.ts'
-import { findCluster, findEnrollment, findScript, findToken, findUser } from '../../../src/client/names.ts'
+import { findCluster, findEnrollment, findScript, findToken, findUser } from '../../../src/ui/names/names.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** Every list with names: how a record of that name is made, and where lists show it. */

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import test from 'ava'
-import { Contexts } from '../../../src/client/contexts.ts'
+import { Contexts } from '../../../src/ui/contexts/contexts.ts'
 import { readShowOptions } from '../../../src/ui/flags/output.ts'
 import { BoundedText, keptPerHost } from '../../../src/ui/output/bounded-text.ts'
 import { fileNameOf, OutdirOutput, prepareOutdir } from '../../../src/ui/output/outdir.ts'

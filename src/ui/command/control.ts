@@ -1,8 +1,8 @@
 import { request } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
-import { codeOfStatus, RsmError } from '../core/errors.ts'
-import type { ControlCalls, ControlName } from '../core/protocol/control.ts'
-import { controlSocket } from '../disk/control-socket.ts'
+import { codeOfStatus, RsmError } from '../../core/errors.ts'
+import type { ControlCalls, ControlName } from '../../core/protocol/control.ts'
+import { controlSocket } from '../../disk/control-socket.ts'
 
 /** How long a server may take to answer, in milliseconds. */
 const patience = 60_000

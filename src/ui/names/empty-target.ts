@@ -1,5 +1,5 @@
-import { RsmError } from '../core/errors.ts'
-import type { Services } from '../core/services.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Services } from '../../core/services.ts'
 import { findCluster } from './names.ts'
 import { resolveHosts, selectHosts, type TargetOptions } from './targets.ts'
 

@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test from 'ava'
-import { baseDirectory } from '../../src/client/base-directory.ts'
-import { Contexts } from '../../src/client/contexts.ts'
-import { cleanEnv, temporaryDirectory } from '../fixtures/rsm.ts'
+import { baseDirectory } from '../../../src/ui/contexts/base-directory.ts'
+import { Contexts } from '../../../src/ui/contexts/contexts.ts'
+import { cleanEnv, temporaryDirectory } from '../../fixtures/rsm.ts'
 
 test('a base directory is what its variable says, where that is an absolute path', (t) => {
   t.is(baseDirectory('STATE', { XDG_STATE_HOME: '/var/tmp/state' }), '/var/tmp/state')

@@ -1,6 +1,6 @@
-import { RsmError } from '../core/errors.ts'
-import type { Terminal } from '../core/protocol/http/terminals.ts'
-import type { Client } from './client.ts'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { oneOfPart, partOfId, refuseMisspelt, searched } from './task-names.ts'
 
 type Services = Pick<Client, 'terminals' | 'auth'>

@@ -1,8 +1,8 @@
 import test from 'ava'
-import type { Client } from '../../src/client/client.ts'
-import { findTaskId } from '../../src/client/names.ts'
-import { findSessionId } from '../../src/client/session-names.ts'
-import { pageOf, taskOf } from '../fixtures/fake-server.ts'
+import type { Client } from '../../../src/client/client.ts'
+import { findTaskId } from '../../../src/ui/names/names.ts'
+import { findSessionId } from '../../../src/ui/names/session-names.ts'
+import { pageOf, taskOf } from '../../fixtures/fake-server.ts'
 
 const ids = [
   '01KAJ5Y3Z8QWERTY0123456789',

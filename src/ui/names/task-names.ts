@@ -1,7 +1,7 @@
-import { RsmError } from '../core/errors.ts'
-import type { TaskSummary } from '../core/protocol/http/tasks.ts'
-import { nearest, unknownName } from '../core/text/nearest.ts'
-import type { Client } from './client.ts'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { nearest, unknownName } from '../../core/text/nearest.ts'
 
 /** Among so many of the newest an id is looked for by a part of it: one page. */
 export const searched = 500

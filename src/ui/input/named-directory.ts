@@ -1,5 +1,5 @@
-import { RsmError } from '../core/errors.ts'
-import { makeDirectory } from '../disk/make-directory.ts'
+import { RsmError } from '../../core/errors.ts'
+import { makeDirectory } from '../../disk/make-directory.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   EACCES: 'you may not',

@@ -1,6 +1,6 @@
-import { RsmError } from '../core/errors.ts'
-import type { Task } from '../core/protocol/http/tasks.ts'
-import type { Services } from '../core/services.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import type { Services } from '../../core/services.ts'
 
 /** Running tasks that are looked into: the newest. */
 const mostTasks = 20

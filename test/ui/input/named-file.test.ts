@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
-import { readSecretFile } from '../../src/client/named-file.ts'
-import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { readSecretFile } from '../../../src/ui/input/named-file.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 test('a secret is read without its line end', (t) => {
   const path = join(temporaryDirectory(t), 'token')

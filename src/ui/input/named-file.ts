@@ -1,7 +1,7 @@
 import { constants, statSync } from 'node:fs'
-import { RsmError } from '../core/errors.ts'
-import { readBoundedFile } from '../disk/bounded-file.ts'
-import { whyUnreadable } from '../disk/unreadable.ts'
+import { RsmError } from '../../core/errors.ts'
+import { readBoundedFile } from '../../disk/bounded-file.ts'
+import { whyUnreadable } from '../../disk/unreadable.ts'
 
 /** A file that an option or a variable names; `what` is how the message calls it. Errors: `usage`. */
 export function readNamedBytes(path: string, what = path): Buffer {

@@ -1,7 +1,7 @@
-import type { Host } from '../core/protocol/http/hosts.ts'
-import type { Api } from './http/api.ts'
-import type { StreamOptions } from './http/event-stream.ts'
-import { watchEvents } from './services/events.ts'
+import type { Api } from '../../client/http/api.ts'
+import type { StreamOptions } from '../../client/http/event-stream.ts'
+import { watchEvents } from '../../client/services/events.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
 
 interface Awaited extends StreamOptions {
   /** All that are waited for, as they stand; `missing` are names that no host has yet. */

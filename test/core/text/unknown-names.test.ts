@@ -1,5 +1,5 @@
 import test from 'ava'
-import { areUnknownNames, foldUnknownNames } from '../../src/client/unknown-names.ts'
+import { areUnknownNames, foldUnknownNames } from '../../../src/core/text/unknown-names.ts'
 
 const faults = (...messages: string[]) => messages.map((message) => ({ field: 'selector', message }))
 

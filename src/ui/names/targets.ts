@@ -1,10 +1,10 @@
-import { RsmError } from '../core/errors.ts'
-import type { Host } from '../core/protocol/http/hosts.ts'
-import type { Target } from '../core/protocol/http/tasks.ts'
-import { reachableWord } from '../core/selector/group.ts'
-import { compareNatural } from '../core/selector/natural-order.ts'
-import type { Services } from '../core/services.ts'
-import { allPages } from './http/pages.ts'
+import { allPages } from '../../client/http/pages.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { Target } from '../../core/protocol/http/tasks.ts'
+import { reachableWord } from '../../core/selector/group.ts'
+import { compareNatural } from '../../core/selector/natural-order.ts'
+import type { Services } from '../../core/services.ts'
 import { findCluster } from './names.ts'
 
 /** What the options of a command line say about its targets (contract §9). */
@@ -53,7 +53,7 @@ export const fitsQuestion = (selector: string): boolean => encodedLength(selecto
 /** The parts of a union that are asked for one by one, as few as hold it. */
 async function questionsOf(selector: string): Promise<string[]> {
   if (fitsQuestion(selector) || !isPlain(selector)) return [selector]
-  const { expandNodeset } = await import('../core/selector/nodeset.ts')
+  const { expandNodeset } = await import('../../core/selector/nodeset.ts')
   const pieces = splitUnion(selector).flatMap((part) =>
     fitsQuestion(part) || /[@*?]/.test(part) ? [part] : expandNodeset(part),
   )

@@ -1,16 +1,16 @@
 import test, { type ExecutionContext } from 'ava'
-import { openClient } from '../../src/client/client.ts'
+import { openClient } from '../../../src/client/client.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { expandNodeset } from '../../../src/core/selector/nodeset.ts'
 import {
   joinSelector,
   resolveHosts,
   resolveTarget,
   splitUnion,
   type TargetOptions,
-} from '../../src/client/targets.ts'
-import { RsmError } from '../../src/core/errors.ts'
-import { expandNodeset } from '../../src/core/selector/nodeset.ts'
-import { confirmTarget } from '../../src/ui/task/consent.ts'
-import { envelope, hostNamed, pageOf, startFakeServer } from '../fixtures/fake-server.ts'
+} from '../../../src/ui/names/targets.ts'
+import { confirmTarget } from '../../../src/ui/task/consent.ts'
+import { envelope, hostNamed, pageOf, startFakeServer } from '../../fixtures/fake-server.ts'
 
 const none: TargetOptions = { hosts: [], clusters: [], all: false, tags: [], exclude: [] }
 

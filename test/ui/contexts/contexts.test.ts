@@ -3,10 +3,10 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import test from 'ava'
-import { Contexts } from '../../src/client/contexts.ts'
-import { normalUrl } from '../../src/client/server-url.ts'
-import { RsmError } from '../../src/core/errors.ts'
-import { temporaryDirectory } from '../fixtures/rsm.ts'
+import { RsmError } from '../../../src/core/errors.ts'
+import { Contexts } from '../../../src/ui/contexts/contexts.ts'
+import { normalUrl } from '../../../src/ui/contexts/server-url.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
@@ -78,7 +78,7 @@ test('a removed context takes its token along', (t) => {
 
 test('logins at one time are all kept', async (t) => {
   const home = temporaryDirectory(t)
-  const module = new URL('../../src/client/contexts.js', import.meta.url).href
+  const module = new URL('../../../src/ui/contexts/contexts.js', import.meta.url).href
   const saving = `import { Contexts } from ${JSON.stringify(module)}
     const contexts = new Contexts({ XDG_CONFIG_HOME: ${JSON.stringify(home)} })
     for (let at = 0; at < 4; at++) contexts.save(process.argv[1] + at, { url: 'http://a' }, 'token')`

@@ -1,5 +1,5 @@
-import type { FieldFault } from '../core/errors.ts'
-import { isUnknownName } from '../core/text/nearest.ts'
+import type { FieldFault } from '../errors.ts'
+import { isUnknownName } from './nearest.ts'
 
 /** What a server adds when it knows more unknown names than it lists. */
 const isRest = (message: string) => /^and \d+ more\b/.test(message)

@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { RsmError } from '../core/errors.ts'
-import { makeDirectory } from '../disk/make-directory.ts'
+import { RsmError } from '../../core/errors.ts'
+import { makeDirectory } from '../../disk/make-directory.ts'
 
 const unwritable: Readonly<Record<string, string>> = {
   EACCES: 'you may not',
