@@ -10,28 +10,10 @@ import {
 } from 'node:crypto'
 import { open, seal } from '../core/sealing.ts'
 import { signedBytes } from '../core/signing.ts'
+import type { Keys } from './seams/keys.ts'
 
 /** How long a signature holds, in milliseconds of the server's clock (contract §6). */
 export const signatureLife = 5 * 60_000
-
-/** The server's own keys: files of mode 0600, apart from the store, so that a stolen store tells nothing (S04). */
-export interface Keys {
-  /** Ed25519 public key, 32 bytes, base64: what agents pin when they register. */
-  readonly serverKey: string
-  readonly keyId: string
-  /** Adds `expiry`, `keyId` and `signature` to a payload for one agent (contract §6). */
-  sign<P extends object>(
-    type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
-    agentId: string,
-    payload: P,
-    expiry: string,
-  ): P & { expiry: string; keyId: string; signature: string }
-  /** `context` binds the sealed text to the record that holds it. */
-  seal(plain: string, context: string): string
-  open(sealed: string, context: string): string
-  /** A keyed digest, hex: tells whether a text is the same without letting a stolen store be guessed at (S04). */
-  digest(plain: string): string
-}
 
 export const sealKeyBytes = 32
 

@@ -4,15 +4,13 @@ import { openDataDirectory } from '../disk/data-directory.ts'
 import { createCredentials } from './access/credentials.ts'
 import { createFirstUser } from './access/first-user.ts'
 import { createPasswords } from './access/passwords.ts'
-import { createNotedHead } from './audit/noted-head.ts'
 import { recordRequests } from './audit/recorder.ts'
 import { createRefusals } from './audit/refusals.ts'
 import { recordServerEvents } from './audit/server-events.ts'
 import { isoTime, systemClock } from './clock.ts'
 import { type Control, serveControl } from './control/control.ts'
 import { controlOperations } from './control/operations.ts'
-import { openData } from './embedded/open.ts'
-import { markUsed } from './embedded/used.ts'
+import { openEmbedded } from './embedded/open.ts'
 import { createEngine } from './engine/engine.ts'
 import { createEvents } from './events/events.ts'
 import { createHousekeeping, firstSweepAfter } from './housekeeping/housekeeping.ts'
@@ -80,6 +78,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const metrics = createServerMetrics(facts)
   const directory = await openDataDirectory(options.dataDir)
   const { path } = directory
+  const keysDirectory = options.keysDir ?? join(path, 'keys')
   const onFatal = (error: unknown) => {
     log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
     process.exit(1)
@@ -89,23 +88,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     throw error
   }
   const tls = await openTls(options.tls ?? {}, {
-    directory: join(path, 'keys'),
+    directory: keysDirectory,
     host: options.host,
     log,
   }).catch(refuse)
   const { heartbeatInterval, warnAfter } = options
-  const data = await openData(path, {
+  const data = await openEmbedded(path, {
     heartbeatInterval,
     warnAfter,
+    keysDirectory,
     newKeys: options.newKeys === true,
     metrics,
     clock,
     log,
     onFatal,
   }).catch(refuse)
-  const { store, hints, audit, presence, history, outputs, agreed, serverRuns } = data
+  const { store, hints, audit, notedHead: noted, presence, agreed, serverRuns } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
-  const noted = createNotedHead(join(path, 'audit.head'), audit)
   const events = recordServerEvents({ audit, noted, refusals, store, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
@@ -117,11 +116,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     facts,
     clock,
     log,
-    directory: join(path, 'terminals'),
     record: options.recordTerminals !== false,
     idleLimit: options.terminalIdleLimit ?? 3600,
   })
-  const tickets = createTickets(clock)
+  const tickets = createTickets(data.shortLived, clock)
   const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, facts, clock, log })
   const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
   const recordingRetention = options.recordingRetention ?? defaultRecordingRetention
@@ -156,7 +154,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     work: () => engine.load(),
     links: () => hub.load(),
     terminals: () => terminals.load(),
-    journalQueue: () => store.queueLength,
+    journalQueue: () => data.waitingWrites(),
     loginQueue: () => passwords.queueLength,
     readOnly: () => store.readOnlyReason !== null,
     auditRefused: () => audit.refusal !== null,
@@ -234,7 +232,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     control = await serveControl(path, controlOperations({ agreed, engine, audit, clock }), log)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const admin = await createFirstUser(store, passwords, clock, options.adminPassword)
-    await markUsed(path, store.storeId, log)
+    await data.markUsed()
     if (admin) {
       const user = { type: 'user', id: null, name: admin.username }
       await events.record('user.create', user, 'SUCCESS', { role: 'ADMIN', first: true })
@@ -265,16 +263,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     fleetEvents.close()
     await stepping
     await terminals.stop()
-    await outputs.close()
-    await presence.close()
-    await history.close()
-    await agreed.close()
     events.stop()
     await refusals.close()
     await events.record('server.stop', server, 'SUCCESS', { pid: process.pid })
     await events.sayHead()
-    await audit.close()
-    await store.close()
+    await data.close()
     await directory.release()
   }
 

@@ -10,6 +10,8 @@ export interface ServerOptions {
   /** 0 takes any free port. */
   port: number
   dataDir: string
+  /** Where the signing and sealing keys are, and the pair of a self-signed certificate; `keys` in the data directory by default. */
+  keysDir?: string
   /** Seconds. */
   heartbeatInterval: number
   /** Seconds. */

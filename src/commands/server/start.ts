@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../server/log.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -25,6 +26,11 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_DATA_DIR',
       helpValue: 'DIR',
       description: `where everything is kept; ${dataDirectoryHelp('server')}`,
+    }),
+    keys: string({
+      env: 'RSM_KEYS',
+      helpValue: 'DIR',
+      description: 'where signing and sealing keys are kept; keys/ in the data directory by default',
     }),
     'heartbeat-interval': integer({
       env: 'RSM_HEARTBEAT_INTERVAL',
@@ -145,6 +151,7 @@ export default class ServerStart extends BaseCommand {
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
       logLevel: flags['log-level'] as LogLevel,
+      ...(flags.keys === undefined ? {} : { keysDir: resolve(flags.keys) }),
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })
     const { url, port, fingerprint, selfSigned, createdAdmin } = server

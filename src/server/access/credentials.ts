@@ -87,7 +87,7 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
       id: owner.id,
       tokenId: token.id,
       expiresAt,
-      idleAt: token.kind === 'session' ? (isNoted ? now : lastUse) + sessionIdle : Number.POSITIVE_INFINITY,
+      idleAt: token.kind === 'session' ? (isNoted ? now : lastUse) + sessionIdle : expiresAt,
     }
     return { caller, revision, until: Math.min(expiresAt, lastUse + useGranularity) }
   }

@@ -1,8 +1,9 @@
 import type { AuditEntry } from '../../core/protocol/http/audit.ts'
 import { sourceOf } from '../access/source.ts'
 import { type Clock, isoTime } from '../clock.ts'
+import type { AuditEvent } from '../seams/audit-log.ts'
 import { systemActor } from './actor.ts'
-import { type AuditEvent, bounded } from './event.ts'
+import { bounded } from './bounded.ts'
 
 const window = 60_000
 /** Within a window so many of one kind are written singly of one source, and of all sources together. */

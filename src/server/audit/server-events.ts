@@ -5,11 +5,10 @@ import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol
 import type { Caller } from '../access/caller.ts'
 import type { Facts, LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
+import type { AuditLog, NotedHead } from '../seams/audit-log.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
-import type { AuditLog } from './audit-log.ts'
-import type { NotedHead } from './noted-head.ts'
 import type { Refusals } from './refusals.ts'
 
 /** How often the head goes to the server's log: an end that is cut off can be told by a head noted elsewhere only. */

@@ -1,8 +1,8 @@
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import { systemActor } from '../audit/actor.ts'
-import type { AuditLog } from '../audit/audit-log.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
+import type { AuditLog } from '../seams/audit-log.ts'
 import type { ControlOperations } from './control.ts'
 
 interface Parts {

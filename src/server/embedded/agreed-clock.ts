@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { type ClockDoubt, doubtSentence } from '../../core/clock-doubt.ts'
 import { AgreedClock, sinceBoot } from '../../disk/agreed-clock.ts'
 import { systemActor } from '../audit/actor.ts'
-import type { AuditLog } from '../audit/audit-log.ts'
-import { auditFileName } from '../audit/log-file.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { AuditLog } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'
+import { auditFileName } from './audit/log-file.ts'
 import { parseName } from './store/files.ts'
 
 interface Parts {

@@ -1,53 +1,34 @@
 import { join } from 'node:path'
-import { AgreedClock } from '../../disk/agreed-clock.ts'
-import { type AuditLog, openAuditLog } from '../audit/audit-log.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import { ascendFrom } from '../ids.ts'
-import type { Keys } from '../keys.ts'
+import { loadKeys } from '../key-files.ts'
 import type { Log } from '../log.ts'
 import type { ServerMetrics } from '../metrics/metrics.ts'
-import { beginRun, type Runs } from '../runs.ts'
-import type { Hints } from '../seams/hints.ts'
-import type { History } from '../seams/history.ts'
-import type { Outputs } from '../seams/outputs.ts'
-import type { Presence } from '../seams/presence.ts'
-import type { Results } from '../seams/results.ts'
-import type { ScriptVersions } from '../seams/script-versions.ts'
+import { beginRun } from '../runs.ts'
+import type { Data } from '../seams/data.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
+import { openFileAuditLog } from './audit/file-audit-log.ts'
+import { createNotedHead } from './audit/noted-head.ts'
 import { createHints } from './hints.ts'
 import { createFileHistory } from './history/file-history.ts'
-import { loadKeys, type ReplacedKeys } from './key-files.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
 import { createPresence } from './presence/memory-presence.ts'
+import { openFileRecordings } from './recordings/file-recordings.ts'
 import { createFileResults } from './results.ts'
 import { createScriptVersions } from './script-versions.ts'
-import { type JsonStore, openJsonStore } from './store/store.ts'
-import { refuseWithoutStore } from './used.ts'
+import { createShortLived } from './short-lived.ts'
+import { openJsonStore } from './store/store.ts'
+import { markUsed, refuseWithoutStore } from './used.ts'
 
-/** What the server keeps in its data directory; docs/architecture.md has the table of the files. */
-export interface Data {
-  store: JsonStore
-  hints: Hints
-  serverRuns: Runs
-  audit: AuditLog
-  keys: Keys
-  /** Which this start has replaced. */
-  replacedKeys: ReplacedKeys | null
-  presence: Presence
-  history: History
-  outputs: Outputs
-  results: Results
-  versions: ScriptVersions
-  agreed: AgreedClock
-}
-
-export interface DataOptions {
+export interface EmbeddedOptions {
   /** Seconds. */
   heartbeatInterval: number
   /** Seconds of high cpu or memory until a host is WARNING. */
   warnAfter?: number | undefined
   metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
+  /** Where the signing key and the sealing key are. */
+  keysDirectory: string
   /** Whether keys that are missing or damaged are replaced. */
   newKeys: boolean
   clock: Clock
@@ -56,9 +37,9 @@ export interface DataOptions {
   onFatal(error: unknown): void
 }
 
-/** Opens all of it in the data directory at `path`, whose lock the caller holds. Whoever opens it closes its parts. */
-export async function openData(path: string, options: DataOptions): Promise<Data> {
-  const { metrics, heartbeatInterval, warnAfter, newKeys, clock, log } = options
+/** Opens all of it in the data directory at `path`, whose lock the caller holds; docs/architecture.md has the table of the files. */
+export async function openEmbedded(path: string, options: EmbeddedOptions): Promise<Data> {
+  const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseWithoutStore(path)
   const hints = createHints()
@@ -76,11 +57,18 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   const { storeId } = store
   const serverRuns = await beginRun(store, clock)
   const at = isoTime(clock.now())
-  const loaded = await loadKeys(join(path, 'keys'), { store, newKeys, at }).catch(async (error: unknown) => {
+  const loaded = await loadKeys(keysDirectory, { store, newKeys, at }).catch(async (error: unknown) => {
     await store.close()
     throw error
   })
-  const audit = await openAuditLog({ directory: join(path, 'audit'), storeId, clock, log, sha256, onFatal })
+  const audit = await openFileAuditLog({
+    directory: join(path, 'audit'),
+    storeId,
+    clock,
+    log,
+    sha256,
+    onFatal,
+  })
   const presence = await createPresence({
     path: join(path, 'presence.json'),
     heartbeatInterval,
@@ -91,18 +79,34 @@ export async function openData(path: string, options: DataOptions): Promise<Data
   })
   for (const { id, agent } of await store.all('hosts')) if (agent?.tokenHash === null) presence.revoked(id)
   const tasks = join(path, 'tasks')
+  const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
+  const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced)
+  const agreed = await openAgreedClock(path, { store, audit, clock, log, written })
   return {
     store,
-    hints,
     serverRuns,
+    hints,
+    shortLived: createShortLived(clock),
     audit,
+    notedHead: createNotedHead(join(path, 'audit.head'), audit),
     keys: loaded.keys,
     replacedKeys: loaded.replaced,
     presence,
-    history: createFileHistory({ directory: join(path, 'metrics'), clock, log }),
-    outputs: createFileOutputs(tasks, hints, onFatal, metrics.outputSynced),
+    history,
+    outputs,
     results: createFileResults(tasks),
     versions: createScriptVersions(join(path, 'scripts')),
-    agreed: await openAgreedClock(path, { store, audit, clock, log, written }),
+    recordings: await openFileRecordings(join(path, 'terminals')),
+    agreed,
+    waitingWrites: () => store.queueLength,
+    markUsed: () => markUsed(path, storeId, log),
+    async close() {
+      await outputs.close()
+      await presence.close()
+      await history.close()
+      await agreed.close()
+      await audit.close()
+      await store.close()
+    },
   }
 }

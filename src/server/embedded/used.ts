@@ -2,8 +2,8 @@ import { access, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { isDiskFull, writeFileDurably } from '../../disk/durable.ts'
-import { auditFileName } from '../audit/log-file.ts'
 import type { Log } from '../log.ts'
+import { auditFileName } from './audit/log-file.ts'
 import { manifestName } from './store/files.ts'
 
 /** In the data directory, beside the store: who loses the store keeps what says that there was one. */

@@ -1,4 +1,4 @@
-import type { Keys } from '../keys.ts'
+import type { Keys } from '../seams/keys.ts'
 import type { TaskRecord } from '../seams/records.ts'
 import type { EngineState } from './state.ts'
 import type { TaskRun } from './task-run.ts'

@@ -69,7 +69,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
   ): Promise<{ caller: Caller | undefined; watch: boolean | null }> {
     const ticket = query.get('ticket')
     if (ticket === null) return { caller: await deps.callerOf(request), watch: null }
-    const admission = tickets.redeem(ticket)
+    const admission = await tickets.redeem(ticket)
     if (!admission || admission.sessionId !== sessionId) return { caller: undefined, watch: null }
     return { caller: admission.caller, watch: admission.watch }
   }

@@ -26,7 +26,7 @@ export interface AgentSettings {
  * Registrations of one agent: each is a write, and an entry of the audit log. Ours register once, and after a lost reply
  * again, 5 s later at the earliest; milliseconds.
  */
-const registrations = { atOnce: 10, period: 30_000 }
+const registrations = { most: 10, life: 30_000, inTurn: true }
 /** Samples of a buffer that is being sent: of an hour (contract §6), at whatever interval they were taken. */
 const bufferedSamples = 780
 /** Reports come a little faster than the interval by clocks that run apart, never by much. */
@@ -41,13 +41,12 @@ export interface AgentService {
 }
 
 export function createAgents(context: Context, settings: AgentSettings): AgentService {
-  const { presence, history, engine, clock, keys, hints, log } = context
+  const { presence, history, engine, clock, keys, hints, shortLived, log } = context
   const { heartbeatInterval, metricsInterval } = settings
   const config = { heartbeatInterval, metricsInterval, logLevel: 'INFO' as const }
   /** Differs whenever an agent should ask for its configuration anew. */
   const configVersion = Number.parseInt(sha256(JSON.stringify(config)).slice(0, 8), 16)
 
-  const registering = new Allowance(registrations.atOnce, registrations.period)
   const sampling = new Allowance(
     Math.max(bufferedSamples, Math.ceil(3600 / metricsInterval)),
     (metricsInterval * 1000) / fasterThanAsked,
@@ -107,10 +106,13 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
       const name = registrant(caller, input.agentId)
       // Of an enrolment token only what succeeds counts: a conflict is to be told each time.
       if (name !== null)
-        mayRegister(registering[caller.type === 'agent' ? 'take' : 'wait'](name, clock.monotonic()))
+        mayRegister(
+          await shortLived[caller.type === 'agent' ? 'count' : 'wait']('registration', name, registrations),
+        )
       const { token, tokenHash } = newToken('agent')
       const registered = await register(context, caller, shownFacts(input), address, tokenHash)
-      if (name !== null && caller.type === 'enrollment') registering.take(name, clock.monotonic())
+      if (name !== null && caller.type === 'enrollment')
+        await shortLived.count('registration', name, registrations)
       const { hostId, created, clusterId, replacedAgentId } = registered
       if (replacedAgentId !== null) tellTokenEnded(context, replacedAgentId)
       hints.publish('host', { id: hostId, change: created ? 'created' : 'updated' })

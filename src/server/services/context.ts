@@ -4,14 +4,16 @@ import type { Passwords } from '../access/passwords.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { createReadersOfTasks, type ReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
-import type { Keys } from '../keys.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { History } from '../seams/history.ts'
+import type { Keys } from '../seams/keys.ts'
 import type { Outputs } from '../seams/outputs.ts'
 import type { Presence } from '../seams/presence.ts'
+import type { Recordings } from '../seams/recordings.ts'
 import type { ScriptVersions } from '../seams/script-versions.ts'
+import type { ShortLived } from '../seams/short-lived.ts'
 import type { Store } from '../seams/store.ts'
 import type { Terminals } from '../terminals/sessions.ts'
 import type { Tickets } from '../terminals/tickets.ts'
@@ -28,6 +30,8 @@ export interface Context {
   outputs: Outputs
   terminals: Terminals
   tickets: Tickets
+  recordings: Recordings
+  shortLived: ShortLived
   hints: Hints
   facts: LocalFacts
   /** Who reads the log of a task just now. */

@@ -10,11 +10,8 @@ import { endTokens, showUser } from './users.ts'
 
 /** A session ends so long after login, used or not (contract §2). */
 const sessionLife = 7 * 24 * 3600_000
-/** Failures of one username from one address, or /64 of IPv6, within the window before the answer is 429. */
-const failureLimit = 10
-const failureWindow = 5 * 60_000
-/** Bounds what guesses can make the server remember. */
-const rememberedKeys = 10_000
+/** Failures of one username from one address, or /64 of IPv6, before the answer is 429. */
+const failures = { most: 10, life: 5 * 60_000 }
 /** Attempts of one username from one address or /64 that may wait for each other. */
 const queueLimit = 64
 /** Attempts of one address or /64 under way: a flood from there leaves room for the others (S10). */
@@ -32,25 +29,15 @@ export interface LoginService {
 const throttleKey = (username: string, source: string) => `${username.toLowerCase()}\n${source}`
 
 export function createLogin(context: Context): LoginService {
-  const { store, passwords, clock, hints } = context
-  const failures = new Map<string, number[]>()
+  const { store, passwords, shortLived, clock, hints } = context
   const attempts = new Map<string, { last: Promise<void>; length: number }>()
   const underWay = new Map<string, number>()
 
-  function throttle(key: string): void {
-    const recent = (failures.get(key) ?? []).filter((time) => clock.monotonic() - time < failureWindow)
-    const [oldest] = recent
-    if (recent.length < failureLimit || oldest === undefined) return
-    const retryAfter = Math.max(1, Math.ceil((oldest + failureWindow - clock.monotonic()) / 1000))
+  async function throttle(key: string): Promise<void> {
+    const wait = await shortLived.wait('login', key, failures)
+    if (wait === 0) return
+    const retryAfter = Math.ceil(wait / 1000)
     throw new RsmError('too_many', `Too many failed logins; try again in ${retryAfter} s`, { retryAfter })
-  }
-
-  function noteFailure(key: string): void {
-    const recent = (failures.get(key) ?? []).filter((time) => clock.monotonic() - time < failureWindow)
-    failures.delete(key)
-    failures.set(key, [...recent, clock.monotonic()].slice(-failureLimit))
-    const [oldest] = failures.keys()
-    if (failures.size > rememberedKeys && oldest !== undefined) failures.delete(oldest)
   }
 
   /** Attempts of one key go one after the other: guesses sent at once must not all pass before the first has failed. */
@@ -79,14 +66,14 @@ export function createLogin(context: Context): LoginService {
   }
 
   async function logIn(key: string, { username, password }: LoginRequest): Promise<LoginResult> {
-    throttle(key)
+    await throttle(key)
     const [user] = await store.find('users', 'username', username.toLowerCase())
     const right = await passwords.verify(password, user?.passwordHash)
     if (!right || !user?.enabled) {
-      noteFailure(key)
+      await shortLived.count('login', key, failures)
       throw new RsmError('unauthenticated', 'Wrong username or password')
     }
-    failures.delete(key)
+    await shortLived.forget('login', key)
     const now = clock.now()
     const { token, tokenHash } = newToken('session')
     const expiresAt = isoTime(now + sessionLife)
@@ -148,10 +135,10 @@ export function createLogin(context: Context): LoginService {
       const key = throttleKey(caller.username, source)
       // A guess here is worth as much as one at the login.
       const verified = await oneByOne(key, source, async () => {
-        throttle(key)
+        await throttle(key)
         const user = await store.get('users', caller.id)
         if (user && (await passwords.verify(former, user.passwordHash))) return user.passwordHash
-        noteFailure(key)
+        await shortLived.count('login', key, failures)
         throw new RsmError('forbidden', 'The current password is wrong')
       })
       const passwordHash = await passwords.hash(next)

@@ -41,8 +41,8 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
     (user === undefined || terminal.user.toLowerCase() === user.toLowerCase()) &&
     (recorded === undefined || terminal.recorded === recorded)
 
-  const issue = (sessionId: string, watch: boolean) => ({
-    ...tickets.issue({ sessionId, caller, watch }),
+  const issue = async (sessionId: string, watch: boolean) => ({
+    ...(await tickets.issue({ sessionId, caller, watch })),
     path: pathOf(sessionId),
   })
 
@@ -94,7 +94,7 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
         },
         check: (tx) => stillAllowed(tx, caller, 'execute'),
       })
-      return { sessionId, ...issue(sessionId, false) }
+      return { sessionId, ...(await issue(sessionId, false)) }
     },
     async ticket(sessionId, { watch = false }) {
       const record = await find(sessionId)
@@ -119,7 +119,7 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
  * recording that is kept no longer.
  */
 export async function readRecording(
-  { store, terminals }: Context,
+  { store, terminals, recordings }: Context,
   caller: UserCaller,
   sessionId: string,
 ): Promise<Readable> {
@@ -127,5 +127,5 @@ export async function readRecording(
   if (!found || !maySee(caller, found)) throw notFound('terminal session', sessionId)
   const { record, recordingBytes } = terminals.live(found)
   if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
-  return terminals.recordings.read(sessionId, recordingBytes)
+  return recordings.read(sessionId, recordingBytes)
 }

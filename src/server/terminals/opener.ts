@@ -5,6 +5,7 @@ import type { AgentLink } from '../engine/agent-link.ts'
 import { signatureLife } from '../keys.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import type { Transaction } from '../seams/store.ts'
+import { beginRecording } from './recording/recording.ts'
 import { refuseWithout, tooMany } from './refusals.ts'
 import { TerminalSession } from './session.ts'
 import type { TerminalsState } from './state.ts'
@@ -99,7 +100,8 @@ export function createOpener(state: TerminalsState) {
     // Nothing attaches to it before its host has it.
     openings.set(id, { resolve: () => undefined, reject: () => undefined })
     try {
-      if (record.recorded) session.recording = await recordings.create(record, state.recordingEvents(id))
+      if (record.recorded)
+        session.recording = await beginRecording(recordings, record, state.recordingEvents(id), state.log)
       await store.transact(async (tx) => {
         await check(tx)
         tx.put('terminals', record)

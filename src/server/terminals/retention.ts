@@ -1,8 +1,8 @@
 import type { Age } from '../../disk/agreed-clock.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
+import type { Recordings } from '../seams/recordings.ts'
 import type { Store } from '../seams/store.ts'
-import type { Terminals } from './sessions.ts'
 
 const day = 24 * 3600_000
 /** Removals of one transaction, so that no sweep holds up others' writes. */
@@ -10,7 +10,7 @@ const atOnce = 200
 
 interface Kept {
   store: Store
-  terminals: Pick<Terminals, 'recordings'>
+  recordings: Recordings
   agreed: { age(): Age }
   clock: Clock
   log: Log
@@ -26,14 +26,12 @@ export interface TerminalRetention {
 
 export function createTerminalRetention({
   store,
-  terminals,
+  recordings,
   agreed,
   clock,
   log,
   days,
 }: Kept): TerminalRetention {
-  const { recordings } = terminals
-
   /** Recordings of sessions that are not in the store: a former process ended between the two, or it is another store. */
   async function moveOrphansAside(age: Age): Promise<void> {
     const orphans: string[] = []

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { isoTime } from '../clock.ts'
@@ -6,7 +5,7 @@ import type { TerminalRecord } from '../seams/records.ts'
 import type { Attachment, AttachOptions, TerminalClient } from './client.ts'
 import { createHostSide, type HostSide } from './host-side.ts'
 import { createOpener, type NewSession, sendOpen } from './opener.ts'
-import { createRecordings, type Recordings } from './recording/recordings.ts'
+import { Recording } from './recording/recording.ts'
 import { TerminalSession } from './session.ts'
 import { ended, type SessionEvents } from './session-events.ts'
 import type { TerminalsDependencies, TerminalsState } from './state.ts'
@@ -16,7 +15,6 @@ const sweepInterval = 500
 
 /** Owns the terminal sessions that are open: agents on one side, recordings and clients on the other (contract §7). */
 export interface Terminals extends HostSide {
-  readonly recordings: Recordings
   /** Takes up the sessions that a former process left open. */
   recover(): Promise<void>
   /** Resolves when the host has opened it; `conflict` says why it has not. */
@@ -68,7 +66,6 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
 
   const state: TerminalsState = {
     ...deps,
-    recordings: createRecordings(deps.directory, log),
     sessions,
     openings: new Map(),
     unremoved: new Set(),
@@ -84,7 +81,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       },
     }),
   }
-  const { recordings, openings } = state
+  const { openings } = state
   const tokens = createTokenWatch(store, clock)
 
   async function finish(session: TerminalSession): Promise<void> {
@@ -170,7 +167,15 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     sessions.set(record.id, session)
     if (!record.recorded) return
     try {
-      await recordings.reopen(session, state.recordingEvents(record.id))
+      const options = { events: state.recordingEvents(record.id) }
+      const { recording, size } = await Recording.takeUp(
+        deps.recordings,
+        record.id,
+        options,
+        (sequence, json) => session.recall(sequence, json),
+      )
+      session.recording = recording
+      if (size) session.record = { ...session.record, ...size }
     } catch (error) {
       log.error({ err: error, sessionId: record.id }, 'a recording could not be taken up')
       session.finish(ended('its recording could not be taken up after a restart of the server'))
@@ -179,9 +184,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
 
   return {
     ...createHostSide(state),
-    recordings,
     async recover() {
-      await mkdir(deps.directory, { recursive: true, mode: 0o700 })
       for (const record of await store.find('terminals', 'status', 'OPEN')) await takeUp(record)
     },
     open: createOpener(state),

@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
-import type { Keys } from '../keys.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Hints } from '../seams/hints.ts'
+import type { Keys } from '../seams/keys.ts'
+import type { Recordings } from '../seams/recordings.ts'
 import type { Store } from '../seams/store.ts'
 import type { RecordingEvents } from './recording/recording.ts'
-import type { Recordings } from './recording/recordings.ts'
 import type { TerminalSession } from './session.ts'
 import type { SessionEvents } from './session-events.ts'
 
@@ -15,10 +15,9 @@ export interface TerminalsDependencies {
   hints: Hints
   facts: LocalFacts
   keys: Keys
+  recordings: Recordings
   clock: Clock
   log: Log
-  /** Where recordings are. */
-  directory: string
   /** Whether sessions are recorded; true by default. */
   record?: boolean
   /** Seconds without data in either direction after which a session ends, 0 for none; 3600 by default. */
@@ -27,7 +26,6 @@ export interface TerminalsDependencies {
 
 /** What the parts of the terminals share. */
 export interface TerminalsState extends TerminalsDependencies {
-  readonly recordings: Recordings
   /** Those that are open, and those whose client has not heard the end. */
   readonly sessions: Map<string, TerminalSession>
   /** Those whose host has not opened them yet: how to go on. */

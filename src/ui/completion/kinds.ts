@@ -71,6 +71,7 @@ export const kinds: Readonly<Record<string, Kind>> = {
   '--tls-cert': 'file',
   '--tls-key': 'file',
   '--data-dir': 'directory',
+  '--keys': 'directory',
   '--outdir': 'directory',
 
   '--action': 'free',

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { type AuditFault, AuditVerifier, verifyAudit } from '../../../src/core/audit.ts'
-import { type AuditLog, openAuditLog } from '../../../src/server/audit/audit-log.ts'
-import type { AuditEvent } from '../../../src/server/audit/event.ts'
 import { systemClock } from '../../../src/server/clock.ts'
 import { sha256 } from '../../../src/server/digest.ts'
+import { openFileAuditLog } from '../../../src/server/embedded/audit/file-audit-log.ts'
 import { createLog } from '../../../src/server/log.ts'
+import type { AuditEvent, AuditLog } from '../../../src/server/seams/audit-log.ts'
 
 export async function auditDirectory(t: ExecutionContext): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-audit-'))
@@ -15,11 +15,11 @@ export async function auditDirectory(t: ExecutionContext): Promise<string> {
   return directory
 }
 
-type Options = Parameters<typeof openAuditLog>[0]
+type Options = Parameters<typeof openFileAuditLog>[0]
 
 /** The log of a directory; whoever opens it closes it. */
 export function openLog(directory: string, options: Partial<Options> = {}): Promise<AuditLog> {
-  return openAuditLog({
+  return openFileAuditLog({
     directory,
     storeId: 'store-1',
     clock: systemClock,

@@ -9,13 +9,15 @@ import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
 import { createHints } from '../../../src/server/embedded/hints.ts'
 import { createFileHistory } from '../../../src/server/embedded/history/file-history.ts'
-import { loadKeys } from '../../../src/server/embedded/key-files.ts'
 import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
 import { createPresence } from '../../../src/server/embedded/presence/memory-presence.ts'
+import { openFileRecordings } from '../../../src/server/embedded/recordings/file-recordings.ts'
 import { createFileResults } from '../../../src/server/embedded/results.ts'
 import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
+import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
+import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { beginRun } from '../../../src/server/runs.ts'
@@ -99,15 +101,9 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     log,
     knownHosts,
   })
-  const terminals = createTerminals({
-    store,
-    hints,
-    facts,
-    keys,
-    clock,
-    log,
-    directory: join(directory, 'terminals'),
-  })
+  const recordings = await openFileRecordings(join(directory, 'terminals'))
+  const shortLived = createShortLived(clock)
+  const terminals = createTerminals({ store, hints, facts, recordings, keys, clock, log })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
   const tokenId = await store.transact((tx) => {
@@ -126,7 +122,9 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     engine,
     outputs,
     terminals,
-    tickets: createTickets(clock),
+    tickets: createTickets(shortLived, clock),
+    recordings,
+    shortLived,
     hints,
     facts,
     versions,

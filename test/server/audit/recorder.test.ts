@@ -1,14 +1,13 @@
 import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
-import type { AuditLog } from '../../../src/server/audit/audit-log.ts'
-import type { AuditEvent } from '../../../src/server/audit/event.ts'
 import { recordRequests } from '../../../src/server/audit/recorder.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
 import { systemClock } from '../../../src/server/clock.ts'
 import { buildApp } from '../../../src/server/http/app.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { operation } from '../../../src/server/routes/operation/operation.ts'
+import type { AuditEvent, AuditLog } from '../../../src/server/seams/audit-log.ts'
 
 /** An application of one audited and one other operation, on a log whose disk is what the test says. */
 function start(t: ExecutionContext) {

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava'
 import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
-import type { AuditEvent } from '../../../src/server/audit/event.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
+import type { AuditEvent } from '../../../src/server/seams/audit-log.ts'
 import { event } from '../../helpers/audit/audit-log.ts'
 
 function start(t: ExecutionContext) {

@@ -1,11 +1,12 @@
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { realAgent } from '../../helpers/agents/real-agent.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../../helpers/clients/tasks.ts'
-import { startTestServer } from '../../helpers/servers/server.ts'
+import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** A server with an agent, credentials of a host, and a task with secrets that waits; stopped. */
 async function used(t: ExecutionContext) {
@@ -106,6 +107,39 @@ test('A05 with --new-keys a damaged sealing key is replaced and kept aside: what
   )
 })
 
+test('A05 --keys names another directory: it makes what is missing there for a new store, and a used store takes its own keys only', async (t) => {
+  const place = await mkdtemp(join(tmpdir(), 'rsm-keys-'))
+  t.teardown(() => rm(place, { recursive: true, force: true }))
+  const [shared, other, nowhere] = ['shared', 'other', 'nowhere'].map((name) => join(place, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const first = await startTestServer(t, { keysDir: shared })
+  t.deepEqual((await readdir(shared)).toSorted(), ['seal.key', 'signing.key'])
+  t.false((await readdir(first.dataDir)).includes('keys'))
+  const second = await startTestServer(t, { keysDir: shared })
+  const pinned = async (server: TestServer) => {
+    const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+    const body = { agentId: 'a', hostname: 'h', agentVersion: 'test' }
+    const { body: answer } = await server.api('POST', '/api/agent/register', body, {
+      authorization: `Bearer ${token}`,
+    })
+    return answer.data.serverKey as string
+  }
+  t.is(await pinned(second), await pinned(first))
+  await startTestServer(t, { keysDir: other })
+  await first.stop()
+  const { dataDir } = first
+  const at = (keysDir: string) => startTestServer(t, { dataDir, keysDir })
+  await t.throwsAsync(at(nowhere), {
+    message: `${nowhere}/seal.key is missing, and the store was used with it`,
+  })
+  t.false((await readdir(place)).includes('nowhere'), 'nothing is made')
+  await t.throwsAsync(at(other), { message: /other\/seal\.key is damaged, or is the key of another server/ })
+  await at(shared)
+})
+
 test('A05 the first start after an upgrade notes the keys that are there, and refuses where there are none', async (t) => {
   const { server } = await used(t)
   const forget = async () => {
@@ -118,7 +152,6 @@ test('A05 the first start after an upgrade notes the keys that are there, and re
   await forget()
   await rename(join(server.dataDir, 'keys'), join(server.dataDir, 'elsewhere'))
   await t.throwsAsync(server.restart(), { message: /keys\/seal\.key is missing/ })
-  await rm(join(server.dataDir, 'keys'), { recursive: true })
   await rename(join(server.dataDir, 'elsewhere'), join(server.dataDir, 'keys'))
   await server.restart()
   await server.stop()

@@ -5,6 +5,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import test from 'ava'
+import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { isOwnOrigin } from '../../../src/server/hub/origin.ts'
 import { createTickets } from '../../../src/server/terminals/tickets.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
@@ -112,9 +113,9 @@ test('S08 a ticket opens its own session once, and nothing else; who is refused 
   t.false(server.logged().includes('rsm_tkt_'))
 })
 
-test('S08 a ticket is good for 30 s, by a clock that nobody sets', (t) => {
+test('S08 a ticket is good for 30 s, by a clock that nobody sets', async (t) => {
   const clock = new ShiftedClock()
-  const tickets = createTickets(clock)
+  const tickets = createTickets(createShortLived(clock), clock)
   const caller = {
     type: 'user',
     id: 1,
@@ -127,12 +128,12 @@ test('S08 a ticket is good for 30 s, by a clock that nobody sets', (t) => {
     tokenKind: 'session',
   } as const
   const admission = { sessionId: 's1', watch: false, caller: { ...caller, expiresAt: 0, idleAt: 0 } }
-  const early = tickets.issue(admission).ticket
-  const late = tickets.issue(admission).ticket
+  const early = (await tickets.issue(admission)).ticket
+  const late = (await tickets.issue(admission)).ticket
   clock.forward(29)
-  t.is(tickets.redeem(early)?.sessionId, 's1')
+  t.is((await tickets.redeem(early))?.sessionId, 's1')
   clock.forward(2)
-  t.is(tickets.redeem(late), undefined)
+  t.is(await tickets.redeem(late), undefined)
 })
 
 test('S08 the origin of a page is this server’s own where host and port are, whatever stands in front', (t) => {

@@ -1,36 +1,24 @@
-import { type FileHandle, open } from 'node:fs/promises'
-import { crc32 } from 'node:zlib'
-import type { Turn } from '../../embedded/outputs/sync-turns.ts'
-import { writeAll } from '../../embedded/outputs/write-all.ts'
-import { lineOfSum, type SumState, sumsSuffix } from './sums.ts'
+import { RsmError } from '../../../core/errors.ts'
+import type { Log } from '../../log.ts'
+import type { Recordings, RecordingWriter } from '../../seams/recordings.ts'
+import type { TerminalRecord } from '../../seams/records.ts'
+import { fullMark, type Recorded, readRecorded } from './recorded.ts'
 
 /** No recording grows beyond this; the session goes on without it. */
 export const largestRecording = 256 * 1024 * 1024
-const syncInterval = 5000
-/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the session. */
-export const fullMark: string = JSON.stringify('full')
 const fullNotice = '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n'
 
 export interface RecordingEvents {
-  /** More of it is in its file. */
+  /** More of it is stored. */
   written(): void
   /** It can't be written any more; called once. */
   failed(error: unknown): void
 }
 
 export interface RecordingOptions {
-  turn: Turn
   events: RecordingEvents
   /** Bytes; `largestRecording` by default. */
   most?: number
-}
-
-/** Where a recording goes on: bytes that are in its file, seconds of its last event, and the last output's sequence. */
-export interface RecordingState {
-  readonly bytes: number
-  readonly seconds: number
-  readonly sequence: number
-  readonly isFull: boolean
 }
 
 interface Pending {
@@ -41,66 +29,62 @@ interface Pending {
 
 const lineEnd = Buffer.from(']\n')
 
-/** The asciicast of one session (asciicast v2), appended as it happens: at any moment its file is whole lines, and one torn at most. */
+/** The asciicast of one session (asciicast v2), appended as it happens: at any moment it is whole lines, and one torn at most. */
 export class Recording {
-  /** The last output that is in the file; what came after the bound counts as if it were. */
+  /** The last output that is stored; what came after the bound counts as if it were. */
   written: number
-  /** Whole lines in the file, in bytes. */
+  /** Whole lines that are stored, in bytes. */
   bytes: number
   #seconds: number
   #last: number
   #planned: number
   #isFull: boolean
-  #isDirty = false
-  #failure: { error: unknown } | null = null
+  #hasFailed = false
   #waiting: Pending[] = []
   #writing: Promise<void> | null = null
-  #syncing: Promise<void> | null = null
-  readonly #file: FileHandle
-  readonly #sums: FileHandle
-  #checked: SumState
   readonly #options: RecordingOptions
-  readonly #timer: NodeJS.Timeout
+  readonly #opened: Promise<RecordingWriter>
 
-  constructor(
-    file: FileHandle,
-    sums: { file: FileHandle; state: SumState },
-    state: RecordingState,
+  private constructor(
+    state: Recorded['state'],
     options: RecordingOptions,
+    open: (failed: (error: unknown) => void) => Promise<RecordingWriter>,
   ) {
-    this.#file = file
-    this.#sums = sums.file
-    this.#checked = sums.state
-    this.#isDirty = sums.state.end < state.bytes
-    this.#options = options
     this.bytes = state.bytes
     this.written = state.sequence
     this.#last = state.sequence
     this.#planned = state.bytes
     this.#seconds = state.seconds
     this.#isFull = state.isFull
-    this.#timer = setInterval(() => void this.#sync(), syncInterval)
-    this.#timer.unref()
+    this.#options = options
+    this.#opened = open((error) => this.#fail(error))
   }
 
-  /** A new one; its header is on disk when this resolves. */
-  static async create(path: string, header: object, options: RecordingOptions): Promise<Recording> {
-    const file = await open(path, 'wx', 0o600)
+  /** A new one; its header is durable when this resolves. */
+  static async create(
+    recordings: Pick<Recordings, 'create'>,
+    id: string,
+    header: object,
+    options: RecordingOptions,
+  ): Promise<Recording> {
     const line = Buffer.from(`${JSON.stringify(header)}\n`)
-    try {
-      await writeAll(file, [line], 0)
-      await file.datasync()
-      const sums = { file: await open(path + sumsSuffix, 'wx', 0o600), state: { end: 0, check: crc32(line) } }
-      return new Recording(
-        file,
-        sums,
-        { bytes: line.length, seconds: 0, sequence: -1, isFull: false },
-        options,
-      )
-    } catch (error) {
-      await file.close()
-      throw error
-    }
+    const state = { bytes: line.length, seconds: 0, sequence: -1, isFull: false }
+    const recording = new Recording(state, options, (failed) => recordings.create(id, line, failed))
+    await recording.#opened
+    return recording
+  }
+
+  /** Goes on with one that a former process left open, after its last whole event; `output` hears all outputs in it. */
+  static async takeUp(
+    recordings: Pick<Recordings, 'content' | 'reopen'>,
+    id: string,
+    options: RecordingOptions,
+    output: (sequence: number, json: string) => void,
+  ): Promise<{ recording: Recording; size: Recorded['size'] }> {
+    const { state, size } = await readRecorded(recordings.content(id), output)
+    const recording = new Recording(state, options, (failed) => recordings.reopen(id, state.bytes, failed))
+    await recording.#opened
+    return { recording, size }
   }
 
   /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the session's start. */
@@ -118,17 +102,12 @@ export class Recording {
 
   /** Writes all that is waiting, and makes it last. */
   async end(): Promise<void> {
-    clearInterval(this.#timer)
     await this.#writing
-    // One that is under way began before the last of it was written.
-    await this.#syncing
-    await this.#sync()
-    await this.#file.close()
-    await this.#sums.close()
+    await (await this.#opened).end()
   }
 
   #event(seconds: number, code: 'o' | 'r' | 'm', json: Uint8Array, sequence: number): void {
-    if (this.#failure) return
+    if (this.#hasFailed) return
     // Time never goes back in a recording, whatever the clock did over a restart.
     this.#seconds = Math.max(this.#seconds, seconds)
     if (this.#isFull) {
@@ -157,57 +136,55 @@ export class Recording {
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#failure) {
+    const writer = await this.#opened
+    while (this.#waiting.length > 0 && !this.#hasFailed) {
       const batch = this.#waiting
       this.#waiting = []
       try {
-        const pieces = batch.flatMap(({ line }) => line)
-        await writeAll(this.#file, pieces, this.bytes)
-        const { end, check } = this.#checked
-        this.#checked = { end, check: pieces.reduce((sum, piece) => crc32(piece, sum), check) }
+        await writer.append(batch.flatMap(({ line }) => line))
       } catch (error) {
-        // A full disk writes short before it fails.
-        await this.#file.truncate(this.bytes).catch(() => undefined)
         this.#fail(error)
         break
       }
       this.bytes += batch.reduce((sum, { bytes }) => sum + bytes, 0)
-      this.#isDirty = true
       this.written = Math.max(this.written, batch.at(-1)?.sequence ?? -1)
       this.#options.events.written()
     }
     this.#writing = null
   }
 
-  async #sync(): Promise<void> {
-    if (!this.#isDirty || this.#syncing || this.#failure) return
-    this.#isDirty = false
-    this.#syncing = this.#syncOnce()
-    await this.#syncing
-    this.#syncing = null
-  }
-
-  async #syncOnce(): Promise<void> {
-    const done = await this.#options.turn()
-    try {
-      // What is checked is what is in the file by now; a crash may leave the check or the text alone.
-      const sum = { end: this.bytes, check: this.#checked.check }
-      if (sum.end > this.#checked.end) {
-        this.#checked = { end: sum.end, check: 0 }
-        await this.#sums.appendFile(lineOfSum(sum))
-      }
-      await this.#file.datasync()
-    } catch (error) {
-      this.#fail(error)
-    } finally {
-      done()
-    }
-  }
-
   #fail(error: unknown): void {
-    if (this.#failure) return
-    this.#failure = { error }
+    if (this.#hasFailed) return
+    this.#hasFailed = true
     this.#waiting = []
     this.#options.events.failed(error)
+  }
+}
+
+/** Begins the recording of a session. Errors: `unavailable` where it can't be written. */
+export async function beginRecording(
+  recordings: Recordings,
+  record: TerminalRecord,
+  events: RecordingEvents,
+  log: Log,
+): Promise<Recording> {
+  const { id, user, hostname, cols, rows, startedAt, term, shell } = record
+  const header = {
+    version: 2,
+    width: cols,
+    height: rows,
+    timestamp: Math.floor(Date.parse(startedAt) / 1000),
+    title: `${user}@${hostname}`,
+    env: { TERM: term ?? 'xterm-256color', ...(shell === null ? {} : { SHELL: shell }) },
+  }
+  try {
+    return await Recording.create(recordings, id, header, { events })
+  } catch (cause) {
+    log.error({ err: cause, sessionId: id }, 'a recording could not be begun')
+    throw new RsmError(
+      'unavailable',
+      'The recording of the session can not be written, and none is opened unrecorded',
+      { cause, retryAfter: 30 },
+    )
   }
 }

@@ -1,25 +1,30 @@
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
+import { openFileRecordings } from '../../../../src/server/embedded/recordings/file-recordings.ts'
+import { RecordingFile } from '../../../../src/server/embedded/recordings/recording-file.ts'
+import { sumsSuffix, verifyRecording } from '../../../../src/server/embedded/recordings/sums.ts'
+import { readRecorded } from '../../../../src/server/terminals/recording/recorded.ts'
 import { Recording } from '../../../../src/server/terminals/recording/recording.ts'
-import { recoverRecording } from '../../../../src/server/terminals/recording/recovery.ts'
-import { reopenSums, sumsSuffix, verifyRecording } from '../../../../src/server/terminals/recording/sums.ts'
 
-const turn = async () => () => undefined
 const header = { version: 2, width: 80, height: 24, timestamp: 0 }
 
-async function place(t: ExecutionContext): Promise<string> {
+async function recordingsIn(t: ExecutionContext) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-recording-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
-  return join(directory, 's1.cast')
+  return {
+    recordings: await openFileRecordings(directory),
+    pathOf: (id: string) => join(directory, `${id}.cast`),
+  }
 }
 
-const silent = { written: () => undefined, failed: () => undefined }
+const events = { written: () => undefined, failed: () => undefined }
 
 test('P46 F20 a recording that was cut off at any byte is taken up after its last whole event, and goes on', async (t) => {
-  const path = await place(t)
-  const recording = await Recording.create(path, header, { turn, events: silent })
+  const { recordings, pathOf } = await recordingsIn(t)
+  const path = pathOf('s1')
+  const recording = await Recording.create(recordings, 's1', header, { events })
   recording.output(0.1, 0, Buffer.from(JSON.stringify('ä🙂\r\n')))
   recording.resize(0.2, 100, 30)
   recording.output(0.3, 1, Buffer.from(JSON.stringify('\u001b[31m"]\\')))
@@ -34,33 +39,30 @@ test('P46 F20 a recording that was cut off at any byte is taken up after its las
   for (let cut = begin; cut <= whole.length; cut++)
     for (const tail of tails) {
       await writeFile(path, Buffer.concat([whole.subarray(0, cut), tail]))
-      const outputs: [number, string][] = []
-      const { state, size } = await recoverRecording(path, (sequence, json) => outputs.push([sequence, json]))
+      const outputs: number[] = []
+      const taken = await Recording.takeUp(recordings, 's1', { events }, (sequence) => outputs.push(sequence))
+      await taken.recording.end()
       const good = ends.findLast((end) => end <= cut) ?? 0
-      const events = ends.indexOf(good)
-      t.is(state.bytes, good)
+      const events_ = ends.indexOf(good)
+      t.is(taken.recording.bytes, good)
       t.deepEqual(await readFile(path), whole.subarray(0, good))
-      t.deepEqual(
-        outputs.map(([sequence]) => sequence),
-        [0, 1, 5].slice(0, [0, 1, 1, 2, 2, 3][events]),
-      )
-      t.deepEqual(size, events >= 2 ? { cols: 100, rows: 30 } : null)
+      t.deepEqual(outputs, [0, 1, 5].slice(0, [0, 1, 1, 2, 2, 3][events_]))
+      t.deepEqual(taken.size, events_ >= 2 ? { cols: 100, rows: 30 } : null)
     }
-  const { state } = await recoverRecording(path, () => undefined)
-  const sums = await reopenSums(path, state.bytes)
-  const again = new Recording(await open(path, 'r+'), sums, state, { turn, events: silent })
-  again.output(0.2, state.sequence + 1, Buffer.from('"on"'))
+  const { recording: again } = await Recording.takeUp(recordings, 's1', { events }, () => undefined)
+  again.output(0.2, again.written + 1, Buffer.from('"on"'))
   await again.end()
   const added = (await readFile(path, 'utf8')).trimEnd().split('\n').at(-1) ?? ''
-  t.deepEqual(JSON.parse(added), [state.seconds, 'o', 'on'], 'time does not go back')
+  t.deepEqual(JSON.parse(added), [0.4, 'o', 'on'], 'time does not go back')
   await verifyRecording(path, again.bytes, again.bytes)
 })
 
 test('P46 a recording ends at its bound and says so; what comes after is acknowledged all the same', async (t) => {
-  const path = await place(t)
+  const { recordings, pathOf } = await recordingsIn(t)
+  const path = pathOf('s1')
   let heard = 0
-  const events = { ...silent, written: () => heard++ }
-  const recording = await Recording.create(path, header, { turn, events, most: 2000 })
+  const counted = { ...events, written: () => heard++ }
+  const recording = await Recording.create(recordings, 's1', header, { events: counted, most: 2000 })
   for (let sequence = 0; sequence < 100; sequence++)
     recording.output(sequence, sequence, Buffer.from('"0123456789"'))
   await recording.end()
@@ -72,28 +74,30 @@ test('P46 a recording ends at its bound and says so; what comes after is acknowl
   t.is(code, 'o', 'players show it')
   t.regex(String(notice), /^\r\n\[rsm: this recording is as long as one may be/)
   t.is(lines.filter((line) => line.includes('[rsm:')).length, 1)
-  const recover = async (file: string) => {
+  const recorded = async (id: string) => {
     let outputs = 0
-    const { state } = await recoverRecording(file, () => outputs++)
+    const { state } = await readRecorded(recordings.content(id), () => outputs++)
     return { isFull: state.isFull, sequence: state.sequence, outputs }
   }
   const outputs = lines.length - 3
-  t.deepEqual(await recover(path), { isFull: true, sequence: outputs - 1, outputs })
+  t.deepEqual(await recorded('s1'), { isFull: true, sequence: outputs - 1, outputs })
   // Whoever prints the notice ends no recording.
-  const printed = join(dirname(path), 's2.cast')
-  const other = await Recording.create(printed, header, { turn, events: silent })
+  const other = await Recording.create(recordings, 's2', header, { events })
   for (const [sequence, text] of ['a', String(notice), 'b'].entries())
     other.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
   await other.end()
-  t.deepEqual(await recover(printed), { isFull: false, sequence: 2, outputs: 3 })
+  t.deepEqual(await recorded('s2'), { isFull: false, sequence: 2, outputs: 3 })
 })
 
 test('F04 a disk that takes no more is told of once, and nothing counts as recorded', async (t) => {
   const faults: unknown[] = []
-  const events = { ...silent, failed: (error: unknown) => faults.push(error) }
-  const state = { bytes: 0, seconds: 0, sequence: -1, isFull: false }
-  const sums = { file: await open('/dev/null', 'r+'), state: { end: 0, check: 0 } }
-  const recording = new Recording(await open('/dev/full', 'r+'), sums, state, { turn, events })
+  const turn = async () => () => undefined
+  const create = async (_id: string, line: Uint8Array, failed: (error: unknown) => void) => {
+    const sums = { file: await open('/dev/null', 'r+'), state: { end: 0, check: 0 } }
+    return new RecordingFile(await open('/dev/full', 'r+'), sums, line.length, { turn, failed })
+  }
+  const told = { ...events, failed: (error: unknown) => faults.push(error) }
+  const recording = await Recording.create({ create }, 's1', header, { events: told })
   recording.output(0, 0, Buffer.from('"x"'))
   recording.output(1, 1, Buffer.from('"y"'))
   await recording.end()
@@ -103,8 +107,9 @@ test('F04 a disk that takes no more is told of once, and nothing counts as recor
 })
 
 test('A06 a bit that flips anywhere in a recording, or in the file of its checks, is told with file and place', async (t) => {
-  const path = await place(t)
-  const recording = await Recording.create(path, header, { turn, events: silent })
+  const { recordings, pathOf } = await recordingsIn(t)
+  const path = pathOf('s1')
+  const recording = await Recording.create(recordings, 's1', header, { events })
   for (const [sequence, text] of ['a', 'bä', 'c'].entries())
     recording.output(sequence, sequence, Buffer.from(JSON.stringify(text)))
   await recording.end()

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
-import type { Page } from '../../core/protocol/http/common.ts'
-import { pageOf } from '../services/paging.ts'
+import type { AuditEntry, AuditQuery } from '../../../core/protocol/http/audit.ts'
+import type { Page } from '../../../core/protocol/http/common.ts'
+import { pageOf } from '../../services/paging.ts'
 import { type Line, offsetAfter, parseEntry, readBackward } from './read.ts'
 
 type Filter = Omit<AuditQuery, 'page' | 'size'>

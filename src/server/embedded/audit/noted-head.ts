@@ -1,19 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { parseHead, showHead } from '../../core/audit.ts'
-import { writeFileDurably } from '../../disk/durable.ts'
-import type { AuditLog } from './audit-log.ts'
+import { parseHead, showHead } from '../../../core/audit.ts'
+import { writeFileDurably } from '../../../disk/durable.ts'
+import type { AuditLog, NotedHead } from '../../seams/audit-log.ts'
 
-/**
- * The head of the audit log, noted beside it in a file of its own at every start, stop and hour: a log that was removed,
- * emptied or cut at a line while the server was down is told from one that ended there (S11). Whoever may write both can
- * hide it; the heads in the server's own log are for that.
- */
-export interface NotedHead {
-  /** What the log should have and has not, as a sentence; null when it has all that was noted. */
-  missing(): Promise<string | null>
-  note(): Promise<void>
-}
-
+/** A file beside the log. */
 export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): NotedHead {
   return {
     async missing() {

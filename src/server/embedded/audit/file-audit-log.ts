@@ -1,31 +1,17 @@
 import type { FileHandle } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { type AuditHead, chainEntry, type Sha256 } from '../../core/audit.ts'
-import { RsmError } from '../../core/errors.ts'
-import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
-import type { Page } from '../../core/protocol/http/common.ts'
-import { isDiskFull } from '../../disk/durable.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import { type Disk, realDisk } from '../embedded/store/journal-file.ts'
-import type { Log } from '../log.ts'
-import { type AuditEvent, bounded } from './event.ts'
+import { type AuditHead, chainEntry, type Sha256 } from '../../../core/audit.ts'
+import { RsmError } from '../../../core/errors.ts'
+import type { AuditEntry, AuditQuery } from '../../../core/protocol/http/audit.ts'
+import type { Page } from '../../../core/protocol/http/common.ts'
+import { isDiskFull } from '../../../disk/durable.ts'
+import { bounded } from '../../audit/bounded.ts'
+import { type Clock, isoTime } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import type { AuditEvent, AuditLog } from '../../seams/audit-log.ts'
+import { type Disk, realDisk } from '../store/journal-file.ts'
 import { listEntries } from './list.ts'
 import { openLogFile } from './log-file.ts'
-
-/** The audit log of a server: append-only, hash-chained, one file (contract §3). */
-export interface AuditLog {
-  /** Resolves when the entry is durable; entries keep the order of the calls. Rejects with `unavailable`. */
-  append(event: AuditEvent): Promise<AuditEntry>
-  /** Newest first. */
-  list(query: AuditQuery): Promise<Page<AuditEntry>>
-  /** The bytes as they stand in the file, oldest first, up to what is durable at the call. */
-  raw(): AsyncIterable<Buffer>
-  head(): AuditHead
-  /** Why entries are refused just now (a full disk), or null. */
-  readonly refusal: string | null
-  /** Waits for what is under way. */
-  close(): Promise<void>
-}
 
 interface AuditLogOptions {
   directory: string
@@ -57,7 +43,7 @@ const chunkBytes = 64 * 1024
 const system = { type: 'system', id: null, name: null, tokenId: null } as const
 
 /** Opens the log; a new one begins with an entry that names the store. */
-export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+export async function openFileAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { file, size, head, cut } = await openLogFile(options.directory)
   const opened = new FileAuditLog(file, size, head, options)
   const own = { actor: system, ip: null, outcome: 'SUCCESS' } as const

@@ -1,8 +1,6 @@
 import type { AuditFacts } from '../../core/audit.ts'
 import type { AuditDetail } from '../../core/protocol/http/audit.ts'
-
-/** What is to be recorded; `at` is the time of the call where it is left out. */
-export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
+import type { AuditEvent } from '../seams/audit-log.ts'
 
 /** Bounds of one entry, so that no request writes more than some KiB into the log. */
 const longestText = 1024

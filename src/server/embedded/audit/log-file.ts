@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AuditHead, beforeFirst } from '../../core/audit.ts'
-import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
-import { writeAll } from '../embedded/outputs/write-all.ts'
+import { type AuditHead, beforeFirst } from '../../../core/audit.ts'
+import { isDiskFull, syncDirectory } from '../../../disk/durable.ts'
+import { writeAll } from '../outputs/write-all.ts'
 import { parseEntry, readBackward } from './read.ts'
 
 export const auditFileName = 'audit.log'

@@ -1,25 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { RsmError } from '../../core/errors.ts'
-import { isRefusedByFullDisk, writeFileDurably } from '../../disk/durable.ts'
-import { createKeys, type Keys, newSigningKey, sealKeyBytes, sealKeyId, signingKeyId } from '../keys.ts'
-import type { KeyRecord } from '../seams/records.ts'
-import type { Store, Transaction } from '../seams/store.ts'
-import { bury } from '../services/tombstones.ts'
+import { RsmError } from '../core/errors.ts'
+import { isRefusedByFullDisk, writeFileDurably } from '../disk/durable.ts'
+import { createKeys, newSigningKey, sealKeyBytes, sealKeyId, signingKeyId } from './keys.ts'
+import type { Keys, ReplacedKeys } from './seams/keys.ts'
+import type { KeyRecord } from './seams/records.ts'
+import type { Store, Transaction } from './seams/store.ts'
+import { bury } from './services/tombstones.ts'
 
 type Name = KeyRecord['id']
-
-/** What a start with --new-keys has replaced, and what went with it. */
-export interface ReplacedKeys {
-  keys: Name[]
-  /** Hosts whose agents have to be enrolled anew. */
-  agents: string[]
-  /** Hosts whose password or private key is gone. */
-  credentials: string[]
-  /** Tasks whose secret parameters are gone. */
-  tasks: string[]
-}
 
 interface KeyOptions {
   store: Store
@@ -73,16 +63,15 @@ export async function loadKeys(
   directory: string,
   { store, newKeys, at }: KeyOptions,
 ): Promise<{ keys: Keys; replaced: ReplacedKeys | null }> {
-  await mkdir(directory, { recursive: true, mode: 0o700 })
   const isUsed = (await store.page('users', { offset: 0, limit: 1, order: 'asc' })).total > 0
   const bytesOf = {} as Record<Name, Buffer>
   const bad: Name[] = []
   const toNote: KeyRecord[] = []
   for (const name of names) {
     const path = join(directory, name)
-    const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null
-      throw error
+    const found = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') return null
+      throw new RsmError('unavailable', `${path} can not be read: ${cause.message}`, { cause })
     })
     const noted = (await store.get('keys', name))?.keyId
     const fault = faultOf(name, found, noted, isUsed)
@@ -93,7 +82,10 @@ export async function loadKeys(
     }
     const isMade = found === null || fault !== null
     const bytes = isMade ? kinds[name].make() : found
-    if (isMade) await writeFileDurably(path, bytes, 0o600)
+    if (isMade) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      await writeFileDurably(path, bytes, 0o600)
+    }
     bytesOf[name] = bytes
     const keyId = kinds[name].idOf(bytes) ?? ''
     if (keyId !== noted) toNote.push({ id: name, keyId, notedAt: at })
@@ -110,7 +102,7 @@ export async function loadKeys(
 }
 
 function refusal(path: string, fault: string, loses: string): RsmError {
-  return new RsmError('unavailable', `${path} ${fault}, and the store beside it was used with it`, {
+  return new RsmError('unavailable', `${path} ${fault}, and the store was used with it`, {
     hint: `nothing was changed; put it back from a backup, or begin with a new one: \`rsm server start --new-keys\`; ${loses}`,
   })
 }

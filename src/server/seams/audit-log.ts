@@ -1,0 +1,32 @@
+import type { AuditFacts, AuditHead } from '../../core/audit.ts'
+import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
+
+/** What is to be recorded; `at` is the time of the call where it is left out. */
+export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
+
+/** The audit log: append-only, one hash chain, whoever writes it (contract §3). */
+export interface AuditLog {
+  /** Resolves when the entry is durable; entries of one server keep the order of its calls. Rejects with `unavailable`. */
+  append(event: AuditEvent): Promise<AuditEntry>
+  /** Newest first. */
+  list(query: AuditQuery): Promise<Page<AuditEntry>>
+  /** The chained lines as they are stored, oldest first, up to what is durable at the call. */
+  raw(): AsyncIterable<Buffer>
+  head(): AuditHead
+  /** Why entries are refused just now (a full disk), or null. */
+  readonly refusal: string | null
+  /** Waits for what is under way. */
+  close(): Promise<void>
+}
+
+/**
+ * The head of the audit log, noted apart from it at every start, stop and hour: a log that was removed, emptied or cut at a
+ * line while no server ran is told from one that ended there (S11). Whoever may write both can hide it; the heads in the
+ * server's own log are for that.
+ */
+export interface NotedHead {
+  /** What the log should have and has not, as a sentence; null when it has all that was noted. */
+  missing(): Promise<string | null>
+  note(): Promise<void>
+}

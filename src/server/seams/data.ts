@@ -1,0 +1,39 @@
+import type { AgreedClock } from '../../disk/agreed-clock.ts'
+import type { Runs } from '../runs.ts'
+import type { AuditLog, NotedHead } from './audit-log.ts'
+import type { Hints } from './hints.ts'
+import type { History } from './history.ts'
+import type { Keys, ReplacedKeys } from './keys.ts'
+import type { Outputs } from './outputs.ts'
+import type { Presence } from './presence.ts'
+import type { Recordings } from './recordings.ts'
+import type { Results } from './results.ts'
+import type { ScriptVersions } from './script-versions.ts'
+import type { ShortLived } from './short-lived.ts'
+import type { Store } from './store.ts'
+
+/** All that a server stands on, as one start opens it. */
+export interface Data {
+  store: Store
+  serverRuns: Runs
+  hints: Hints
+  shortLived: ShortLived
+  audit: AuditLog
+  notedHead: NotedHead
+  keys: Keys
+  /** What this start has replaced. */
+  replacedKeys: ReplacedKeys | null
+  presence: Presence
+  history: History
+  outputs: Outputs
+  results: Results
+  versions: ScriptVersions
+  recordings: Recordings
+  agreed: AgreedClock
+  /** Transactions that wait to become durable. */
+  waitingWrites(): number
+  /** Notes, apart from the store, that this store has a user: it is missed from then on where it is missing. */
+  markUsed(): Promise<void>
+  /** Waits for what is under way, and closes all of it. */
+  close(): Promise<void>
+}

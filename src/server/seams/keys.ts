@@ -1,0 +1,31 @@
+import type { KeyRecord } from './records.ts'
+
+/** The server's own keys, apart from the store, so that a stolen store tells nothing (S04). All servers of a store have the same. */
+export interface Keys {
+  /** Ed25519 public key, 32 bytes, base64: what agents pin when they register. */
+  readonly serverKey: string
+  readonly keyId: string
+  /** Adds `expiry`, `keyId` and `signature` to a payload for one agent (contract §6). */
+  sign<P extends object>(
+    type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
+    agentId: string,
+    payload: P,
+    expiry: string,
+  ): P & { expiry: string; keyId: string; signature: string }
+  /** `context` binds the sealed text to the record that holds it. */
+  seal(plain: string, context: string): string
+  open(sealed: string, context: string): string
+  /** A keyed digest, hex: tells whether a text is the same without letting a stolen store be guessed at (S04). */
+  digest(plain: string): string
+}
+
+/** What a start with --new-keys has replaced, and what went with it. */
+export interface ReplacedKeys {
+  keys: KeyRecord['id'][]
+  /** Hosts whose agents have to be enrolled anew. */
+  agents: string[]
+  /** Hosts whose password or private key is gone. */
+  credentials: string[]
+  /** Tasks whose secret parameters are gone. */
+  tasks: string[]
+}
