@@ -6,9 +6,10 @@
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { WebSocket } from 'ws'
-import { Backoff } from '../../src/agent/link/backoff.ts'
+import { agentBackoff } from '../../src/agent/link/backoff.ts'
 import { encode } from '../../src/core/protocol/envelope.ts'
 import { type AgentHello, subprotocol } from '../../src/core/protocol/messages.ts'
+import type { Backoff } from '../../src/net/backoff.ts'
 import { heartbeat, type RegisteredAgent } from '../rest/register.ts'
 import type { HerdOrder } from './generator.ts'
 
@@ -65,6 +66,6 @@ function link(agent: RegisteredAgent, backoff: Backoff): void {
 }
 
 for (const agent of agents) {
-  link(agent, new Backoff())
+  link(agent, agentBackoff(Math.random))
   setTimeout(() => setInterval(() => beat(agent), heartbeatInterval), Math.random() * heartbeatInterval)
 }

@@ -1,5 +1,5 @@
 import { openClient } from '../../src/client/client.ts'
-import { Attachment } from '../../src/client/terminal/attachment.ts'
+import { Attachment } from '../../src/net/attachment.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import { Screen } from './screen.ts'
 
@@ -22,7 +22,7 @@ export async function openTerminal(fleet: Fleet, shell: string): Promise<Screen>
     const attachment = new Attachment({
       sessionId,
       watch: false,
-      socket: client.socket,
+      open: client.session(sessionId, false),
       attached: () => resolve(screen),
       output(data, shown) {
         screen.show(data)

@@ -5,12 +5,12 @@ import { Allowance } from '../core/allowance.ts'
 import { RsmError } from '../core/errors.ts'
 import { stoppedReason } from '../core/protocol/close-codes.ts'
 import { openDataDirectory } from '../disk/data-directory.ts'
+import { openConnection } from '../net/connect.ts'
 import type { AgentOptions, RunningAgent } from './agent-options.ts'
 import { ServerTime, systemClock } from './clock.ts'
 import { Journal } from './executions/journal.ts'
 import { Runner } from './executions/runner.ts'
 import { revokedDelay } from './link/backoff.ts'
-import { openConnection } from './link/connection.ts'
 import { Distrust } from './link/distrust.ts'
 import { tokenToEnrol } from './link/enroll-token.ts'
 import { inbox } from './link/inbox.ts'
@@ -60,17 +60,12 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const random = options.random ?? Math.random
   let level = options.logLevel ?? 'INFO'
   const log = leveled(options.log ?? stderrLog, () => level)
-  const connection = openConnection({
-    url: options.url,
-    caFile: options.caFile,
-    tlsFingerprint: options.tlsFingerprint,
-    ...(options.environment ? { environment: options.environment } : {}),
-  })
+  const connection = openConnection(options)
   // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
   const accounts = await checkAccounts(options)
   const enrollToken = await tokenToEnrol(options)
   const directory = await openDataDirectory(options.dataDir)
-  const opened: (() => unknown)[] = [() => directory.release(), () => connection.close()]
+  const opened: (() => unknown)[] = [() => directory.release(), () => connection.agent.destroy()]
   try {
     return await run()
   } catch (error) {

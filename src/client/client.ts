@@ -1,8 +1,9 @@
-import type { WebSocket } from 'ws'
 import type { Services } from '../core/services.ts'
+import type { OpenSessionSocket } from '../net/attachment.ts'
+import { type Connection, type Endpoint, openConnection } from '../net/connect.ts'
+import { openRequests } from '../net/request.ts'
 import { Api } from './http/api.ts'
-import type { Endpoint } from './http/send.ts'
-import { openTransport } from './http/transport.ts'
+import { unreachable } from './http/transport.ts'
 import { auditOver, type ClientAuditService } from './services/audit.ts'
 import { type AuthService, authOver } from './services/auth.ts'
 import { clustersOver } from './services/clusters.ts'
@@ -23,18 +24,23 @@ export interface Client extends Services {
   readonly server: ServerService
   readonly tasks: ClientTaskService
   readonly terminals: ClientTerminalService
-  /** A WebSocket of the server at this path, query included, that speaks `protocol`; see socket.ts. */
-  readonly socket: (path: string, protocol: string, signal?: AbortSignal) => Promise<WebSocket>
+  /** Opens sockets of a terminal session, to take part in it or only to watch. */
+  readonly session: (sessionId: string, watch: boolean) => OpenSessionSocket
   /** The same, whose calls are all given up when `signal` aborts: they reject at once and leave no connection open. */
   readonly until: (signal: AbortSignal) => Client
 }
 
-/** A client of one server; nothing is sent before its first call. */
-export async function openClient(endpoint: Endpoint & { token?: string | undefined }): Promise<Client> {
-  return clientOver(endpoint, new Api(endpoint.url, await openTransport(endpoint), endpoint.token))
+/** A client of one server; nothing is sent before its first call. Errors: as `openConnection`. */
+export async function openClient({
+  token,
+  ...endpoint
+}: Endpoint & { token?: string | undefined }): Promise<Client> {
+  const connection = openConnection(endpoint)
+  const send = openRequests(connection, (error) => unreachable(connection, error))
+  return clientOver(connection, token, new Api(endpoint.url, send, token))
 }
 
-function clientOver(endpoint: Endpoint & { token?: string | undefined }, api: Api): Client {
+function clientOver(connection: Connection, token: string | undefined, api: Api): Client {
   return {
     api,
     audit: auditOver(api),
@@ -48,7 +54,10 @@ function clientOver(endpoint: Endpoint & { token?: string | undefined }, api: Ap
     enrollments: enrollmentsOver(api),
     tasks: tasksOver(api),
     terminals: terminalsOver(api),
-    socket: async (...wanted) => (await import('./terminal/socket.ts')).openSocket(endpoint, api, ...wanted),
-    until: (signal) => clientOver(endpoint, api.until(signal)),
+    session: (sessionId, watch) => async (after, signal) => {
+      const { sessionSockets } = await import('./terminal/socket.ts')
+      return sessionSockets(connection, token, api, sessionId, watch)(after, signal)
+    },
+    until: (signal) => clientOver(connection, token, api.until(signal)),
   }
 }

@@ -1,3 +1,4 @@
+import { largestPage } from '../core/protocol/bounds.ts'
 import type { LogEntry, LogPage, LogQuery } from '../core/protocol/http/logs.ts'
 
 /** What reads a page of one task's log. */
@@ -11,7 +12,6 @@ interface LogTail {
 
 export const mostTailLines = 1_000_000
 const endOfLog = Number.MAX_SAFE_INTEGER
-const largestPage = 500
 /** A page costs a request: fewer entries save nothing. */
 const smallestPage = 20
 /** The beginning of a line that is longer is not looked for. */

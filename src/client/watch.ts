@@ -1,9 +1,9 @@
 import { RsmError } from '../core/errors.ts'
 import type { LogEntry, LogQuery } from '../core/protocol/http/logs.ts'
 import type { Task, TaskResult, TaskSummary } from '../core/protocol/http/tasks.ts'
+import type { FollowOptions } from '../net/follow.ts'
+import type { ServerEvent } from '../net/sse.ts'
 import { type Api, eventObject, withQuery } from './http/api.ts'
-import { followStream, type StreamOptions } from './http/event-stream.ts'
-import type { ServerEvent } from './http/sse-text.ts'
 
 /** What a followed task tells (contract §5). `end` carries the results where the server sent them. */
 export type TaskEvent =
@@ -12,7 +12,7 @@ export type TaskEvent =
   | { readonly type: 'task'; readonly task: Partial<TaskSummary> }
   | { readonly type: 'end'; readonly task: Partial<Task> }
 
-export interface WatchOptions extends StreamOptions {
+export interface WatchOptions extends FollowOptions {
   /** Cursor, host, stream and tail: where the stream begins and what it holds. */
   readonly query?: LogQuery
 }
@@ -64,7 +64,7 @@ export async function* watchTask(
       cause: cut,
     })
   let last: number | undefined
-  for await (const raw of followStream(api, path, options, givenUp)) {
+  for await (const raw of api.events(path, options, givenUp)) {
     const event = parse(api.url, raw)
     if (event === undefined) continue
     if (event.type === 'output') {

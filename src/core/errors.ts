@@ -123,6 +123,11 @@ export function codeOfStatus(status: number): ErrorCode {
   return status >= 400 && status < 500 ? 'invalid' : 'internal'
 }
 
+const passing: ReadonlySet<ErrorCode> = new Set(['unreachable', 'unavailable', 'internal', 'too_many'])
+
+/** Whether waiting may mend it: the network, a restart, a proxy, load; anything else (401, 404, 410) is final. */
+export const mendable = (error: unknown): boolean => error instanceof RsmError && passing.has(error.code)
+
 /** The exit code for any thrown value; what is not an RsmError is 6. */
 export function exitCode(error: unknown): number {
   return error instanceof RsmError ? exits[error.code] : 6

@@ -1,3 +1,4 @@
+import { allPages } from '../client/http/pages.ts'
 import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
 import type { Page } from '../core/protocol/http/common.ts'
 import { shortened } from '../core/text/shortened.ts'
@@ -13,18 +14,15 @@ interface CallOptions {
   signal?: AbortSignal
 }
 
+type Query = Record<string, string | number | boolean | undefined>
+
 interface Envelope {
   message?: string
   errors?: FieldFault[]
 }
 
-const largestPage = 500
-
 /** `path?a=1&b=2`; what is undefined or empty is left out. */
-export function withQuery(
-  path: string,
-  query: Record<string, string | number | boolean | undefined>,
-): string {
+export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
   return `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()}`
 }
@@ -76,31 +74,14 @@ export async function call<T>(method: Method, path: string, options: CallOptions
 }
 
 /** A list's records, page by page, `most` of them at most. */
-export async function all<T>(
-  path: string,
-  query: Record<string, string | number | boolean | undefined> = {},
-  most = 20_000,
-): Promise<T[]> {
-  const found: T[] = []
-  for (let page = 0; found.length < most; page++) {
-    const size = Math.min(largestPage, most)
-    const { content, totalPages } = await call<Page<T>>('GET', withQuery(path, { ...query, page, size }))
-    found.push(...content)
-    if (page + 1 >= totalPages) break
-  }
-  return found
+export async function all<T>(path: string, query: Query = {}, most = 20_000): Promise<T[]> {
+  const read = (page: Query) => call<Page<T>>('GET', withQuery(path, page))
+  return (await allPages(read, query, most)).content
 }
 
 /** For the header Idempotency-Key. */
 export const newKey = () =>
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-')
-
-/** Whether waiting may mend it: the network, a restart, a proxy; not what the server says of the request. */
-export function isMendable(error: unknown): boolean {
-  return (
-    error instanceof RsmError && ['unreachable', 'unavailable', 'internal', 'too_many'].includes(error.code)
-  )
-}
 
 /** Of a fault, in characters: a selector may have thousands of them. */
 const longestSaid = 400

@@ -1,91 +1,57 @@
-import { type ServerEvent, SseTextParser } from '../client/http/sse-text.ts'
-import { RsmError } from '../core/errors.ts'
-import { isMendable, send } from './api.ts'
-
-/** Without a byte for so long the connection counts as lost; comments come every 15 s (contract §5). */
-const silence = 45_000
-const firstPause = 500
-const longestPause = 5_000
+import { longestSilence } from '../core/protocol/bounds.ts'
+import { followEvents } from '../net/follow.ts'
+import type { ServerEvent } from '../net/sse.ts'
+import { send } from './api.ts'
 
 interface FollowOptions {
   signal: AbortSignal
   onEvent(event: ServerEvent): void
-  /** The stream is lost, and is taken up again; called once for each loss. */
+  /** The stream is lost and will be resumed. */
   onCut?(): void
 }
 
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done() {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    signal.addEventListener('abort', done)
-  })
-}
-
-async function connection(path: string, parser: SseTextParser, options: FollowOptions): Promise<void> {
+/** What a stream sends, piece by piece. One that falls silent is left; a page that takes its time is no silence. */
+async function* pieces(path: string, lastId: string | undefined, signal: AbortSignal) {
   const leave = new AbortController()
   const abort = () => leave.abort()
-  options.signal.addEventListener('abort', abort)
-  let quiet = setTimeout(abort, silence)
-  try {
-    const resume: Record<string, string> =
-      parser.lastId === undefined ? {} : { 'last-event-id': parser.lastId }
-    const response = await send('GET', path, {
-      headers: { accept: 'text/event-stream', ...resume },
-      signal: leave.signal,
-    })
-    const reader = response.body?.getReader()
-    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-    for (;;) {
-      const piece = await reader?.read()
-      if (piece?.value === undefined) return
+  const inTime = async <T>(work: Promise<T> | undefined): Promise<T | undefined> => {
+    const quiet = setTimeout(abort, longestSilence)
+    try {
+      return await work
+    } finally {
       clearTimeout(quiet)
-      quiet = setTimeout(abort, silence)
-      for (const event of parser.pushText(decoder.decode(piece.value, { stream: true }))) {
-        if (options.signal.aborted) return
-        options.onEvent(event)
-      }
     }
-  } catch (error) {
-    if (error instanceof RsmError) throw error
-    throw new RsmError('unreachable', 'The stream was cut', { cause: error })
+  }
+  const resume: Record<string, string> = lastId === undefined ? {} : { 'last-event-id': lastId }
+  const headers = { accept: 'text/event-stream', ...resume }
+  signal.addEventListener('abort', abort)
+  try {
+    const response = await inTime(send('GET', path, { headers, signal: leave.signal }))
+    const reader = response?.body?.getReader()
+    for (;;) {
+      const piece = await inTime(reader?.read())
+      if (piece?.value === undefined) return
+      yield piece.value
+    }
   } finally {
-    clearTimeout(quiet)
-    options.signal.removeEventListener('abort', abort)
-    leave.abort()
+    signal.removeEventListener('abort', abort)
+    abort()
   }
 }
 
 /**
- * Follows a stream of events until `signal` ends it: a cut is taken up again behind the last id. By fetch, because an
- * EventSource sends no token. Rejects with what waiting does not mend.
+ * Follows a stream of events until `signal` ends it: a cut is resumed behind the last id. By fetch, because an EventSource
+ * sends no token. Rejects with what waiting does not mend.
  */
-export async function followStream(path: string, options: FollowOptions): Promise<void> {
-  const { signal } = options
-  let lastId: string | undefined
-  let wait = firstPause
-  let isCut = false
-  while (!signal.aborted) {
-    const parser = new SseTextParser(lastId)
-    const onEvent = (event: ServerEvent) => {
-      wait = firstPause
-      isCut = false
-      options.onEvent(event)
+export async function followStream(path: string, { signal, onEvent, onCut }: FollowOptions): Promise<void> {
+  const open = async (lastId: string | undefined) => pieces(path, lastId, signal)
+  const options = { signal, retryFor: Number.POSITIVE_INFINITY, onCut: () => onCut?.() }
+  try {
+    for await (const event of followEvents(open, 'the server', options, (cut) => cut)) {
+      if (signal.aborted) return
+      onEvent(event)
     }
-    try {
-      await connection(path, parser, { ...options, onEvent })
-    } catch (error) {
-      if (!signal.aborted && !isMendable(error)) throw error
-    }
-    if (signal.aborted) return
-    lastId = parser.lastId
-    if (!isCut) options.onCut?.()
-    isCut = true
-    await pause(wait, signal)
-    wait = Math.min(wait * 2, longestPause)
+  } catch (error) {
+    if (!signal.aborted) throw error
   }
 }

@@ -3,15 +3,14 @@ import { join } from 'node:path'
 import test from 'ava'
 import { notRun } from '../../src/agent/executions/execution.ts'
 import { Journal } from '../../src/agent/executions/journal.ts'
-import { Backoff } from '../../src/agent/link/backoff.ts'
-import { proxyFor } from '../../src/agent/link/proxy.ts'
+import { agentBackoff, quickDelay } from '../../src/agent/link/backoff.ts'
 import { incompleteTail } from '../../src/agent/output/utf8.ts'
 import { MetricsBuffer } from '../../src/agent/reports/metrics-buffer.ts'
 import { RsmError } from '../../src/core/errors.ts'
 import { temporaryDirectory } from '../helpers/agents/agent.ts'
 
 test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) => {
-  const backoff = new Backoff(() => 0)
+  const backoff = agentBackoff(() => 0)
   const delays = Array.from({ length: 8 }, () => backoff.next())
   t.deepEqual(delays, [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000])
   backoff.reset()
@@ -21,11 +20,11 @@ test('backoff doubles from 5 s to 5 min, and starts anew after a success', (t) =
 test('backoff spreads a fleet by chance, and never waits longer for it', (t) => {
   const chances = [0, 0.5, 0.999]
   t.deepEqual(
-    chances.map((chance) => new Backoff(() => chance).next()),
+    chances.map((chance) => agentBackoff(() => chance).next()),
     [5_000, 4_375, 3_751],
   )
   for (const chance of chances) {
-    const quick = new Backoff(() => chance).quick()
+    const quick = quickDelay(() => chance)
     t.true(quick >= 200 && quick <= 1_000)
   }
 })
@@ -202,18 +201,4 @@ const tails = [
 for (const [bytes, held] of tails)
   test(`${held} bytes of ${JSON.stringify(bytes)} wait for the rest of a character`, (t) => {
     t.is(incompleteTail(Uint8Array.from(bytes)), held)
-  })
-
-const proxies = [
-  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128' }, 'p:3128'],
-  ['http://rsm.example', { HTTPS_PROXY: 'http://p:3128' }, null],
-  ['http://rsm.example', { http_proxy: 'p:3128' }, 'p:3128'],
-  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128', NO_PROXY: 'other, .example' }, null],
-  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128', NO_PROXY: 'ample' }, 'p:3128'],
-  ['https://rsm.example:8443', { HTTPS_PROXY: 'http://p:3128', no_proxy: 'rsm.example:443' }, 'p:3128'],
-  ['https://rsm.example', { HTTPS_PROXY: 'http://p:3128', NO_PROXY: '*' }, null],
-] as const
-for (const [url, environment, proxy] of proxies)
-  test(`${url} with ${JSON.stringify(environment)} goes ${proxy ? `through ${proxy}` : 'directly'}`, (t) => {
-    t.is(proxyFor(new URL(url), environment)?.host ?? null, proxy)
   })

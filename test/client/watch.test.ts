@@ -8,8 +8,8 @@ import { entryOf, envelope, eventStream, resultOf, startFakeServer, taskOf } fro
 const task = taskOf([resultOf('web1')])
 const logs = `/api/tasks/${task.taskId}/logs`
 
-async function follow(url: string, options: WatchOptions = {}): Promise<TaskEvent[]> {
-  const api = new Api(url, await openTransport({ url }), 'secret')
+async function follow(url: string, options: WatchOptions = {}, silence?: number): Promise<TaskEvent[]> {
+  const api = new Api(url, openTransport({ url }, silence === undefined ? {} : { silence }), 'secret')
   const events: TaskEvent[] = []
   for await (const event of watchTask(api, task.taskId, options)) events.push(event)
   return events
@@ -90,7 +90,7 @@ test('a server that says nothing for too long is left and asked again', async (t
       if (++connections === 2) write('end', task)
     },
   })
-  t.is((await follow(server.url, { silence: 100 })).length, 1)
+  t.is((await follow(server.url, {}, 100)).length, 1)
 })
 
 test('a reader that takes its time is no silence of the server', async (t) => {
@@ -101,13 +101,15 @@ test('a reader that takes its time is no silence of the server', async (t) => {
       const write = eventStream(response)
       write('output', entryOf('web1', 'a', { id: 1 }), 1)
       write('end', task)
+      const comments = setInterval(() => response.write(':\n\n'), 100)
+      response.once('close', () => clearInterval(comments))
     },
   })
-  const api = new Api(server.url, await openTransport({ url: server.url }), 'secret')
+  const api = new Api(server.url, openTransport({ url: server.url }, { silence: 450 }), 'secret')
   const events: TaskEvent[] = []
-  for await (const event of watchTask(api, task.taskId, { silence: 50 })) {
+  for await (const event of watchTask(api, task.taskId)) {
     events.push(event)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
   }
   t.deepEqual(texts(events), ['a'])
   t.is(connections, 1)

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { longestTimer } from '../../core/protocol/bounds.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Clock } from '../clock.ts'
 import type { Containment, Ended } from '../processes/containment.ts'
@@ -6,9 +7,6 @@ import { leftOver } from '../processes/survivors.ts'
 import { levelOf, type Tree } from '../processes/tree.ts'
 import { type Exit, readExit } from '../script/launch.ts'
 import type { EndReason } from './execution-record.ts'
-
-/** Timers of Node fire at once when they are set for longer than this. */
-const longestTimer = 1_000_000_000
 
 /** How an execution ended, without its output. */
 export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { LineBudget } from '../../core/line-budget.ts'
+import { deadAfter, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, closingWords } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
 import { encode, encodeAround } from '../../core/protocol/envelope.ts'
@@ -12,16 +13,13 @@ import {
   type ScriptOutput,
   subprotocol,
 } from '../../core/protocol/messages.ts'
+import { type Connection, reasonOf } from '../../net/connect.ts'
+import { openWebSocket } from '../../net/web-socket.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { jsonText } from '../output/json-text.ts'
-import { Backoff, revokedDelay } from './backoff.ts'
-import type { Connection } from './connection.ts'
+import { agentBackoff, quickDelay, revokedDelay } from './backoff.ts'
 
-const pingEvery = 15_000
-/** Without a word or a pong for so long the peer counts as dead. */
-const deadAfter = 30_000
-const handshakeTimeout = 15_000
 /** Bytes in the socket above which output waits in its spool. */
 const fullAt = 256 * 1024
 
@@ -47,7 +45,7 @@ interface LinkOptions {
 /** The agent's WebSocket, and the way back to it when it drops. One socket at a time (contract §6). */
 export class Link {
   readonly #options: LinkOptions
-  readonly #backoff: Backoff
+  readonly #backoff: ReturnType<typeof agentBackoff>
   #socket: WebSocket | null = null
   #isOpen = false
   #isWanted = false
@@ -63,7 +61,7 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options
-    this.#backoff = new Backoff(options.random)
+    this.#backoff = agentBackoff(options.random)
   }
 
   get isOpen(): boolean {
@@ -152,13 +150,9 @@ export class Link {
 
   #connect(): void {
     const { connection, agentId, token, clock } = this.#options
-    const url = new URL(`/ws/agent/${encodeURIComponent(agentId)}`, connection.base)
-    url.protocol = connection.base.protocol === 'https:' ? 'wss:' : 'ws:'
-    const socket = new WebSocket(url, subprotocol, {
-      agent: connection.agent,
-      headers: { authorization: `Bearer ${token()}` },
-      handshakeTimeout,
-      perMessageDeflate: false,
+    const socket = openWebSocket(connection, `/ws/agent/${encodeURIComponent(agentId)}`, {
+      protocol: subprotocol,
+      token: token(),
       maxPayload: 8 * maxFrameBytes,
     })
     this.#socket = socket
@@ -173,8 +167,9 @@ export class Link {
     })
     socket.on('error', (error) => {
       // To end a refused handshake is an error too, and says less than the answer did.
-      if (status === undefined) this.#fault = error.message
-      this.#options.log('DEBUG', 'link', { error: error.message })
+      const reason = reasonOf(error)
+      if (status === undefined) this.#fault = reason
+      this.#options.log('DEBUG', 'link', { error: reason })
     })
     socket.on('open', () => {
       this.#isOpen = true
@@ -228,14 +223,14 @@ export class Link {
 
   /** By the monotonic clock: an agent that was stopped itself asks first, before it gives up the peer. */
   #keepAlive(socket: WebSocket): void {
-    this.#cancelPing = this.#options.clock.after(pingEvery / 3, () => {
+    this.#cancelPing = this.#options.clock.after(pingInterval / 3, () => {
       const now = this.#options.clock.monotonic()
-      const isOverdue = now - this.#heardAt > deadAfter && now - this.#pingAt < pingEvery
+      const isOverdue = now - this.#heardAt > deadAfter && now - this.#pingAt < pingInterval
       if (isOverdue) {
         this.#options.log('WARN', 'the server has been silent for 30 s')
         return socket.terminate()
       }
-      if (now - this.#pingAt >= pingEvery - 100) {
+      if (now - this.#pingAt >= pingInterval - 100) {
         this.#pingAt = now
         if (socket.readyState === WebSocket.OPEN) socket.ping()
       }
@@ -260,7 +255,7 @@ export class Link {
     if (isReplaced) log('WARN', 'another agent with this identity holds the link')
     // Quick once, only for a link that stood: otherwise a server that closes at once would be hammered.
     const isQuick = stood && !isReplaced && code !== closeCodes.overloaded
-    const delay = isRevoked ? revokedDelay : isQuick ? this.#backoff.quick() : this.#backoff.next()
+    const delay = isRevoked ? revokedDelay : isQuick ? quickDelay(this.#options.random) : this.#backoff.next()
     log('WARN', 'no link to the server', { code, status, retryInMs: delay })
     this.#cancelRetry = clock.after(delay, () => {
       this.#cancelRetry = null

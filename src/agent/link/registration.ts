@@ -1,20 +1,12 @@
 import { createHash } from 'node:crypto'
-import { RsmError } from '../../core/errors.ts'
+import { mendable, RsmError } from '../../core/errors.ts'
 import { linkAdvice } from '../../core/findings/link-trouble.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { hostFacts } from '../reports/facts.ts'
-import { Backoff } from './backoff.ts'
+import { agentBackoff } from './backoff.ts'
 import type { Identity, Registration } from './identity.ts'
 import type { ServerApi } from './server-api.ts'
-
-const passing: ReadonlySet<string> = new Set(['unreachable', 'unavailable', 'too_many', 'internal'])
-
-/**
- * Failures that pass by themselves, or that the server asks to try again after: a host that was removed waits for a newer
- * token (contract-2 §9b). After any other a person has to act first.
- */
-const passes = ({ code, retryAfter }: RsmError) => passing.has(code) || retryAfter !== undefined
 
 interface RegisterOptions {
   readonly api: ServerApi
@@ -39,7 +31,7 @@ interface RegisterOptions {
 export async function register(
   options: RegisterOptions,
 ): Promise<{ registration: Registration; enrollToken: string }> {
-  const backoff = new Backoff(options.random)
+  const backoff = agentBackoff(options.random)
   options.waits(null)
   const body = await hostFacts(options.agentId, options.hostname)
   for (;;) {
@@ -49,7 +41,8 @@ export async function register(
       return { registration, enrollToken }
     } catch (error) {
       if (!(error instanceof RsmError)) throw error
-      if (!passes(error)) throw explained(error)
+      // A host that was removed is told to wait for a newer token (contract-2 §9b).
+      if (!mendable(error) && error.retryAfter === undefined) throw explained(error)
       const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
       options.waits(error.message)
       const hint =

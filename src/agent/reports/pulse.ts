@@ -4,7 +4,7 @@ import type { Metrics } from '../../core/protocol/http/hosts.ts'
 import { longestReason, type RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { Clock } from '../clock.ts'
-import { Backoff, revokedDelay } from '../link/backoff.ts'
+import { agentBackoff, revokedDelay } from '../link/backoff.ts'
 import type { ServerApi } from '../link/server-api.ts'
 import type { Log } from '../log.ts'
 import { health } from './health.ts'
@@ -43,7 +43,7 @@ interface PulseOptions {
 /** Heartbeats, metrics and the configuration: all that the agent says by HTTP once it is registered. */
 export class Pulse {
   readonly #options: PulseOptions
-  readonly #backoff: Backoff
+  readonly #backoff: ReturnType<typeof agentBackoff>
   readonly #bootedAt: number
   #intervals: { heartbeatInterval: number; metricsInterval: number }
   #isAway = true
@@ -60,7 +60,7 @@ export class Pulse {
 
   constructor(options: PulseOptions) {
     this.#options = options
-    this.#backoff = new Backoff(options.random)
+    this.#backoff = agentBackoff(options.random)
     this.#bootedAt = options.clock.monotonic()
     this.#intervals = options.intervals
   }

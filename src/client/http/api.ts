@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { codeOfStatus, type ErrorCode, type FieldFault, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
-import type { Send } from './send.ts'
+import { type FollowOptions, followEvents } from '../../net/follow.ts'
+import { readText, type Send } from '../../net/request.ts'
+import type { ServerEvent } from '../../net/sse.ts'
 import { isLost } from './transport.ts'
 
 type Query = Record<string, string | number | boolean | readonly string[] | undefined>
@@ -27,6 +29,8 @@ const longestAnswer = 300_000
 const repeatWindow = 30_000
 const repeatPause = 500
 
+const tooLarge = () => new RsmError('too_large', 'the answer of the server is too large')
+
 export function withQuery(path: string, query: object = {}): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query as Query)) {
@@ -35,18 +39,6 @@ export function withQuery(path: string, query: object = {}): string {
   }
   const text = search.toString()
   return text === '' ? path : `${path}?${text}`
-}
-
-async function read(body: Readable): Promise<string> {
-  const chunks: Buffer[] = []
-  let size = 0
-  for await (const chunk of body) {
-    const bytes = chunk as Buffer
-    size += bytes.length
-    if (size > maxAnswerBytes) throw new RsmError('too_large', 'the answer of the server is too large')
-    chunks.push(bytes)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 interface Envelope {
@@ -166,6 +158,20 @@ export class Api {
     throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
   }
 
+  /** The events at `path`, which hears whether the stream is resumed; as `followEvents`. */
+  events(
+    path: (resumed: boolean) => string,
+    options: FollowOptions,
+    givenUp: (cut: RsmError) => RsmError,
+  ): AsyncGenerator<ServerEvent> {
+    const open = (lastId: string | undefined) => {
+      const resume: Record<string, string> = lastId === undefined ? {} : { 'last-event-id': lastId }
+      const headers = { accept: 'text/event-stream', ...resume }
+      return this.stream(path(lastId !== undefined), headers, options.signal)
+    }
+    return followEvents(open, this.url, options, givenUp)
+  }
+
   /** The bytes of an answer that has an end. A connection that is lost before it is `unreachable`. */
   async download(path: string, accept: string): Promise<Readable> {
     const body = await this.stream(path, { accept })
@@ -208,7 +214,7 @@ export class Api {
     )
     const bound = within === null ? undefined : setTimeout(() => body.destroy(tooLong), within)
     try {
-      return await read(body)
+      return await readText(body, maxAnswerBytes, tooLarge)
     } catch (error) {
       if (error instanceof RsmError) throw error
       const lost = Object.assign(new Error('connection lost'), { code: 'ECONNRESET' })

@@ -1,4 +1,5 @@
-import type { Endpoint } from './send.ts'
+import type { Endpoint } from '../../net/connect.ts'
+import { bareHost, portOf, proxyFor } from '../../net/proxy.ts'
 
 /** How long the server may take to show its certificate. */
 const patience = 5_000
@@ -9,15 +10,14 @@ const patience = 5_000
  */
 export async function certificateEnds({ url }: Pick<Endpoint, 'url'>): Promise<number | null> {
   const base = new URL(url)
-  const { proxyFor } = await import('./proxy.ts')
-  if (base.protocol !== 'https:' || proxyFor(base, process.env) !== undefined) return null
+  if (base.protocol !== 'https:' || proxyFor(base) !== null) return null
   const tls = process.getBuiltinModule('node:tls')
-  const host = base.hostname.replace(/^\[|\]$/g, '')
-  const servername = /^[\d.]+$|:/.test(host) ? '' : host
+  const host = bareHost(base)
+  const servername = process.getBuiltinModule('node:net').isIP(host) === 0 ? host : ''
   return new Promise((resolve) => {
     const socket = tls.connect({
       host,
-      port: Number(base.port) || 443,
+      port: portOf(base),
       servername,
       rejectUnauthorized: false,
     })

@@ -1,6 +1,5 @@
+import { largestPage } from '../../core/protocol/bounds.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
-
-const largestPage = 500
 
 /** The first `limit` elements of a list as a page: `totalElements` and `totalPages` tell what was cut (contract §9). */
 export function firstOf<T>(page: Page<T>, limit = Number.POSITIVE_INFINITY): Page<T> {

@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditFault, type AuditHead, AuditVerifier, verifyAudit } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
+import { largestPage } from '../../core/protocol/bounds.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { AuditService } from '../../core/services.ts'
@@ -20,8 +21,6 @@ export function auditOver(api: Api): ClientAuditService {
     raw: () => api.download('/api/audit', 'application/x-ndjson'),
   }
 }
-
-const largestPage = 500
 
 /**
  * The entries that match, or the newest `limit` of them, each once, however many are added on the way; `totalElements` is

@@ -7,8 +7,8 @@ import type {
   ResetEvent,
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
+import type { FollowOptions } from '../../net/follow.ts'
 import { type Api, eventObject, withQuery } from '../http/api.ts'
-import { followStream, type StreamOptions } from '../http/event-stream.ts'
 
 /** What the server tells (contract §3 `/api/events`); `id` is where the stream stands after it. */
 export type FleetEvent = { readonly id: string } & (
@@ -21,7 +21,7 @@ export type FleetEvent = { readonly id: string } & (
   | ({ readonly type: 'reset' } & ResetEvent)
 )
 
-export interface EventsOptions extends StreamOptions {
+export interface EventsOptions extends FollowOptions {
   /** By default all. */
   readonly types?: readonly EventType[]
   /** The id of the last event seen. */
@@ -44,7 +44,7 @@ export async function* watchEvents(api: Api, options: EventsOptions = {}): Async
       hint: last === undefined ? 'follow again: rsm events' : `follow again: rsm events --after ${last}`,
       cause: cut,
     })
-  for await (const { event, data, id } of followStream(api, path, options, givenUp)) {
+  for await (const { event, data, id } of api.events(path, options, givenUp)) {
     if (!known.has(event) || id === undefined) continue
     last = id
     yield { type: event, id, ...eventObject(api.url, data) } as FleetEvent

@@ -1,11 +1,10 @@
 import { boolean, integer, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
-import { plainFingerprint } from '../../client/http/pinning.ts'
 import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
+import { normalUrl } from '../../net/server-url.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
-import { normalUrl } from '../../ui/contexts/server-url.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -110,9 +109,6 @@ export default class AgentRun extends BaseCommand {
     // Read once more by the agent, which would not know how it was named.
     if (caFile !== undefined && caFile !== '')
       readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
-    const tlsFingerprint = flags['tls-fingerprint']
-    // A pin that can match nothing would look like a server that is away.
-    if (tlsFingerprint !== undefined) plainFingerprint(tlsFingerprint)
     const { startAgent } = await import('../../agent/main.ts')
     try {
       const agent = await startAgent({
@@ -135,7 +131,7 @@ export default class AgentRun extends BaseCommand {
         allowUnsigned: Boolean(flags['allow-unsigned']),
         noTerminal: Boolean(flags['no-terminal']),
         caFile,
-        tlsFingerprint,
+        tlsFingerprint: flags['tls-fingerprint'],
         logLevel: flags['log-level'] as LogLevel | undefined,
         signal: stop,
       })

@@ -1,4 +1,5 @@
 import { faultPoint } from '#fault-point'
+import { longestTimer } from '../../core/protocol/bounds.ts'
 import { finalTaskStatus } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -7,8 +8,6 @@ import type { TaskRun } from './task-run.ts'
 
 /** After a refused write (a full disk) the step is tried again. */
 const retryAfter = 1000
-/** `setTimeout` takes no more than 2^31 - 1 ms. */
-const longestTimer = 2 ** 31 - 1
 
 /** Carries out what the plan decides: starts, skips, pauses, ends the task. Steps of one task never overlap. */
 export interface Strategy {

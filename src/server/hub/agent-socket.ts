@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { WebSocket } from 'ws'
+import { deadAfter, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
 import { encode, isFault, readFromAgent } from '../../core/protocol/codec.ts'
 import type { AgentHello, FromAgent, MessageType, Payloads } from '../../core/protocol/messages.ts'
@@ -10,9 +11,6 @@ import type { Log } from '../log.ts'
 import type { Backlog, BacklogShare } from './backlog.ts'
 import { closeReason } from './close-reason.ts'
 
-/** Own pings, and how long a peer may stay silent under them (contract §6, reliability F11: within 45 s). */
-export const pingInterval = 15_000
-const deadAfter = 30_000
 /** A peer that reads nothing while so much waits for it is as good as gone. */
 const sendBufferLimit = 64 * 1024 * 1024
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { WebSocket } from 'ws'
 import { httpStatus, RsmError } from '../../core/errors.ts'
+import { deadAfter, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { decodeFromTerminalClient, isFault } from '../../core/protocol/codec.ts'
 import {
@@ -13,11 +14,8 @@ import {
 import type { UserCaller } from '../access/caller.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Attachment, TerminalClient } from '../terminals/client.ts'
-import { pingInterval } from './agent-socket.ts'
 import { closeReason } from './close-reason.ts'
 
-/** As for agents: a network that went silent is noticed within 45 s (reliability F20). */
-const deadAfter = 30_000
 /** Whoever sends what is answered with ERROR and never reads the answers. */
 const sendBufferLimit = 4 * 1024 * 1024
 /** Close codes of a client that has answered ours, or was first to close and gave none. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import { readCertificates } from '../../disk/trusted-certificates.ts'
+import { normalUrl } from '../../net/server-url.ts'
+import { readCertificates } from '../../net/trust.ts'
 import { readSecretFile } from '../input/named-file.ts'
 import { baseDirectory } from './base-directory.ts'
 import { type ConfigFile, type Context, readConfig, readTokens } from './context-files.ts'
 import { PrivateFiles } from './private-files.ts'
-import { normalUrl } from './server-url.ts'
 
 /** How a command line names its server; flags win over the environment. */
 export interface ServerChoice {

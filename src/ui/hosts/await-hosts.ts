@@ -1,9 +1,9 @@
 import type { Api } from '../../client/http/api.ts'
-import type { StreamOptions } from '../../client/http/event-stream.ts'
 import { watchEvents } from '../../client/services/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import type { FollowOptions } from '../../net/follow.ts'
 
-interface Awaited extends StreamOptions {
+interface Awaited extends FollowOptions {
   /** All that are waited for, as they stand; `missing` are names that no host has yet. */
   readonly read: () => Promise<{ hosts: readonly Host[]; missing: readonly string[] }>
   readonly isThere: (host: Host) => boolean

@@ -1,13 +1,13 @@
 import type { Client } from '../../client/client.ts'
 import { certificateEnds } from '../../client/http/certificate.ts'
 import { allPages } from '../../client/http/pages.ts'
-import type { Endpoint } from '../../client/http/send.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type Examination, examineHost } from '../../core/findings/examine-host.ts'
 import { examineServer } from '../../core/findings/examine-server.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ServerInfo } from '../../core/protocol/http/server.ts'
 import { unknownName } from '../../core/text/nearest.ts'
+import type { Endpoint } from '../../net/connect.ts'
 import { countWaiting } from './waiting-tasks.ts'
 
 export interface ExaminedHost extends Examination {

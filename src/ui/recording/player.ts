@@ -1,11 +1,9 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RecordingEvent } from '../../client/services/recording.ts'
+import { longestTimer } from '../../core/protocol/bounds.ts'
 import { type Pace, waitBetween } from './pace.ts'
 import type { PlayerKey } from './player-keys.ts'
-
-/** A timer takes no longer time, in milliseconds: what is more is waited for in turns. */
-const longestTimer = 2 ** 31 - 1
 
 interface PlayerOptions {
   readonly pace: Pace

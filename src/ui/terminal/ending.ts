@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import type { TerminalEnd } from '../../client/terminal/attachment.ts'
+import type { TerminalEnd } from '../../net/attachment.ts'
 
 /** Exit code of a session that is lost, or was left (contract §9). */
 const lostExit = 255

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
-import { Attachment, type TerminalAttached, type TerminalEnd } from '../../client/terminal/attachment.ts'
 import { RsmError } from '../../core/errors.ts'
 import { reattachWindow, type TerminalNotice } from '../../core/protocol/terminal-messages.ts'
+import { Attachment, type TerminalAttached, type TerminalEnd } from '../../net/attachment.ts'
 import { playerKeysOf } from '../recording/player-keys.ts'
 import { onDeparture } from './departure.ts'
 import { Display } from './display.ts'
@@ -46,7 +46,7 @@ export class Session {
     this.#attachment = new Attachment({
       sessionId,
       watch,
-      socket: client.socket,
+      open: client.session(sessionId, watch),
       attached: (attached, again) => this.#attached(attached, again),
       output: (data, shown) => this.#display.output(data, shown),
       resized: (cols, rows) => this.#compareSize(cols, rows),

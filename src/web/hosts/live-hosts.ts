@@ -1,7 +1,8 @@
 import type { HostEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
+import { pause } from '../../net/backoff.ts'
 import { all, said } from '../api.ts'
-import { followStream, pause } from '../event-stream.ts'
+import { followStream } from '../event-stream.ts'
 import { session } from '../session.ts'
 import { createStore } from '../store.ts'
 

@@ -1,8 +1,10 @@
+import { mendable } from '../../core/errors.ts'
 import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { pause } from '../../net/backoff.ts'
 import { TaskState } from '../../ui/task/task-state.ts'
-import { call, isMendable, said } from '../api.ts'
-import { followStream, pause } from '../event-stream.ts'
+import { call, said } from '../api.ts'
+import { followStream } from '../event-stream.ts'
 import { type OutputLine, OutputLines } from './output-lines.ts'
 
 export interface TaskView {
@@ -62,7 +64,7 @@ export async function followTask(
         return draw()
       } catch (error) {
         if (end.signal.aborted) return
-        if (!isMendable(error)) throw error
+        if (!mendable(error)) throw error
         say(`${said(error)}; trying again …`)
         await pause(readPause, end.signal)
       }

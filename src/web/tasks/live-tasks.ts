@@ -1,10 +1,12 @@
 import { useEffect, useState } from 'preact/hooks'
+import { mendable } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { TaskEvent } from '../../core/protocol/http/events.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { all, call, isMendable, said, withQuery } from '../api.ts'
-import { followStream, pause } from '../event-stream.ts'
+import { pause } from '../../net/backoff.ts'
+import { all, call, said, withQuery } from '../api.ts'
+import { followStream } from '../event-stream.ts'
 
 /** What narrows the list; an empty text narrows nothing. */
 export interface TaskFilter {
@@ -50,7 +52,7 @@ export function useTasks({ status, createdBy, host, scriptId }: TaskFilter, most
     // What was shown is kept over a cut; of a filter that means nothing there is no list.
     const fail = (error: unknown) =>
       change(({ tasks, hasMore }) => ({
-        ...(isMendable(error) ? { tasks, hasMore } : { tasks: undefined, hasMore: false }),
+        ...(mendable(error) ? { tasks, hasMore } : { tasks: undefined, hasMore: false }),
         fault: said(error),
       }))
     async function read(): Promise<void> {

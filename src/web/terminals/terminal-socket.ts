@@ -1,37 +1,12 @@
-import {
-  type FromTerminalClient,
-  type ToTerminalClient,
-  terminalSubprotocol,
-} from '../../core/protocol/terminal-messages.ts'
+import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
+import type { SessionSocket } from '../../net/attachment.ts'
 import { isReachable } from './reachable.ts'
-
-type Sent = FromTerminalClient extends infer M
-  ? M extends { type: infer T; payload: infer P }
-    ? { type: T; payload: P }
-    : never
-  : never
-
-export interface TerminalSocket {
-  readonly isOpen: boolean
-  /** False where it is not open: nothing is sent, then or later. */
-  send(message: Sent): boolean
-  /** Lets go of it: nothing of it is heard any more. */
-  drop(): void
-}
-
-interface SocketListener {
-  message(message: ToTerminalClient): void
-  /** It has ended by itself; `code` is that of its close frame, 1006 without one. */
-  closed(code: number): void
-}
 
 const checkInterval = 2_000
 /** Silence after which the way to the server is looked at … */
 const longestSilence = 20_000
 /** … and the same after something was typed. */
 const longestEcho = 5_000
-
-let frames = 0
 
 /** `path` as the server gives it, relative to its base URL; the address bar and the history never see the ticket. */
 function addressOf(path: string, ticket: string, after: number | undefined): string {
@@ -43,56 +18,50 @@ function addressOf(path: string, ticket: string, after: number | undefined): str
   return url.href
 }
 
-/** One WebSocket of a session (contract §7). */
-export function openTerminalSocket(
-  { path, ticket, after }: { path: string; ticket: string; after: number | undefined },
-  listener: SocketListener,
-): TerminalSocket {
+/** One WebSocket of a session (contract §7). A browser tells nobody of one whose path is dead: the server is asked. */
+export function openTerminalSocket(path: string, ticket: string, after: number | undefined): SessionSocket {
   const socket = new WebSocket(addressOf(path, ticket, after), terminalSubprotocol)
   let heardAt = performance.now()
   let typedAt = 0
-  let isDropped = false
+  let isEnded = false
+  let ended: (code: number, reason: string) => void = () => undefined
   const check = setInterval(() => void look(), checkInterval)
 
   async function look(): Promise<void> {
     const now = performance.now()
     const isSuspicious = now - heardAt > longestSilence || (typedAt > heardAt && now - typedAt > longestEcho)
-    if (!isSuspicious || isDropped) return
+    if (!isSuspicious || isEnded) return
     if (await isReachable()) {
       heardAt = performance.now()
       typedAt = 0
-    } else lose(1006)
+    } else end(1006, '')
   }
-  function lose(code: number): void {
-    if (isDropped) return
-    drop()
-    listener.closed(code)
-  }
-  function drop(): void {
-    isDropped = true
+  function end(code: number, reason: string): void {
+    if (isEnded) return
+    isEnded = true
     clearInterval(check)
     socket.close()
+    ended(code, reason)
   }
-  socket.addEventListener('message', ({ data }) => {
-    if (isDropped) return
-    heardAt = performance.now()
-    listener.message(JSON.parse(String(data)) as ToTerminalClient)
-  })
-  socket.addEventListener('close', ({ code }) => lose(code))
-
-  const isOpen = () => !isDropped && socket.readyState === WebSocket.OPEN
-
   return {
     get isOpen() {
-      return isOpen()
+      return !isEnded && socket.readyState === WebSocket.OPEN
     },
-    send({ type, payload }) {
-      if (!isOpen()) return false
-      const timestamp = new Date().toISOString()
-      socket.send(JSON.stringify({ type, id: `web-${++frames}`, timestamp, payload }))
-      if (type === 'TERMINAL_INPUT') typedAt = performance.now()
-      return true
+    // Nobody can be kept from typing or pasting into a page.
+    bufferedAmount: 0,
+    send(frame, sent) {
+      socket.send(frame)
+      if (sent !== undefined) typedAt = performance.now()
     },
-    drop,
+    close: (code, reason) => socket.close(code === undefined || code >= 3000 ? code : 1000, reason),
+    terminate: () => end(1006, ''),
+    listen({ message, closed }) {
+      ended = closed
+      socket.addEventListener('message', ({ data }) => {
+        heardAt = performance.now()
+        if (!isEnded) message(String(data))
+      })
+      socket.addEventListener('close', ({ code, reason }) => end(code, reason))
+    },
   }
 }

@@ -9,7 +9,6 @@ import test from 'ava'
 import { type Client, openClient } from '../../../src/client/client.ts'
 import { Api } from '../../../src/client/http/api.ts'
 import { allPages } from '../../../src/client/http/pages.ts'
-import { proxyFor } from '../../../src/client/http/proxy.ts'
 import { openTransport } from '../../../src/client/http/transport.ts'
 import { writeRecordingFile } from '../../../src/client/services/recording-file.ts'
 import { type ErrorCode, exitCode, RsmError } from '../../../src/core/errors.ts'
@@ -68,7 +67,7 @@ for (const [title, more, said] of [
         response.once('close', () => clearInterval(dripping))
       },
     })
-    const send = await openTransport({ url: server.url }, { silence: 300 })
+    const send = openTransport({ url: server.url }, { silence: 300 })
     const api = new Api(server.url, send, 'x', more === undefined ? undefined : 1_000)
     const error = await t.throwsAsync(api.call('GET', '/api/hosts/1'), { instanceOf: RsmError })
     t.is(exitCode(error), 4)
@@ -85,7 +84,7 @@ test('a download goes on for as long as bytes come, and as its reader is slow', 
       response.end()
     },
   })
-  const send = await openTransport({ url: server.url }, { silence: 600 })
+  const send = openTransport({ url: server.url }, { silence: 600 })
   const body = await new Api(server.url, send, 'x', 100).stream('/recording', {})
   let size = 0
   for await (const chunk of body) {
@@ -102,7 +101,7 @@ test('a download whose connection is lost is unreachable, whoever reads it', asy
       setTimeout(() => response.destroy(), 50)
     },
   })
-  const api = new Api(server.url, await openTransport({ url: server.url }), 'x')
+  const api = new Api(server.url, openTransport({ url: server.url }), 'x')
   const file = join(temporaryDirectory(t), 'session.cast')
   const download = await api.download('/recording', '*/*')
   const error = await t.throwsAsync(writeRecordingFile(file, download), { instanceOf: RsmError })
@@ -195,23 +194,3 @@ test('all pages of a list come as one, and a limit cuts it', async (t) => {
   const some = await allPages((query) => client.hosts.list(query), {}, 7)
   t.deepEqual([some.content.length, some.totalElements], [7, 1203])
 })
-
-const proxies: [string, string, Record<string, string>, boolean][] = [
-  ['none is set', 'http://a', {}, false],
-  ['HTTP_PROXY is for http', 'http://a', { HTTP_PROXY: 'http://p' }, true],
-  ['HTTP_PROXY is not for https', 'https://a', { HTTP_PROXY: 'http://p' }, false],
-  ['https_proxy is for https', 'https://a', { https_proxy: 'http://p' }, true],
-  [
-    'NO_PROXY names the host',
-    'http://a.example:80',
-    { HTTP_PROXY: 'http://p', NO_PROXY: 'b, a.example' },
-    false,
-  ],
-  ['NO_PROXY names the domain', 'http://a.example', { HTTP_PROXY: 'http://p', no_proxy: '.example' }, false],
-  ['NO_PROXY names another port', 'http://a:18080', { HTTP_PROXY: 'http://p', NO_PROXY: 'a:80' }, true],
-  ['NO_PROXY is *', 'http://a', { HTTP_PROXY: 'http://p', NO_PROXY: '*' }, false],
-]
-for (const [title, url, env, expected] of proxies)
-  test(`proxy: ${title}`, (t) => {
-    t.is(proxyFor(new URL(url), env) !== undefined, expected)
-  })

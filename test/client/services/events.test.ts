@@ -9,7 +9,7 @@ const at = '2026-11-21T03:25:15.000Z'
 const changeOf = (id: number) => ({ change: 'updated', at, host: hostNamed(id, `web${id}`) })
 
 async function take(url: string, count: number, options: EventsOptions = {}): Promise<FleetEvent[]> {
-  const api = new Api(url, await openTransport({ url }), 'secret')
+  const api = new Api(url, openTransport({ url }), 'secret')
   const events: FleetEvent[] = []
   for await (const event of watchEvents(api, options)) if (events.push(event) === count) break
   return events

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
+import { normalUrl } from '../../../src/net/server-url.ts'
 import { Contexts } from '../../../src/ui/contexts/contexts.ts'
-import { normalUrl } from '../../../src/ui/contexts/server-url.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)

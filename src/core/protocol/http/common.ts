@@ -1,3 +1,4 @@
+import { largestPage } from '../bounds.ts'
 import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from './schema.ts'
 
 /** An object that refuses unknown fields: a mistyped `batchsize` must never run a fleet (contract §1). */
@@ -47,7 +48,7 @@ export const paging = {
     Type.Integer({ minimum: 0, maximum: 1_000_000_000, default: 0, description: 'The page, from 0' }),
   ),
   size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 500, default: 20, description: 'Records on a page' }),
+    Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Records on a page' }),
   ),
 }
 export const PageQuery = Closed(paging)

@@ -1,3 +1,4 @@
+import { largestPage } from '../bounds.ts'
 import { Closed, Id, OpaqueId, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
@@ -32,7 +33,7 @@ export const LogQuery = Closed({
     }),
   ),
   size: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 500, default: 500, description: 'Entries at most' }),
+    Type.Integer({ minimum: 1, maximum: largestPage, default: largestPage, description: 'Entries at most' }),
   ),
 })
 export type LogQuery = Static<typeof LogQuery>

@@ -1,3 +1,4 @@
+import { largestPage } from '../bounds.ts'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { Containment } from './hosts.ts'
@@ -263,5 +264,5 @@ export type TaskQuery = Static<typeof TaskQuery>
 /** Without either, all results come (contract §3). */
 export const ResultsQuery = Closed({
   page: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000_000 })),
-  size: Type.Optional(Type.Integer({ minimum: 1, maximum: 500 })),
+  size: Type.Optional(Type.Integer({ minimum: 1, maximum: largestPage })),
 })

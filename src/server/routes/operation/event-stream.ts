@@ -1,13 +1,9 @@
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { longestTimer, pingInterval } from '../../../core/protocol/bounds.ts'
 import { userOf } from '../../http/auth.ts'
 import type { Context } from '../../services/context.ts'
-
-/** A comment line so often keeps proxies from closing a silent stream (contract §5). */
-const commentInterval = 15_000
-/** `setTimeout` takes no more; a client whose stream ends resumes it. */
-const longestTimer = 2 ** 31 - 1
 
 /**
  * Sends batches of events as a stream (WHATWG HTML §9.2) until the source ends, the client leaves, or the token that
@@ -24,6 +20,7 @@ export async function sendEvents(
   const leave = new AbortController()
   const { tokenId, expiresAt, idleAt } = userOf(request)
   const life = Math.min(expiresAt, idleAt) - clock.now()
+  // A client whose stream ends resumes it.
   const expiry = setTimeout(() => leave.abort(), Math.min(Math.max(0, life), longestTimer))
   const unsubscribe = [
     hints.subscribe('tokenEnded', tokenId, () => leave.abort()),
@@ -46,7 +43,7 @@ export async function sendEvents(
   if (request.method === 'HEAD') leave.abort()
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(comment())
-  }, commentInterval)
+  }, pingInterval)
   const route = request.routeOptions.url ?? 'unknown'
   facts.publish('stream', { route, opened: true })
   try {

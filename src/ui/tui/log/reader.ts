@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { mendable } from '../../../client/http/event-stream.ts'
+import { mendable } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
 import { type Find, LogSearch } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'

@@ -1,21 +1,16 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { WebSocket } from 'ws'
-import { codeOfStatus, RsmError } from '../../core/errors.ts'
-import { closeCodes } from '../../core/protocol/close-codes.ts'
-import type { TerminalClosed } from '../../core/protocol/messages.ts'
+import { codeOfStatus, mendable, RsmError } from '../core/errors.ts'
+import { closeCodes } from '../core/protocol/close-codes.ts'
+import type { TerminalClosed } from '../core/protocol/messages.ts'
 import {
   type FromTerminalClient,
   reattachWindow,
   type TerminalNotice,
   type TerminalPayloads,
   type ToTerminalClient,
-  terminalSubprotocol,
-} from '../../core/protocol/terminal-messages.ts'
-import { withQuery } from '../http/api.ts'
-import { mendable } from '../http/event-stream.ts'
+} from '../core/protocol/terminal-messages.ts'
 import { Acknowledgement } from './acknowledgement.ts'
+import { Backoff, pause } from './backoff.ts'
 import { HeldInput, type Taken } from './held-input.ts'
-import { keepAlive } from './keep-alive.ts'
 
 export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 
@@ -26,16 +21,33 @@ export type TerminalAttached = TerminalPayloads['TERMINAL_ATTACHED']
 export type TerminalEnd =
   | { readonly kind: 'closed'; readonly closed: TerminalClosed }
   | { readonly kind: 'left'; readonly told: boolean }
-  | { readonly kind: 'lost'; readonly error: RsmError }
+  | { readonly kind: 'lost'; readonly error: RsmError; readonly isReplaced?: boolean }
+
+/** One WebSocket of a session. */
+export interface SessionSocket {
+  readonly isOpen: boolean
+  /** Bytes that are on their way. */
+  readonly bufferedAmount: number
+  /** `sent` comes with what was typed, and is called when the network has taken it. */
+  send(frame: string, sent?: () => void): void
+  close(code?: number, reason?: string): void
+  /** Ends it at once. */
+  terminate(): void
+  /** Called once; nothing comes before. `code` is 1006 where no close frame came. */
+  listen(heard: { message(text: string): void; closed(code: number, reason: string): void }): void
+}
+
+/** Opens a socket behind the last output that came. Errors: why the session can't be entered; any, after an abort. */
+export type OpenSessionSocket = (after: number | undefined, signal: AbortSignal) => Promise<SessionSocket>
 
 export interface AttachmentOptions {
   readonly sessionId: string
   /** Reads along only. */
   readonly watch: boolean
-  readonly socket: (path: string, protocol: string, signal: AbortSignal) => Promise<WebSocket>
+  readonly open: OpenSessionSocket
   readonly attached: (attached: TerminalAttached, again: boolean) => void
   /** `shown` is called once it stands where it was to go: only then the server lets go of it. */
-  readonly output: (data: string, shown: () => void) => void
+  readonly output: (data: string, shown: () => void, sequence: number) => void
   readonly resized: (cols: number, rows: number) => void
   readonly notice: (notice: TerminalNotice) => void
   /** What was sent was refused, with a sentence for people. */
@@ -48,11 +60,15 @@ export interface AttachmentOptions {
   readonly window?: number
 }
 
+interface Size {
+  readonly cols: number
+  readonly rows: number
+}
+
 /** `stood`: the session had been entered over that connection. */
 type Cut = { readonly kind: 'cut'; readonly error: RsmError; readonly stood: boolean }
 
-const firstPause = 250
-const longestPause = 2_000
+const pace = { first: 250, longest: 2_000 }
 /** How long the server may take to end a session that is left. */
 const leaveTimeout = 3_000
 
@@ -64,6 +80,7 @@ function meaningOf(code: number, reason: string, stood: boolean): TerminalEnd | 
       return {
         kind: 'lost',
         error: new RsmError('conflict', 'another client has taken the session over'),
+        isReplaced: true,
       }
     case closeCodes.revoked:
       return { kind: 'lost', error: new RsmError('unauthenticated', 'the login or token has ended') }
@@ -78,14 +95,17 @@ function meaningOf(code: number, reason: string, stood: boolean): TerminalEnd | 
 /** One client's hold on a terminal session: it survives cuts of the network, and ends once (contract §7). */
 export class Attachment {
   readonly #options: AttachmentOptions
-  readonly #input: HeldInput
+  #input: HeldInput
   readonly #shown = new Acknowledgement()
   readonly #leaving = new AbortController()
-  #socket: WebSocket | undefined
+  #leaveTimer: ReturnType<typeof setTimeout> | undefined
+  #socket: SessionSocket | undefined
   #frames = 0
   /** The last output that came; undefined before anything is known. */
   #received: number | undefined
-  #size: { cols: number; rows: number } | undefined
+  /** The size of the terminal here, and the one that the server knows. */
+  #size: Size | undefined
+  #known: Size | undefined
   #wasAttached = false
   #isAttached = false
 
@@ -96,23 +116,31 @@ export class Attachment {
 
   /** Settles with the session's end. Errors: why it could not be entered in the first place. */
   async run(): Promise<TerminalEnd> {
-    const socket = await this.#connect().catch((error: unknown) => {
-      if (this.#leaving.signal.aborted) return null
-      throw error
-    })
-    if (socket === null) return { kind: 'left', told: false }
-    const first = await this.#converse(socket)
-    return first.kind === 'cut' ? this.#takeUp(first) : first
+    const first = await this.#open().then(
+      (socket) => this.#converse(socket),
+      (error: unknown) => this.#whileLeaving(error),
+    )
+    return first.kind === 'cut' ? this.#takeUp() : first
+  }
+
+  /** The same for a session that may be away for a while, as after a cut; also once another client has taken it over. */
+  async resume(): Promise<TerminalEnd> {
+    const first = await this.#again()
+    return first.kind === 'cut' ? this.#takeUp() : first
   }
 
   /** While the connection is lost it is kept for the next one, up to a bound, and then refused. */
   type(data: string): Taken {
+    // A socket that is about to close takes nothing any more.
+    if (this.#socket?.isOpen !== true) this.#input.detach()
     return this.#input.push(data)
   }
 
   resize(cols: number, rows: number): void {
     this.#size = { cols, rows }
-    if (this.#isAttached) this.#send('TERMINAL_RESIZE', this.#size)
+    if (!this.#isAttached || this.#options.watch || (this.#known?.cols === cols && this.#known.rows === rows))
+      return
+    if (this.#send('TERMINAL_RESIZE', this.#size)) this.#known = this.#size
   }
 
   /** Ends the session; a watcher only ends watching. */
@@ -121,85 +149,86 @@ export class Attachment {
     this.#leaving.abort()
     if (this.#options.watch) this.#socket?.close()
     else this.#send('TERMINAL_CLOSE', {})
-    setTimeout(() => this.#socket?.terminate(), leaveTimeout).unref()
+    this.#leaveTimer = setTimeout(() => this.#socket?.terminate(), leaveTimeout)
   }
 
-  #connect(): Promise<WebSocket> {
-    const { sessionId, watch, socket } = this.#options
-    const query = { after: this.#received, watch: watch || undefined }
-    const path = withQuery(`/ws/terminal/${encodeURIComponent(sessionId)}`, query)
-    return socket(path, terminalSubprotocol, this.#leaving.signal)
+  /** Lets go of the session, which waits for somebody to come back. */
+  drop(): void {
+    this.#leaving.abort()
+    this.#socket?.terminate()
   }
 
-  async #takeUp(cut: Cut): Promise<TerminalEnd> {
+  #open(): Promise<SessionSocket> {
+    return this.#options.open(this.#received, this.#leaving.signal)
+  }
+
+  #whileLeaving(error: unknown): TerminalEnd {
+    if (this.#leaving.signal.aborted) return { kind: 'left', told: false }
+    throw error
+  }
+
+  async #takeUp(): Promise<TerminalEnd> {
     const { window = reattachWindow } = this.#options
     const { signal } = this.#leaving
-    let { error } = cut
+    const backoff = new Backoff(pace)
     let failingSince = performance.now()
-    let pause = firstPause
     if (!signal.aborted) this.#options.cut()
     while (!signal.aborted) {
       const end = await this.#again()
       if (end.kind !== 'cut') return end
-      error = end.error
       if (end.stood) {
         failingSince = performance.now()
-        pause = firstPause
+        backoff.reset()
         if (!signal.aborted) this.#options.cut()
-      } else if (performance.now() - failingSince >= window) return { kind: 'lost', error }
-      await delay(pause, undefined, { signal }).catch(() => undefined)
-      pause = Math.min(pause * 2, longestPause)
+      } else if (performance.now() - failingSince >= window) return { kind: 'lost', error: end.error }
+      await pause(backoff.next(), signal)
     }
     return { kind: 'left', told: false }
   }
 
   async #again(): Promise<TerminalEnd | Cut> {
     try {
-      return await this.#converse(await this.#connect())
+      return await this.#converse(await this.#open())
     } catch (error) {
-      if (mendable(error)) return { kind: 'cut', error, stood: false }
-      if (error instanceof RsmError) return { kind: 'lost', error }
-      throw error
+      if (!(error instanceof RsmError)) return this.#whileLeaving(error)
+      return mendable(error) ? { kind: 'cut', error, stood: false } : { kind: 'lost', error }
     }
   }
 
   /** All that comes over one connection, to its end. */
-  #converse(socket: WebSocket): Promise<TerminalEnd | Cut> {
+  #converse(socket: SessionSocket): Promise<TerminalEnd | Cut> {
     this.#socket = socket
-    keepAlive(socket)
     /** Why the session could not be entered after all. */
     let refusal: RsmError | null = null
     return new Promise((resolve) => {
-      socket.on('message', (data: Buffer) => {
+      const message = (text: string) => {
         let message: ToTerminalClient
         try {
-          message = JSON.parse(data.toString('utf8')) as ToTerminalClient
+          message = JSON.parse(text) as ToTerminalClient
         } catch {
-          socket.close(closeCodes.protocolFault, 'not JSON')
-          return
+          return socket.close(closeCodes.protocolFault, 'not JSON')
         }
         if (message.type === 'TERMINAL_CLOSED') {
           const isLeft = this.#leaving.signal.aborted
           resolve(isLeft ? { kind: 'left', told: true } : { kind: 'closed', closed: message.payload })
-          socket.close()
-        } else if (message.type === 'ERROR' && !this.#isAttached) {
-          const { code, message: sentence } = message.payload
-          refusal = new RsmError(codeOfStatus(code), sentence)
-        } else this.#receive(message)
-      })
-      socket.once('close', (code, reason) => {
+          return socket.close()
+        }
+        if (message.type !== 'ERROR' || this.#isAttached) return this.#receive(message)
+        refusal = new RsmError(codeOfStatus(message.payload.code), message.payload.message)
+      }
+      const closed = (code: number, reason: string) => {
         const stood = this.#isAttached
         this.#isAttached = false
         this.#input.detach()
+        // What waited for this client is not typed into what another has done meanwhile.
+        if (code === closeCodes.replaced) this.#input = new HeldInput(this.#options.drained)
         this.#shown.detach()
-        if (refusal === null) resolve(meaningOf(code, reason.toString('utf8'), stood))
-        else
-          resolve(
-            mendable(refusal) ? { kind: 'cut', error: refusal, stood } : { kind: 'lost', error: refusal },
-          )
-      })
-      // It comes paused, so that nothing came before there was somebody to hear it.
-      socket.resume()
+        clearTimeout(this.#leaveTimer)
+        if (refusal === null) resolve(meaningOf(code, reason, stood))
+        else if (mendable(refusal)) resolve({ kind: 'cut', error: refusal, stood })
+        else resolve({ kind: 'lost', error: refusal })
+      }
+      socket.listen({ message, closed })
     })
   }
 
@@ -212,7 +241,7 @@ export class Attachment {
         const { sequence, data } = message.payload
         if (this.#received !== undefined && sequence <= this.#received) return
         this.#received = sequence
-        this.#options.output(data, () => this.#shown.shown(sequence, data.length))
+        this.#options.output(data, () => this.#shown.shown(sequence, data.length), sequence)
         return
       }
       case 'TERMINAL_RESIZE':
@@ -227,16 +256,16 @@ export class Attachment {
   }
 
   #attach(attached: TerminalAttached): void {
+    const socket = this.#socket
     this.#isAttached = true
     this.#received = Math.max(this.#received ?? -1, attached.after)
+    this.#known = attached
     this.#options.attached(attached, this.#wasAttached)
     this.#wasAttached = true
     this.#shown.attach((sequence) => this.#send('TERMINAL_ACK', { sequence }))
-    if (this.#options.watch) return
+    if (this.#options.watch || socket === undefined) return
     const { cols, rows } = this.#size ?? attached
-    if (cols !== attached.cols || rows !== attached.rows) this.#send('TERMINAL_RESIZE', { cols, rows })
-    const socket = this.#socket
-    if (socket === undefined) return
+    this.resize(cols, rows)
     this.#input.attach({
       get bufferedAmount() {
         return socket.bufferedAmount
@@ -245,16 +274,18 @@ export class Attachment {
     })
   }
 
+  /** False where there is no connection: nothing is sent, then or later. */
   #send<T extends FromTerminalClient['type']>(
     type: T,
     payload: Omit<TerminalPayloads[T], 'sessionId'>,
     sent?: () => void,
-  ): void {
-    if (this.#socket?.readyState !== this.#socket?.OPEN) return
+  ): boolean {
+    if (this.#socket?.isOpen !== true) return false
     this.#frames++
     const { sessionId } = this.#options
     const timestamp = new Date().toISOString()
     const frame = { type, id: `c${this.#frames}`, timestamp, payload: { sessionId, ...payload } }
-    this.#socket?.send(JSON.stringify(frame), () => sent?.())
+    this.#socket.send(JSON.stringify(frame), sent)
+    return true
   }
 }

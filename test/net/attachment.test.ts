@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava'
-import { openClient } from '../../../src/client/client.ts'
-import { Attachment, type AttachmentOptions } from '../../../src/client/terminal/attachment.ts'
-import { sessionId, startFakeTerminal } from '../../helpers/terminals/fake-terminal.ts'
-import { until } from '../../helpers/until.ts'
+import { openClient } from '../../src/client/client.ts'
+import { Attachment, type AttachmentOptions } from '../../src/net/attachment.ts'
+import { sessionId, startFakeTerminal } from '../helpers/terminals/fake-terminal.ts'
+import { until } from '../helpers/until.ts'
 
 /** An attachment to a fake session, and what it tells. */
 async function attach(t: ExecutionContext, options: Partial<AttachmentOptions> = {}) {
@@ -12,7 +12,7 @@ async function attach(t: ExecutionContext, options: Partial<AttachmentOptions> =
   const attachment = new Attachment({
     sessionId,
     watch: false,
-    socket: client.socket,
+    open: client.session(sessionId, false),
     attached: (_, again) => {
       if (again) told.again++
     },
@@ -178,5 +178,7 @@ test('a session that can not be entered is refused as the server says', async (t
   const server = await startFakeTerminal(t)
   const client = await openClient({ url: server.url, token: 'x' })
   server.refusals.push(403)
-  await t.throwsAsync(client.socket('/ws/terminal/x', 'rsm.terminal.1'), { message: 'refused with 403' })
+  await t.throwsAsync(client.session('x', false)(undefined, new AbortController().signal), {
+    message: 'refused with 403',
+  })
 })

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { RsmError } from '../core/errors.ts'
-import { readBoundedFile } from './bounded-file.ts'
-import { whyUnreadable } from './unreadable.ts'
+import { readBoundedFile } from '../disk/bounded-file.ts'
+import { whyUnreadable } from '../disk/unreadable.ts'
 
 /** The certificates of the system, where this Node does not read them itself. */
 const systemBundles = [
@@ -37,4 +37,16 @@ export function trustedCertificates(caFile: string | undefined): string[] {
   if (caFile === undefined) return all
   all.push(readCertificates(caFile))
   return all
+}
+
+/** A SHA-256 fingerprint as plain hex: colons, case and a leading `sha256:` do not matter. Errors: `usage`. */
+export function plainFingerprint(text: string): string {
+  const hex = text
+    .replace(/^sha-?256:/i, '')
+    .replaceAll(':', '')
+    .toLowerCase()
+  if (/^[0-9a-f]{64}$/.test(hex)) return hex
+  throw new RsmError('usage', `not a SHA-256 fingerprint: ${text}`, {
+    hint: 'openssl x509 -in CERTIFICATE -noout -fingerprint -sha256',
+  })
 }

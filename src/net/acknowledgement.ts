@@ -1,4 +1,4 @@
-/** Output is acknowledged after so many characters, or so many milliseconds. */
+/** Output is acknowledged after this many characters, or milliseconds. */
 const ackEvery = 64 * 1024
 const ackWithin = 50
 
@@ -9,7 +9,7 @@ export class Acknowledgement {
   #shown = -1
   #told = -1
   #untold = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   attach(send: (sequence: number) => void): void {
     this.#send = send

@@ -1,5 +1,5 @@
 import test from 'ava'
-import { HeldInput } from '../../../src/client/terminal/held-input.ts'
+import { HeldInput } from '../../src/net/held-input.ts'
 
 test('a large paste goes in frames that split no character, and what follows waits until the socket has room', (t) => {
   const sent: { data: string; done: () => void }[] = []

@@ -1,4 +1,4 @@
-import { RsmError } from '../../core/errors.ts'
+import { RsmError } from '../core/errors.ts'
 
 /** One server-sent event (WHATWG HTML §9.2); `id` is the last one that the stream has named. */
 export interface ServerEvent {
@@ -10,8 +10,9 @@ export interface ServerEvent {
 /** A line longer than this is no event of ours. */
 const maxLineChars = 256 * 1024 * 1024
 
-/** Turns the text of a stream into events, however it is cut. Browsers take it too: nothing of Node is needed here. */
-export class SseTextParser {
+/** Turns the bytes of a stream into events, however they are cut. */
+export class SseParser {
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   /** Pieces of the unfinished line: joined once, so a long line costs its length and not its square. */
   #pieces: string[] = []
   #length = 0
@@ -32,8 +33,9 @@ export class SseTextParser {
     return this.#lastId
   }
 
-  /** The events that this text completes. */
-  pushText(text: string): ServerEvent[] {
+  /** The events that these bytes complete. */
+  push(bytes: Uint8Array): ServerEvent[] {
+    const text = this.#decoder.decode(bytes, { stream: true })
     const events: ServerEvent[] = []
     let start = 0
     for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {

@@ -1,7 +1,6 @@
 import test from 'ava'
 import fc from 'fast-check'
-import { SseParser } from '../../../src/client/http/sse.ts'
-import type { ServerEvent } from '../../../src/client/http/sse-text.ts'
+import { type ServerEvent, SseParser } from '../../src/net/sse.ts'
 
 const stream = ': hello\nevent: output\nid: 1\ndata: {"a":"é😀"}\n\nevent: end\r\ndata: 1\r\ndata: 2\r\n\r\n'
 const wanted: ServerEvent[] = [

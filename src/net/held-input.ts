@@ -1,4 +1,4 @@
-import { pieces } from '../../core/text/pieces.ts'
+import { pieces } from '../core/text/pieces.ts'
 
 /** Characters of one TERMINAL_INPUT: far below the largest frame, however they are encoded. */
 const frameChars = 32 * 1024

@@ -1,0 +1,12 @@
+/** Times and sizes that both ends of the wire go by; times in milliseconds. */
+
+/** Each end of a WebSocket pings so often, and an event stream without news gets a comment (contract §5, §6). */
+export const pingInterval = 15_000
+/** Without a frame or pong for this long the other end of a WebSocket counts as dead. */
+export const deadAfter = 30_000
+/** Without a byte for this long an answer or event stream counts as cut. */
+export const longestSilence = 45_000
+/** Records on a page of a list, and entries of a log that come at once, at most (contract §1). */
+export const largestPage = 500
+/** `setTimeout` takes no more, and fires at once. */
+export const longestTimer = 2 ** 31 - 1

@@ -1,0 +1,43 @@
+/** Times in milliseconds. */
+interface Pace {
+  readonly first: number
+  readonly longest: number
+  /** The share of a delay that chance may take off, so that a fleet does not come back in step; none by default. */
+  readonly jitter?: number
+  readonly random?: () => number
+}
+
+/** Delays of retries, in milliseconds: each is twice the one before, up to the longest. */
+export class Backoff {
+  readonly #pace: Pace
+  #failures = 0
+
+  constructor(pace: Pace) {
+    this.#pace = pace
+  }
+
+  next(): number {
+    const { first, longest, jitter = 0, random = Math.random } = this.#pace
+    const base = Math.min(longest, first * 2 ** Math.min(this.#failures, 10))
+    this.#failures += 1
+    return Math.round(base * (1 - jitter * random()))
+  }
+
+  reset(): void {
+    this.#failures = 0
+  }
+}
+
+/** Settles after `ms` milliseconds, or when `signal` aborts. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(done, ms)
+    function done() {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    if (signal?.aborted === true) done()
+    else signal?.addEventListener('abort', done)
+  })
+}

@@ -1,0 +1,123 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { longestSilence } from '../core/protocol/bounds.ts'
+import { type Connection, connectTimeout, rootOf } from './connect.ts'
+import { bareHost } from './proxy.ts'
+
+export interface Outgoing {
+  readonly method: string
+  /** Path with its query, from the base URL. */
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Incoming {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Readable
+}
+
+/** One request; rejects when no answer came, though the request may have arrived. */
+export type Send = (request: Outgoing) => Promise<Incoming>
+
+/** In milliseconds. */
+interface Patience {
+  /** Until the answer begins. */
+  readonly answer?: number
+  /** Within the answer, until more comes; comments of event streams come every 15 s (contract §5). */
+  readonly silence?: number
+}
+
+const answerTimeout = 60_000
+/** How often a silent answer is looked at: a process that was stopped for an hour has not waited for an hour. */
+const looks = 9
+
+/** Ends an answer of which nothing comes any more. A reader that takes its time is no silence: then bytes lie here. */
+function endWhenSilent(incoming: IncomingMessage, silence: number, silent: () => Error): void {
+  const { socket } = incoming
+  let read = socket.bytesRead
+  let missed = 0
+  const looking = setInterval(() => {
+    if (socket.bytesRead !== read || incoming.readableLength > 0 || incoming.complete) {
+      read = socket.bytesRead
+      missed = 0
+    } else if (++missed === looks) incoming.destroy(silent())
+  }, silence / looks)
+  looking.unref()
+  incoming.once('close', () => clearInterval(looking))
+}
+
+/** Requests over a connection; `explain` makes what they reject with of what Node says. */
+export function openRequests(
+  { base, proxy, agent }: Connection,
+  explain: (error: unknown) => Error,
+  { answer = answerTimeout, silence = longestSilence }: Patience = {},
+): Send {
+  const http = process.getBuiltinModule(base.protocol === 'https:' ? 'node:https' : 'node:http')
+  const prefix = base.pathname.replace(/\/$/, '')
+  /** Errors of idle sockets that the server closed just as they were taken again. */
+  const stale = new WeakSet<Error>()
+  const attempt = ({ method, path, headers, body, signal }: Outgoing): Promise<Incoming> =>
+    new Promise((resolve, reject) => {
+      const outgoing = http.request({
+        agent,
+        method,
+        hostname: bareHost(base),
+        port: base.port,
+        path: prefix + path,
+        headers,
+        ...(signal === undefined ? {} : { signal }),
+      })
+      const fail = (code: string) => outgoing.destroy(Object.assign(new Error('no answer in time'), { code }))
+      // A proxy has a time of its own.
+      const connecting = proxy === null ? setTimeout(fail, connectTimeout, 'EHOSTUNREACH') : undefined
+      const answering = setTimeout(fail, answer, 'ETIMEDOUT')
+      outgoing.on('socket', (socket) => {
+        if (!socket.connecting) clearTimeout(connecting)
+        else socket.once('connect', () => clearTimeout(connecting))
+      })
+      outgoing.on('response', (incoming) => {
+        clearTimeout(answering)
+        const silent = Object.assign(new Error('its answer has stopped half-way'), { code: 'RSM_SILENT' })
+        endWhenSilent(incoming, silence, () => explain(silent))
+        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming })
+      })
+      outgoing.on('close', () => {
+        clearTimeout(connecting)
+        clearTimeout(answering)
+      })
+      outgoing.on('error', (error) => {
+        if (signal?.aborted === true) return reject(error)
+        const explained = explain(error)
+        if (outgoing.reusedSocket && rootOf(error).code === 'ECONNRESET') stale.add(explained)
+        return reject(explained)
+      })
+      outgoing.end(body)
+    })
+  return async (request) => {
+    // Each of several idle sockets may be stale; the last one is new.
+    for (;;) {
+      try {
+        return await attempt(request)
+      } catch (error) {
+        // The server may have read the request after all: only what changes nothing is asked again.
+        if (!stale.has(error as Error) || request.method !== 'GET') throw error
+      }
+    }
+  }
+}
+
+/** All of an answer. Errors: `tooLarge` where it is longer than `most` bytes. */
+export async function readText(body: Readable, most: number, tooLarge: () => Error): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    const bytes = chunk as Buffer
+    size += bytes.length
+    if (size > most) throw tooLarge()
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

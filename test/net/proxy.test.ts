@@ -1,0 +1,146 @@
+import test, { type ExecutionContext } from 'ava'
+import { startAgent } from '../../src/agent/main.ts'
+import { RsmError } from '../../src/core/errors.ts'
+import { proxyFor } from '../../src/net/proxy.ts'
+import { startFakeServer } from '../fixtures/fake-server.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { agentOptions } from '../helpers/agents/agent.ts'
+import { startConnectProxy } from '../helpers/clients/connect-proxy.ts'
+import { FakeServer } from '../helpers/servers/fake-server.ts'
+import { adminLogin } from '../helpers/servers/server.ts'
+import { startTlsServer } from '../helpers/servers/tls-server.ts'
+
+/** How a server was reached: directly, through the proxy, or why not. */
+type Reached = (variables: Readonly<Record<string, string>>) => Promise<string>
+
+/** `PROXY` and `PORT` stand for the proxy's address and the server's port. */
+const filled = (variables: Readonly<Record<string, string>>, proxy: number, server: string) =>
+  Object.fromEntries(
+    Object.entries(variables).map(([name, value]) => [
+      name,
+      value.replace('PROXY', `127.0.0.1:${proxy}`).replace('PORT', new URL(server).port),
+    ]),
+  )
+
+async function byCommandLine(t: ExecutionContext): Promise<Reached> {
+  const server = await startFakeServer(t, {
+    'GET /api/auth/me': () => ({ id: 1, username: 'ann', role: 'VIEWER' }),
+  })
+  const { port, tunnels } = await startConnectProxy(t, server.url)
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 'x' })
+  return async (variables) => {
+    const before = tunnels.length
+    const { exit, stderr } = await runRsm(['whoami'], { ...env, ...filled(variables, port, server.url) })
+    if (exit !== 0) return `${exit}: ${stderr.replace(/^rsm: (.*)[^]*$/, '$1')}`
+    return tunnels.length > before ? 'through the proxy' : 'directly'
+  }
+}
+
+async function byAgent(t: ExecutionContext): Promise<Reached> {
+  const server = await FakeServer.start()
+  t.teardown(() => server.close())
+  const { port, tunnels } = await startConnectProxy(t, server.url)
+  return async (variables) => {
+    const before = tunnels.length
+    const links = server.hellos.length
+    const environment = filled(variables, port, server.url)
+    try {
+      const agent = await startAgent({ ...agentOptions(server, temporaryDirectory(t)), environment })
+      await server.linked(links + 1)
+      await agent.stop()
+    } catch (error) {
+      if (error instanceof RsmError && error.code === 'usage') return `2: ${error.message}`
+      throw error
+    }
+    return tunnels.length > before ? 'through the proxy' : 'directly'
+  }
+}
+
+const none = 'names no HTTP proxy'
+const cases: readonly (readonly [variables: Record<string, string>, reached: string])[] = [
+  [{}, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY' }, 'through the proxy'],
+  [{ http_proxy: 'PROXY' }, 'through the proxy'],
+  [{ HTTP_PROXY: 'http://ann:pass%20word@PROXY/' }, 'through the proxy'],
+  [{ HTTPS_PROXY: 'http://PROXY' }, 'directly'],
+  [{ http_proxy: 'http://PROXY', HTTP_PROXY: 'http://127.0.0.1:1' }, 'through the proxy'],
+  [{ http_proxy: '', HTTP_PROXY: 'http://PROXY' }, 'through the proxy'],
+  [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: 'example.org,127.0.0.1' }, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY', no_proxy: '', NO_PROXY: '127.0.0.1' }, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '127.0.0.1:PORT' }, 'directly'],
+  [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '127.0.0.1:1' }, 'through the proxy'],
+  [{ HTTP_PROXY: 'http://PROXY', NO_PROXY: '*' }, 'directly'],
+  [{ HTTP_PROXY: 'http://' }, `2: HTTP_PROXY ${none}`],
+  [{ http_proxy: 'http://host:port' }, `2: http_proxy ${none}`],
+  [{ HTTP_PROXY: 'http://%zz:secret@PROXY' }, `2: HTTP_PROXY ${none}`],
+  [{ http_proxy: 'socks5://PROXY' }, `2: http_proxy ${none}, but a SOCKS proxy`],
+  [{ http_proxy: 'socks5://PROXY', NO_PROXY: '127.0.0.1' }, 'directly'],
+]
+
+test('agent and command line read the proxy variables alike', async (t) => {
+  t.timeout(110_000)
+  const [agent, commandLine] = [await byAgent(t), await byCommandLine(t)]
+  for (const [variables, reached] of cases) {
+    const what = JSON.stringify(variables)
+    t.is(await agent(variables), reached, `agent: ${what}`)
+    t.is(await commandLine(variables), reached, `command line: ${what}`)
+  }
+})
+
+const p = { HTTPS_PROXY: 'http://p:3128' }
+const names: readonly (readonly [url: string, variables: Record<string, string>, proxy: string | null])[] = [
+  ['https://rsm.example', p, 'p:3128'],
+  ['http://rsm.example', p, null],
+  ['https://rsm.example', { https_proxy: '', ...p }, 'p:3128'],
+  ['https://rsm.example', { ...p, NO_PROXY: 'other, .example' }, null],
+  ['https://RSM.example', { ...p, NO_PROXY: 'Example' }, null],
+  ['https://rsm.example', { ...p, NO_PROXY: 'ample' }, 'p:3128'],
+  ['https://rsm.example', { ...p, NO_PROXY: '*.example' }, null],
+  ['https://rsm.example', { ...p, NO_PROXY: 'rsm.example:443' }, null],
+  ['https://rsm.example:8443', { ...p, no_proxy: 'rsm.example:443' }, 'p:3128'],
+  ['https://rsm.example', { ...p, NO_PROXY: ' , ' }, 'p:3128'],
+  ['https://[2001:db8::1]', { ...p, NO_PROXY: '2001:db8::1' }, null],
+  ['https://[2001:db8::1]', { ...p, NO_PROXY: '[2001:db8::1]:443' }, null],
+  ['https://[2001:db8::1]', { ...p, NO_PROXY: '[2001:db8::1]:8443' }, 'p:3128'],
+]
+for (const [url, variables, proxy] of names)
+  test(`${url} with ${JSON.stringify(variables)} goes ${proxy ? `through ${proxy}` : 'directly'}`, (t) => {
+    t.is(proxyFor(new URL(url), variables)?.host ?? null, proxy)
+  })
+
+test('agent and command line pin a certificate through a proxy, too', async (t) => {
+  const { server, url } = await startTlsServer(t, { selfSigned: true })
+  const { port, tunnels } = await startConnectProxy(t, url)
+  const pin = server.fingerprint ?? ''
+  const other = pin.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+  const variables = { HTTPS_PROXY: `http://127.0.0.1:${port}` }
+  const env = cleanEnv(temporaryDirectory(t), variables)
+  const login = ['login', url, '-u', adminLogin.username, '--password-stdin']
+  const loggedIn = await runRsm([...login, '--tls-fingerprint', pin], env, adminLogin.password)
+  t.is(loggedIn.exit, 0, loggedIn.stderr)
+  const refused = await runRsm(['whoami', '--tls-fingerprint', other], env)
+  t.is(refused.exit, 4)
+  t.regex(refused.stderr, /through the proxy 127\.0\.0\.1:\d+: its certificate is \w+, not the pinned/)
+
+  const joined = await runRsm(['hosts', 'join'], env)
+  const [, token = ''] = /^RSM_AGENT_ENROLL_TOKEN=(\S+)/.exec(joined.stdout) ?? []
+  const stop = new AbortController()
+  const told: string[] = []
+  const options = {
+    ...agentOptions({ url }, temporaryDirectory(t)),
+    enrollToken: token,
+    environment: variables,
+    signal: stop.signal,
+  }
+  const log = (_level: string, _line: string, more?: object) => {
+    told.push(JSON.stringify(more))
+    stop.abort()
+  }
+  await t.throwsAsync(startAgent({ ...options, tlsFingerprint: other, logLevel: 'WARN', log }))
+  t.regex(told[0] ?? '', /its certificate is \w+, not the pinned/)
+  const before = tunnels.length
+  const agent = await startAgent({ ...options, tlsFingerprint: pin, signal: undefined })
+  t.truthy(agent.hostId)
+  t.true(tunnels.length > before)
+  await agent.stop()
+})
