@@ -34,7 +34,10 @@ export interface SessionSocket {
   /** Ends it at once. */
   terminate(): void
   /** Called once; nothing comes before. `code` is 1006 where no close frame came. */
-  listen(heard: { message(text: string): void; closed(code: number, reason: string): void }): void
+  listen(heard: {
+    readonly message: (text: string) => void
+    readonly closed: (code: number, reason: string) => void
+  }): void
 }
 
 /** Opens a socket behind the last output that came. Errors: why the session can't be entered; any, after an abort. */

@@ -5,9 +5,9 @@ import { send } from './api.ts'
 
 interface FollowOptions {
   signal: AbortSignal
-  onEvent(event: ServerEvent): void
+  onEvent: (event: ServerEvent) => void
   /** The stream is lost and will be resumed. */
-  onCut?(): void
+  onCut?: () => void
 }
 
 /** What a stream sends, piece by piece. One that falls silent is left; a page that takes its time is no silence. */
