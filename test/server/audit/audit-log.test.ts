@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
-import { type Disk, realDisk } from '../../../src/server/embedded/store/journal-file.ts'
+import { type Disk, realDisk } from '../../../src/disk/append-log.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { auditDirectory, event, openLog, verified } from '../../helpers/audit/audit-log.ts'
 

@@ -1,8 +1,6 @@
-import type { FileHandle } from 'node:fs/promises'
-import { mkdtemp, open, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readlinkSync } from 'node:fs'
 import test, { type ExecutionContext } from 'ava'
+import { realDisk } from '../../../src/disk/append-log.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
 import { scrape } from '../../helpers/metrics/scrape.ts'
@@ -12,13 +10,8 @@ const chunk = 64 * 1024
 const bound = 1024 * 1024
 
 /** A disk that makes nothing of a task's output durable until it is told to; `asked` settles at the first try. */
-async function stuckDisk(t: ExecutionContext): Promise<{ asked: Promise<void>; goOn(): void }> {
-  const directory = await mkdtemp(join(tmpdir(), 'rsm-stuck-'))
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const file = await open(join(directory, 'any'), 'w')
-  const prototype = Object.getPrototypeOf(file) as { datasync: (this: FileHandle) => Promise<void> }
-  await file.close()
-  const { datasync } = prototype
+function stuckDisk(t: ExecutionContext): { asked: Promise<void>; goOn(): void } {
+  const real = { ...realDisk }
   let goOn = () => {}
   const opened = new Promise<void>((resolve) => {
     goOn = resolve
@@ -27,14 +20,16 @@ async function stuckDisk(t: ExecutionContext): Promise<{ asked: Promise<void>; g
   const asked = new Promise<void>((resolve) => {
     ask = resolve
   })
-  prototype.datasync = async function () {
-    ask()
-    await opened
-    return datasync.call(this)
+  realDisk.datasync = async (descriptor) => {
+    if (readlinkSync(`/proc/self/fd/${descriptor}`).endsWith('output.log')) {
+      ask()
+      await opened
+    }
+    await real.datasync(descriptor)
   }
   t.teardown(() => {
     goOn()
-    prototype.datasync = datasync
+    Object.assign(realDisk, real)
   })
   return { asked, goOn }
 }
@@ -43,7 +38,7 @@ test('F14 a server whose disk is stuck reads a bounded part of a flood, loses no
   const server = await startTestServer(t)
   const flooding = await server.enrol('flooding')
   const quiet = await server.enrol('quiet')
-  const disk = await stuckDisk(t)
+  const disk = stuckDisk(t)
   const flood = await ScriptedAgent.link(server, flooding)
   const other = await ScriptedAgent.link(server, quiet)
   const taskId = await startTask(server, [flooding.hostId], { maxOutputBytes: 64 * 1024 * 1024 })

@@ -1,17 +1,16 @@
 import type { FileHandle } from 'node:fs/promises'
-import { setImmediate } from 'node:timers/promises'
+import { join } from 'node:path'
 import { type AuditHead, chainEntry, type Sha256 } from '../../../core/audit.ts'
 import { RsmError } from '../../../core/errors.ts'
 import type { AuditEntry, AuditQuery } from '../../../core/protocol/http/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
-import { isDiskFull } from '../../../disk/durable.ts'
+import { AppendLog, type Disk } from '../../../disk/append-log.ts'
 import { bounded } from '../../audit/bounded.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { AuditEvent, AuditLog } from '../../seams/audit-log.ts'
-import { type Disk, realDisk } from '../store/journal-file.ts'
 import { listEntries } from './list.ts'
-import { openLogFile } from './log-file.ts'
+import { auditFileName, type OpenedLog, openLogFile } from './log-file.ts'
 
 interface AuditLogOptions {
   directory: string
@@ -27,25 +26,16 @@ interface AuditLogOptions {
   disk?: Disk
 }
 
-interface Waiting {
-  event: AuditEvent
-  resolve: (entry: AuditEntry) => void
-  reject: (error: unknown) => void
-}
-
 /** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
 const longestQueue = 100_000
-/** Most entries of one write, some hundred KiB. */
-const largestBatch = 1000
-/** What has to fit before a full disk counts as free again. */
-const probeBytes = 64 * 1024
 const chunkBytes = 64 * 1024
 const system = { type: 'system', id: null, name: null, tokenId: null } as const
 
 /** Opens the log; a new one begins with an entry that names the store. */
 export async function openFileAuditLog(options: AuditLogOptions): Promise<AuditLog> {
-  const { file, size, head, cut } = await openLogFile(options.directory)
-  const opened = new FileAuditLog(file, size, head, options)
+  const found = await openLogFile(options.directory)
+  const { size, cut } = found
+  const opened = new FileAuditLog(found, options)
   const own = { actor: system, ip: null, outcome: 'SUCCESS' } as const
   const store = { type: 'store', id: options.storeId, name: null }
   if (size === 0) await opened.append({ ...own, action: 'audit.begin', object: store, detail: {} })
@@ -59,140 +49,74 @@ export async function openFileAuditLog(options: AuditLogOptions): Promise<AuditL
 }
 
 class FileAuditLog implements AuditLog {
-  refusal: string | null = null
-  readonly #file: FileHandle
-  #size: number
-  #head: AuditHead
   readonly #options: AuditLogOptions
-  readonly #disk: Disk
-  #waiting: Waiting[] = []
-  #flushing: Promise<void> | null = null
-  #probing: NodeJS.Timeout | null = null
+  readonly #file: FileHandle
+  readonly #log: AppendLog
+  /** What the next entry is chained to. */
+  #last: AuditHead
+  #durable: { readonly size: number; readonly head: AuditHead }
   #refused = 0
-  #closed = false
 
-  constructor(file: FileHandle, size: number, head: AuditHead, options: AuditLogOptions) {
+  constructor({ file, size, head }: OpenedLog, options: AuditLogOptions) {
     this.#file = file
-    this.#size = size
-    this.#head = head
+    this.#last = head
+    this.#durable = { size, head }
     this.#options = options
-    this.#disk = options.disk ?? realDisk
+    this.#log = new AppendLog(
+      { path: join(options.directory, auditFileName), handle: file, size },
+      {
+        name: 'the audit log',
+        sync: 'batch',
+        whenFull: 'the disk of the audit log is full; what has to be audited is refused until there is room',
+        whenDeleted: 'stop the server, keep what is left of its audit directory, and start it anew',
+        probeMilliseconds: options.probeMilliseconds,
+        refused: (fault, error) => {
+          // What failed leaves no gap in the chain.
+          this.#last = this.#durable.head
+          if (fault === 'failed') return options.onFatal(error)
+          options.log.warn({ err: error }, 'the audit log takes no entries')
+        },
+        resumed: () => this.#resumed(),
+        disk: options.disk,
+      },
+    )
   }
 
-  append(event: AuditEvent): Promise<AuditEntry> {
-    if (this.refusal !== null) {
+  get refusal(): string | null {
+    return this.#log.refusal?.message ?? null
+  }
+
+  async append(event: AuditEvent): Promise<AuditEntry> {
+    if (this.#log.queueLength >= longestQueue)
+      throw new RsmError('unavailable', 'too many audit entries wait for the disk')
+    const at = event.at ?? isoTime(this.#options.clock.now())
+    const { line, entry } = chainEntry(this.#last, bounded({ ...event, at }), this.#options.sha256)
+    const head = { id: entry.id, hash: entry.hash }
+    if (this.#log.refusal === null) this.#last = head
+    try {
+      const size = await this.#log.append([Buffer.from(`${line}\n`)])
+      this.#durable = { size, head }
+    } catch (error) {
       this.#refused++
-      return Promise.reject(new RsmError('unavailable', this.refusal, { retryAfter: 5 }))
+      throw error
     }
-    if (this.#closed) return Promise.reject(new RsmError('unavailable', 'the audit log is closed'))
-    if (this.#waiting.length >= longestQueue)
-      return Promise.reject(new RsmError('unavailable', 'too many audit entries wait for the disk'))
-    return new Promise((resolve, reject) => {
-      const at = event.at ?? isoTime(this.#options.clock.now())
-      this.#waiting.push({ event: { ...event, at }, resolve, reject })
-      this.#flushing ??= this.#flush()
-    })
+    return entry
   }
 
-  /** Group commit: all that came while the last fdatasync ran goes out in one write and one fdatasync. */
-  async #flush(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      // Callers whose entry has just become durable come back with the next within this turn: let them join.
-      await setImmediate()
-      const batch = this.#waiting.splice(0, largestBatch)
-      try {
-        const entries = await this.#write(batch)
-        for (const [place, { resolve }] of batch.entries()) resolve(entries[place] as AuditEntry)
-      } catch (error) {
-        await this.#giveUp(batch, error)
-      }
-    }
-    // In the same turn as the last look: whoever comes now starts anew.
-    this.#flushing = null
-  }
-
-  /** Ids and hashes are given here, where the order is settled and what failed has left no gap. */
-  async #write(batch: readonly Waiting[]): Promise<AuditEntry[]> {
-    let head = this.#head
-    let text = ''
-    const entries = batch.map(({ event }) => {
-      const { line, entry } = chainEntry(head, bounded(event), this.#options.sha256)
-      head = { id: entry.id, hash: entry.hash }
-      text += `${line}\n`
-      return entry
-    })
-    const data = Buffer.from(text)
-    await this.#writeAll(data)
-    await this.#disk.datasync(this.#file.fd)
-    this.#size += data.length
-    this.#head = head
-    return entries
-  }
-
-  async #writeAll(data: Buffer): Promise<void> {
-    for (let done = 0; done < data.length; )
-      done += await this.#disk.write(this.#file.fd, data.subarray(done), this.#size + done)
-  }
-
-  async #giveUp(batch: readonly Waiting[], error: unknown): Promise<void> {
-    const full = isDiskFull(error)
-    this.refusal = full
-      ? 'the disk of the audit log is full; what has to be audited is refused until there is room'
-      : 'the disk failed while writing the audit log; the server has to be started anew'
-    const refusal = new RsmError('unavailable', this.refusal, { cause: error, retryAfter: 5 })
-    const all = [...batch, ...this.#waiting.splice(0)]
-    this.#refused += all.length
-    let lost: unknown = full ? null : error
-    try {
-      // A full disk writes short before it fails: what is past the last good entry must not stay.
-      if (full) await this.#disk.truncate(this.#file.fd, this.#size)
-    } catch (failure) {
-      lost = failure
-    }
-    for (const { reject } of all) reject(refusal)
-    // After a failed fsync the page cache lies: a second try would prove nothing (reliability, facts).
-    if (lost !== null) return this.#options.onFatal(lost)
-    this.#options.log.warn({ err: error }, 'the audit log is refused by a full disk')
-    this.#probe()
-  }
-
-  #probe(): void {
-    if (this.#closed) return
-    this.#probing = setTimeout(() => {
-      void this.#tryAgain().then((free) => {
-        if (!free) return this.#probe()
-        this.refusal = null
-        const detail = { refused: this.#refused }
-        this.#refused = 0
-        this.#options.log.info(detail, 'the audit log takes entries again')
-        const own = { actor: system, ip: null, object: null, outcome: 'SUCCESS' } as const
-        this.append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
-      })
-    }, this.#options.probeMilliseconds ?? 1000)
-    this.#probing.unref()
-  }
-
-  async #tryAgain(): Promise<boolean> {
-    let free = true
-    try {
-      await this.#writeAll(Buffer.alloc(probeBytes))
-    } catch {
-      free = false
-    }
-    try {
-      await this.#disk.truncate(this.#file.fd, this.#size)
-    } catch {
-      return false
-    }
-    return free && !this.#closed
+  #resumed(): void {
+    const detail = { refused: this.#refused }
+    this.#refused = 0
+    this.#options.log.info(detail, 'the audit log takes entries again')
+    const own = { actor: system, ip: null, object: null, outcome: 'SUCCESS' } as const
+    this.append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
   }
 
   list(query: AuditQuery): Promise<Page<AuditEntry>> {
-    return listEntries(this.#file, this.#size, this.#head.id, query)
+    return listEntries(this.#file, this.#durable.size, this.#durable.head.id, query)
   }
 
   raw(): AsyncIterable<Buffer> {
-    return this.#bytesUpTo(this.#size)
+    return this.#bytesUpTo(this.#durable.size)
   }
 
   async *#bytesUpTo(end: number): AsyncGenerator<Buffer> {
@@ -206,13 +130,10 @@ class FileAuditLog implements AuditLog {
   }
 
   head(): AuditHead {
-    return this.#head
+    return this.#durable.head
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    if (this.#probing) clearTimeout(this.#probing)
-    await this.#flushing
-    await this.#file.close()
+  close(): Promise<void> {
+    return this.#log.close()
   }
 }

@@ -2,8 +2,8 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../core/audit.ts'
+import { writeWhole } from '../../../disk/append-log.ts'
 import { isDiskFull, syncDirectory } from '../../../disk/durable.ts'
-import { writeAll } from '../outputs/write-all.ts'
 import { parseEntry, readBackward } from './read.ts'
 
 export const auditFileName = 'audit.log'
@@ -71,7 +71,7 @@ async function copyTo(path: string, file: FileHandle, from: number, to: number):
     for (let at = from; at < to; ) {
       const { bytesRead } = await file.read(chunk, 0, Math.min(chunk.length, to - at), at)
       if (bytesRead === 0) break
-      await writeAll(aside, [chunk.subarray(0, bytesRead)], at - from)
+      await writeWhole(aside.fd, chunk.subarray(0, bytesRead), at - from)
       at += bytesRead
     }
     await aside.sync()

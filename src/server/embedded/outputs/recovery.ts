@@ -1,8 +1,8 @@
 import type { FileHandle } from 'node:fs/promises'
+import { writeWhole } from '../../../disk/append-log.ts'
 import { hasCheck } from '../../../disk/checked-json.ts'
 import { encodeRecord, type IndexRecord, readAsFound, recordBytes, startOf } from './index-file.ts'
 import { parseEntry } from './line.ts'
-import { writeAll } from './write-all.ts'
 
 const recoveryChunk = 1024 * 1024
 const newline = 10
@@ -102,7 +102,7 @@ async function indexFrom(
       await log.write(Buffer.of(newline), 0, 1, size - 1)
       records.push(recordOf(rest, size))
     }
-    await writeAll(index, records, count * recordBytes)
+    await writeWhole(index.fd, Buffer.concat(records), count * recordBytes)
     count += records.length
   }
   return { size, records: count }

@@ -2,6 +2,7 @@ import { type FileHandle, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
+import { type Appended, AppendLog, writeWhole } from '../../../disk/append-log.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
 import type {
   NewEntry,
@@ -24,7 +25,6 @@ import { entryJson, lineOf } from './line.ts'
 import { logFiles, openBoth } from './log-files.ts'
 import { cursorBeforeLast, recordsBefore } from './read-back.ts'
 import { recoverLog } from './recovery.ts'
-import { writeAll } from './write-all.ts'
 
 /** A read stops at about so many bytes, so that no reader makes the server hold more. */
 const readBudget = 256 * 1024
@@ -32,13 +32,10 @@ const readBudget = 256 * 1024
 /** Readers of one log at once that are spared the search; others find their place by bisection. */
 const keptPlaces = 256
 
-interface Waiting {
-  line: readonly Uint8Array[]
-  length: number
-  entry: NewEntry
-  bytes: number
-  resolve: () => void
-  reject: (error: unknown) => void
+/** An entry on its way to the log, and how many bytes of output are in it. */
+interface Piece {
+  readonly entry: NewEntry
+  readonly bytes: number
 }
 
 export interface TaskLogEvents {
@@ -60,27 +57,45 @@ export interface TaskLogEvents {
  * after a crash is made again.
  */
 export class TaskLog {
-  #log: FileHandle
-  #index: FileHandle
-  #size = 0
-  #records = 0
-  #waiting: Waiting[] = []
-  /** Written, and not yet durable. */
-  #written: Waiting[] = []
-  #writing: Promise<void> | null = null
-  #syncing: Promise<void> | null = null
-  /** Why nothing is taken any more: an fsync has failed. */
-  #broken: { error: unknown } | null = null
+  readonly #file: FileHandle
+  readonly #index: FileHandle
+  readonly #log: AppendLog<Piece>
+  #records: number
   /** The number of the record that follows a cursor, of the reads of late: who follows a log need not search it. */
   readonly #places = new Map<number, number>()
   readonly #events: TaskLogEvents
   readonly #path: string
 
-  private constructor(path: string, log: FileHandle, index: FileHandle, events: TaskLogEvents) {
+  private constructor(
+    path: string,
+    [file, index]: readonly [FileHandle, FileHandle],
+    { size, records }: { readonly size: number; readonly records: number },
+    events: TaskLogEvents,
+  ) {
     this.#path = path
-    this.#log = log
+    this.#file = file
     this.#index = index
+    this.#records = records
     this.#events = events
+    this.#log = new AppendLog<Piece>(
+      { path, handle: file, size },
+      {
+        name: path,
+        sync: 'behind',
+        turn: () => events.turn(),
+        beside: (batch) => this.#writeIndex(batch),
+        written: (batch) => {
+          this.#records += batch.length
+          events.written()
+        },
+        synced: (seconds, batch) =>
+          events.synced(
+            seconds,
+            batch.reduce((sum, { item }) => sum + item.bytes, 0),
+          ),
+        refused: (fault, error) => fault === 'failed' && events.fatal(error),
+      },
+    )
   }
 
   /** Null when there is no log and `create` is false. */
@@ -93,10 +108,7 @@ export class TaskLog {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !create) return null
       throw error
     }
-    const opened = new TaskLog(join(directory, logFiles[0]), ...files, events)
-    const { size, records } = await recoverLog(...files)
-    opened.#size = size
-    opened.#records = records
+    const opened = new TaskLog(join(directory, logFiles[0]), files, await recoverLog(...files), events)
     if (create) {
       await syncDirectory(directory)
       await syncDirectory(dirname(directory))
@@ -104,97 +116,23 @@ export class TaskLog {
     return opened
   }
 
-  append(entry: NewEntry): Promise<void> {
-    if (this.#broken) return Promise.reject(this.#broken.error)
-    const line = lineOf(entry)
-    const length = line.reduce((sum, piece) => sum + piece.length, 0)
-    const bytes = Buffer.byteLength(entry.data)
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ line, length, entry, bytes, resolve, reject })
-      this.#writing ??= this.#writeAll()
-    })
+  /** Resolves when the entry is durable; readers see it as soon as it is written. */
+  async append(entry: NewEntry): Promise<void> {
+    await this.#log.append(lineOf(entry), { entry, bytes: Buffer.byteLength(entry.data) })
   }
 
-  /** All that came while the last write ran goes out in one; an fsync under way holds up no write, and so no reader. */
-  async #writeAll(): Promise<void> {
-    // What a socket holds comes in one turn of the event loop, and makes one write.
-    await new Promise(setImmediate)
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting
-      this.#waiting = []
-      try {
-        await this.#write(batch)
-        if (this.#broken) throw this.#broken.error
-        this.#written.push(...batch)
-        this.#syncing ??= this.#syncAll()
-      } catch (error) {
-        // What came after it would leave a gap behind: its senders send it again, with what went before.
-        const later = this.#waiting
-        this.#waiting = []
-        for (const { reject } of [...batch, ...later]) reject(error)
-      }
-    }
-    this.#writing = null
-  }
-
-  /** Group commit: all that was written while the last fsync ran becomes durable by the next. */
-  async #syncAll(): Promise<void> {
-    while (this.#written.length > 0) {
-      const done = await this.#events.turn()
-      const batch = this.#written
-      this.#written = []
-      try {
-        await this.#sync(batch)
-        for (const { resolve } of batch) resolve()
-      } catch (error) {
-        // No later one may succeed either: it would stand behind a gap.
-        this.#broken = { error }
-        const later = this.#written
-        this.#written = []
-        for (const { reject } of [...batch, ...later]) reject(error)
-      } finally {
-        done()
-      }
-    }
-    this.#syncing = null
-  }
-
-  /** After a failed fsync the page cache lies: a second try would prove nothing (reliability, facts). */
-  async #sync(batch: readonly Waiting[]): Promise<void> {
-    const start = performance.now()
+  async #writeIndex(batch: readonly Appended<Piece>[]): Promise<void> {
+    faultPoint('server.output.written')
+    const records = batch.map(({ item, end, length }) =>
+      encodeRecord({ ...item.entry, end, length, bytes: item.bytes }),
+    )
+    const position = this.#records * recordBytes
     try {
-      await this.#log.datasync()
+      await writeWhole(this.#index.fd, Buffer.concat(records), position)
     } catch (error) {
-      this.#events.fatal(error)
+      await this.#index.truncate(position).catch(() => undefined)
       throw error
     }
-    const size = batch.reduce((sum, { bytes }) => sum + bytes, 0)
-    this.#events.synced((performance.now() - start) / 1000, size)
-  }
-
-  async #write(batch: Waiting[]): Promise<void> {
-    let end = this.#size
-    const records = batch.map(({ length, entry, bytes }) => {
-      end += length
-      return encodeRecord({ ...entry, end, length, bytes })
-    })
-    try {
-      await writeAll(
-        this.#log,
-        batch.flatMap(({ line }) => line),
-        this.#size,
-      )
-      faultPoint('server.output.written')
-      await writeAll(this.#index, records, this.#records * recordBytes)
-    } catch (error) {
-      // A full disk writes short before it fails: what is past the last good entry must not be taken for one.
-      await this.#log.truncate(this.#size).catch(() => undefined)
-      await this.#index.truncate(this.#records * recordBytes).catch(() => undefined)
-      throw error
-    }
-    this.#size = end
-    this.#records += records.length
-    this.#events.written()
   }
 
   async read(query: ReadQuery): Promise<{ entries: StoredEntry[]; next: number }> {
@@ -218,7 +156,7 @@ export class TaskLog {
   async readLines(query: ReadQuery): Promise<{ lines: StoredLine[]; next: number }> {
     const lines: StoredLine[] = []
     let next = query.after
-    if (next >= this.#size) return { lines, next }
+    if (next >= this.#log.size) return { lines, next }
     let budget = readBudget
     const all = this.#records
     let at = this.#places.get(query.after) ?? (await firstAfter(this.#index, all, query.after))
@@ -245,7 +183,7 @@ export class TaskLog {
   }
 
   cursorBeforeLast(tail: number, query: Pick<ReadQuery, 'hostId' | 'stream'>): Promise<number> {
-    return cursorBeforeLast(this.#index, { count: this.#records, size: this.#size }, tail, query)
+    return cursorBeforeLast(this.#index, { count: this.#records, size: this.#log.size }, tail, query)
   }
 
   async progress(): Promise<Map<number, Progress>> {
@@ -272,9 +210,8 @@ export class TaskLog {
   }
 
   async close(): Promise<void> {
-    await this.#writing
-    await this.#syncing
-    await Promise.all([this.#log.close(), this.#index.close()])
+    await this.#log.close()
+    await this.#index.close()
   }
 
   #keepPlace(before: number, cursor: number, place: number): void {
@@ -307,7 +244,7 @@ export class TaskLog {
       const start = startOf(records[first])
       const end = records[last]?.end ?? start
       const buffer = Buffer.allocUnsafe(end - start)
-      await this.#log.read(buffer, 0, buffer.length, start)
+      await this.#file.read(buffer, 0, buffer.length, start)
       for (; first <= last; first++) {
         const record = records[first]
         if (!record) break

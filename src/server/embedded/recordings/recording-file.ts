@@ -1,8 +1,8 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
+import { AppendLog, type LogFile, writeWhole } from '../../../disk/append-log.ts'
 import type { RecordingWriter } from '../../seams/recordings.ts'
 import type { Turn } from '../outputs/sync-turns.ts'
-import { writeAll } from '../outputs/write-all.ts'
 import { lineOfSum, reopenSums, type SumState, sumsSuffix } from './sums.ts'
 
 const syncInterval = 5000
@@ -15,106 +15,88 @@ interface Options {
 
 /** One recording in its file, and its checks in the file beside it. */
 export class RecordingFile implements RecordingWriter {
-  #bytes: number
   #checked: SumState
-  #isDirty: boolean
   #hasFailed = false
-  #syncing: Promise<void> | null = null
-  readonly #file: FileHandle
+  #syncing: Promise<void> = Promise.resolve()
+  readonly #log: AppendLog<readonly Uint8Array[]>
   readonly #sums: FileHandle
   readonly #options: Options
   readonly #timer: NodeJS.Timeout
 
-  constructor(
-    file: FileHandle,
-    sums: { file: FileHandle; state: SumState },
-    bytes: number,
-    options: Options,
-  ) {
-    this.#file = file
+  constructor(file: LogFile, sums: { file: FileHandle; state: SumState }, options: Options) {
+    this.#log = new AppendLog<readonly Uint8Array[]>(file, {
+      name: 'the recording',
+      sync: 'never',
+      turn: options.turn,
+      written: (batch) => {
+        const { end, check } = this.#checked
+        const pieces = batch.flatMap(({ item }) => item)
+        this.#checked = { end, check: pieces.reduce((sum, piece) => crc32(piece, sum), check) }
+      },
+    })
     this.#sums = sums.file
     this.#checked = sums.state
-    this.#bytes = bytes
-    this.#isDirty = sums.state.end < bytes
     this.#options = options
     this.#timer = setInterval(() => void this.#sync(), syncInterval)
     this.#timer.unref()
   }
 
   static async create(path: string, header: Uint8Array, options: Options): Promise<RecordingFile> {
-    const file = await open(path, 'wx', 0o600)
+    const handle = await open(path, 'wx', 0o600)
     try {
-      await writeAll(file, [header], 0)
-      await file.datasync()
+      await writeWhole(handle.fd, header, 0)
+      await handle.datasync()
       const sums = {
         file: await open(path + sumsSuffix, 'wx', 0o600),
         state: { end: 0, check: crc32(header) },
       }
-      return new RecordingFile(file, sums, header.length, options)
+      return new RecordingFile({ path, handle, size: header.length }, sums, options)
     } catch (error) {
-      await file.close()
+      await handle.close()
       throw error
     }
   }
 
   static async reopen(path: string, size: number, options: Options): Promise<RecordingFile> {
-    const file = await open(path, 'r+')
+    const handle = await open(path, 'r+')
     try {
-      await file.truncate(size)
-      await file.datasync()
-      return new RecordingFile(file, await reopenSums(path, size), size, options)
+      await handle.truncate(size)
+      await handle.datasync()
+      return new RecordingFile({ path, handle, size }, await reopenSums(path, size), options)
     } catch (error) {
-      await file.close()
+      await handle.close()
       throw error
     }
   }
 
   async append(pieces: readonly Uint8Array[]): Promise<void> {
-    try {
-      await writeAll(this.#file, pieces, this.#bytes)
-    } catch (error) {
-      // A full disk writes short before it fails.
-      await this.#file.truncate(this.#bytes).catch(() => undefined)
-      throw error
-    }
-    const { end, check } = this.#checked
-    this.#checked = { end, check: pieces.reduce((sum, piece) => crc32(piece, sum), check) }
-    this.#bytes += pieces.reduce((sum, { length }) => sum + length, 0)
-    this.#isDirty = true
+    await this.#log.append(pieces, pieces)
   }
 
   async end(): Promise<void> {
     clearInterval(this.#timer)
-    // One that is under way began before the last of it was written.
-    await this.#syncing
+    await this.#log.idle()
     await this.#sync()
-    await this.#file.close()
+    await this.#log.close()
     await this.#sums.close()
   }
 
-  async #sync(): Promise<void> {
-    if (!this.#isDirty || this.#syncing || this.#hasFailed) return
-    this.#isDirty = false
-    this.#syncing = this.#syncOnce()
-    await this.#syncing
-    this.#syncing = null
+  #sync(): Promise<void> {
+    this.#syncing = this.#syncing.then(() => this.#syncOnce())
+    return this.#syncing
   }
 
+  /** What is checked is what is in the file by now; a crash may leave the check or the text alone. */
   async #syncOnce(): Promise<void> {
-    const done = await this.#options.turn()
+    const sum = { end: this.#log.size, check: this.#checked.check }
+    if (this.#hasFailed || sum.end === this.#checked.end) return
+    this.#checked = { end: sum.end, check: 0 }
     try {
-      // What is checked is what is in the file by now; a crash may leave the check or the text alone.
-      const sum = { end: this.#bytes, check: this.#checked.check }
-      if (sum.end > this.#checked.end) {
-        this.#checked = { end: sum.end, check: 0 }
-        await this.#sums.appendFile(lineOfSum(sum))
-      }
-      await this.#file.datasync()
+      await this.#sums.appendFile(lineOfSum(sum))
+      await this.#log.sync()
     } catch (error) {
       this.#hasFailed = true
       this.#options.failed(error)
-    } finally {
-      done()
     }
   }
 }

@@ -1,14 +1,12 @@
 import type { Low } from 'lowdb'
+import type { AppendLog } from '../../../disk/append-log.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
-import type { Committer } from './committer.ts'
-import { type Manifest, writeManifest } from './files.ts'
-import { type Disk, JournalFile } from './journal-file.ts'
+import { createJournal, type Manifest, openJournal, writeManifest } from './files.ts'
 import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
 import type { Tables } from './tables.ts'
 
 export interface CompactionOptions {
   directory: string
-  disk: Disk
   log: Log
   signal: AbortSignal
   /** The journals may grow to this many bytes, or to the size of the snapshot if that is more. */
@@ -19,7 +17,7 @@ export interface CompactionOptions {
 export class Compaction {
   private readonly model: Low<Tables>
   private readonly snapshot: Recovered['snapshot']
-  private readonly committer: Committer
+  private readonly journal: AppendLog
   private readonly options: CompactionOptions
   private manifest: Manifest
   private isRaised: boolean
@@ -28,10 +26,10 @@ export class Compaction {
   private notBefore = 0
   private running: Promise<void> | null = null
 
-  constructor(recovered: Recovered, committer: Committer, options: CompactionOptions) {
+  constructor(recovered: Recovered, journal: AppendLog, options: CompactionOptions) {
     this.model = recovered.model
     this.snapshot = recovered.snapshot
-    this.committer = committer
+    this.journal = journal
     this.options = options
     this.manifest = recovered.manifest
     this.isRaised = recovered.isRaised
@@ -40,13 +38,13 @@ export class Compaction {
 
   /** Starts a compaction if the journal has outgrown the snapshot. */
   startIfDue(): void {
-    const bytes = this.closedBytes + this.committer.file.size
+    const bytes = this.closedBytes + this.journal.size
     const limit = Math.max(this.options.compactAfterBytes, this.snapshot.bytes, this.notBefore)
     if (bytes <= limit || this.running !== null || this.options.signal.aborted) return
     this.running = this.compact()
       .catch((error: unknown) => {
         if (this.options.signal.aborted) return
-        this.notBefore = this.closedBytes + this.committer.file.size + this.options.compactAfterBytes
+        this.notBefore = this.closedBytes + this.journal.size + this.options.compactAfterBytes
         this.options.log('warn', 'compaction failed; the journal goes on growing', { error: String(error) })
       })
       .finally(() => {
@@ -67,7 +65,7 @@ export class Compaction {
   private async compact(): Promise<void> {
     let written: Promise<void> = Promise.resolve()
     let sequence = 0
-    await this.committer.exclusive(async () => {
+    await this.journal.exclusive(async () => {
       await this.rotate()
       sequence = this.model.data.sequence
       // The view is taken before the first write, so what is committed from here on goes to the new journal only.
@@ -89,20 +87,19 @@ export class Compaction {
 
   /** Lets later writes go to a new journal; the old one is durable to its end by now. */
   private async rotate(): Promise<void> {
-    const { directory, disk } = this.options
+    const { directory } = this.options
+    const { storeId, journals } = this.manifest
     const first = this.model.data.sequence + 1
-    const old = this.committer.file
-    if (old.first === first) return
-    const next = await JournalFile.create(directory, this.manifest.storeId, first, disk)
+    if (journals.at(-1) === first) return
+    const next = await openJournal(directory, first, await createJournal(directory, storeId, first))
     try {
-      await this.name({ ...this.manifest, journals: [...this.manifest.journals, first] })
+      await this.name({ ...this.manifest, journals: [...journals, first] })
     } catch (error) {
-      await next.close()
+      await next.handle.close()
       throw error
     }
-    this.committer.file = next
-    this.closedBytes += old.size
-    await old.close()
+    this.closedBytes += this.journal.size
+    await this.journal.moveTo(next)
   }
 
   /** A full disk leaves the old manifest; after any other fault nobody knows which one is on disk. */
@@ -110,7 +107,7 @@ export class Compaction {
     try {
       await writeManifest(this.options.directory, manifest)
     } catch (error) {
-      if (!isDiskFull(error)) this.committer.fail(error)
+      if (!isDiskFull(error)) this.journal.fail(error)
       throw error
     }
     this.manifest = manifest

@@ -1,7 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
+import type { LogFile } from '../../../disk/append-log.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
+import { encodeLine } from './line.ts'
 
 /**
  * Version of everything in the store's directory; a newer one is refused (reliability.md F19). It goes up with each new kind
@@ -99,6 +101,22 @@ export async function readManifest(directory: string): Promise<Manifest | null> 
 
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
   await writeFileDurably(join(directory, manifestName), `${JSON.stringify(manifest)}\n`)
+}
+
+/**
+ * Makes a journal whose first transaction will be `first`; its header is durable at once, so it is never torn. Returns its
+ * size in bytes.
+ */
+export async function createJournal(directory: string, storeId: string, first: number): Promise<number> {
+  const header = encodeLine(JSON.stringify({ format: formatVersion, storeId, first }))
+  await writeFileDurably(join(directory, journalName(first)), header)
+  return Buffer.byteLength(header)
+}
+
+/** Opens a journal to append after `size` bytes. */
+export async function openJournal(directory: string, first: number, size: number): Promise<LogFile> {
+  const path = join(directory, journalName(first))
+  return { path, size, handle: await open(path, 'r+') }
 }
 
 function isMissing(error: unknown): boolean {

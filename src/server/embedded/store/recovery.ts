@@ -2,22 +2,24 @@ import { randomBytes } from 'node:crypto'
 import { open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Low } from 'lowdb'
+import type { LogFile } from '../../../disk/append-log.ts'
 import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
 import {
   checkFormat,
+  createJournal,
   damaged,
   formatVersion,
   journalName,
   type Manifest,
   manifestName,
   newer,
+  openJournal,
   parseName,
   readManifest,
   readRequired,
   snapshotName,
   writeManifest,
 } from './files.ts'
-import { type Disk, JournalFile } from './journal-file.ts'
 import { type Line, readLines } from './line.ts'
 import { SnapshotAdapter } from './snapshot.ts'
 import { Tables } from './tables.ts'
@@ -32,20 +34,15 @@ export interface Recovered {
   isRaised: boolean
   model: Low<Tables>
   snapshot: SnapshotAdapter
-  journal: JournalFile
+  journal: LogFile
   /** Bytes of all journals that lead on from the snapshot. */
   journalBytes: number
 }
 
 /** Loads the store in a directory, or makes one where there has never been one. Refuses data that is not whole. */
-export async function recover(
-  directory: string,
-  disk: Disk,
-  log: Log,
-  signal: AbortSignal,
-): Promise<Recovered> {
+export async function recover(directory: string, log: Log, signal: AbortSignal): Promise<Recovered> {
   await removeTemporaries(directory)
-  const found = (await readManifest(directory)) ?? (await create(directory, disk, signal))
+  const found = (await readManifest(directory)) ?? (await create(directory, signal))
   const manifest = { ...found, format: formatVersion }
   const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
   const model = new Low<Tables>(snapshot, new Tables())
@@ -59,7 +56,7 @@ export async function recover(
   }
   await removeLeftovers(directory, manifest)
   const isRaised = found.format === formatVersion || (await raiseFormat(directory, manifest, log))
-  const journal = await JournalFile.open(directory, manifest.journals.at(-1) ?? 0, size, disk)
+  const journal = await openJournal(directory, manifest.journals.at(-1) ?? 0, size)
   return { manifest, isRaised, model, snapshot, journal, journalBytes }
 }
 
@@ -78,7 +75,7 @@ async function raiseFormat(directory: string, manifest: Manifest, log: Log): Pro
   }
 }
 
-async function create(directory: string, disk: Disk, signal: AbortSignal): Promise<Manifest> {
+async function create(directory: string, signal: AbortSignal): Promise<Manifest> {
   await checkNeverUsed(directory)
   const manifest: Manifest = {
     format: formatVersion,
@@ -88,7 +85,7 @@ async function create(directory: string, disk: Disk, signal: AbortSignal): Promi
     previous: null,
   }
   await new SnapshotAdapter(directory, manifest.storeId, 0, signal).write(new Tables())
-  await (await JournalFile.create(directory, manifest.storeId, 1, disk)).close()
+  await createJournal(directory, manifest.storeId, 1)
   await writeManifest(directory, manifest)
   return manifest
 }

@@ -1,13 +1,9 @@
-import { open, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
+import { AppendLog, type Disk } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
-import { temporaryName } from '../../../disk/durable.ts'
 import type { Records } from '../../seams/records.ts'
 import type { Store } from '../../seams/store.ts'
-import { type Commit, Committer } from './committer.ts'
 import { Compaction } from './compaction.ts'
-import { type Disk, realDisk, timed } from './journal-file.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 
@@ -35,9 +31,6 @@ export interface JsonStore extends Store {
   readonly queueLength: number
 }
 
-/** What a probe writes before a full disk counts as free again. */
-const probeBytes = 64 * 1024
-
 /**
  * Opens the embedded store (design.md "The embedded store"): everything in memory, every write in a journal that is
  * fsynced before it is acknowledged, and now and then a snapshot.
@@ -46,68 +39,49 @@ const probeBytes = 64 * 1024
  */
 export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStore> {
   const { directory, log = () => undefined, onFatal = crash } = options
-  const disk = timed(options.disk ?? realDisk, options.onSync ?? (() => undefined))
   const lock = await openDataDirectory(directory)
   const closing = new AbortController()
   let recovered: Recovered
   try {
-    recovered = await recover(lock.path, disk, log, closing.signal)
+    recovered = await recover(lock.path, log, closing.signal)
   } catch (error) {
     await lock.release()
     throw explain(error, lock.path)
   }
   const { model, manifest } = recovered
   const tables = model.data
-  const committer = new Committer(recovered.journal, {
-    writing: () => compaction.raiseFormat(),
-    durable: (commits) => {
-      for (const commit of commits) settle(commit)
-      compaction.startIfDue()
+  const journal = new AppendLog(recovered.journal, {
+    name: 'the journal',
+    sync: 'batch',
+    whenFull: 'the disk of the data directory is full; writes are refused until there is room',
+    whenDeleted: 'stop the server, bring back its store from a backup, and start it anew',
+    probeMilliseconds: options.probeMilliseconds,
+    before: () => compaction.raiseFormat(),
+    synced: (seconds) => options.onSync?.(seconds),
+    refused: (fault, error) => {
+      transactions.drop()
+      if (fault === 'failed') return onFatal(error)
+      const message =
+        fault === 'full' ? 'the disk is full: writes are refused' : String(journal.refusal?.message)
+      log('error', message, { error: String(error) })
     },
-    dropped: () => transactions.drop(),
-    full: (error) => {
-      log('error', 'the disk is full: writes are refused', { error: String(error) })
-      probe()
-    },
-    deleted: (error) => log('error', error.message, { error: String(error) }),
-    fatal: onFatal,
+    resumed: () => log('info', 'the disk has room again: writes are taken', {}),
+    disk: options.disk,
   })
-  const transactions = new Transactions(tables, committer)
-  const compaction = new Compaction(recovered, committer, {
+  const transactions = new Transactions(tables, journal, () => compaction.startIfDue())
+  const compaction = new Compaction(recovered, journal, {
     directory: lock.path,
-    disk,
     log,
     signal: closing.signal,
     compactAfterBytes: options.compactAfterBytes ?? 32 * 1024 * 1024,
   })
 
-  function settle({ sequence, changes, lastIds }: Commit): void {
-    for (const change of changes) tables.apply(change)
-    for (const [noun, id] of lastIds) tables.raiseId(noun, id)
-    tables.sequence = sequence
-    transactions.settle(changes)
-  }
-
-  let probing: NodeJS.Timeout | undefined
-  function probe(): void {
-    probing = setTimeout(() => {
-      void tryDisk(lock.path).then((free) => {
-        if (closing.signal.aborted) return
-        if (!free) return probe()
-        committer.resume()
-        log('info', 'the disk has room again: writes are taken', {})
-      })
-    }, options.probeMilliseconds ?? 1000)
-  }
-
   let closed: Promise<void> | null = null
   async function close(): Promise<void> {
     await transactions.idle()
     closing.abort()
-    clearTimeout(probing)
     await compaction.idle()
-    await committer.idle()
-    await committer.file.close()
+    await journal.close()
     await lock.release()
   }
 
@@ -119,10 +93,10 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     },
     revision: (noun) => tables.revision(noun),
     get readOnlyReason() {
-      return committer.refusal?.message ?? null
+      return journal.refusal?.message ?? null
     },
     get queueLength() {
-      return committer.queueLength
+      return journal.queueLength
     },
     get: async (noun, id) => tables.get(noun, id) as Records[typeof noun] | undefined,
     find: async (noun, index, key) => tables.find(noun, index, key) as Records[typeof noun][],
@@ -139,25 +113,6 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
         ? transactions.run(work)
         : Promise.reject(new RsmError('unavailable', 'the store is closed')),
     close: () => (closed ??= close()),
-  }
-}
-
-/** Whether something of fair size can be written and synced. */
-async function tryDisk(directory: string): Promise<boolean> {
-  const path = temporaryName(join(directory, 'probe'))
-  try {
-    const handle = await open(path, 'wx', 0o600)
-    try {
-      await handle.writeFile(Buffer.alloc(probeBytes))
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    return true
-  } catch {
-    return false
-  } finally {
-    await rm(path, { force: true })
   }
 }
 

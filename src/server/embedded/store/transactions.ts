@@ -1,7 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
+import type { AppendLog } from '../../../disk/append-log.ts'
 import type { IndexOf, Noun, Records } from '../../seams/records.ts'
 import type { Transaction } from '../../seams/store.ts'
-import type { Commit, Committer } from './committer.ts'
 import { freeze } from './freeze.ts'
 import { Layer } from './layer.ts'
 import { type Change, type Id, indexList, type Key, type Tables } from './tables.ts'
@@ -9,6 +9,14 @@ import { encodeTransaction } from './transaction-line.ts'
 
 /** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
 const maxUnanswered = 20_000
+
+/** A transaction on its way to the disk; one without changes has no line, and only waits for those before it. */
+interface Commit {
+  readonly sequence: number
+  readonly line: readonly Uint8Array[]
+  readonly changes: readonly Change[]
+  readonly lastIds: readonly (readonly [Noun, number])[]
+}
 
 interface Queued {
   work: (tx: Transaction) => unknown
@@ -19,7 +27,9 @@ interface Queued {
 /** Runs transactions one after the other over what earlier ones have staged, and hands their changes to the disk. */
 export class Transactions {
   private readonly tables: Tables
-  private readonly committer: Committer
+  private readonly journal: AppendLog
+  /** Called when one more transaction is durable. */
+  private readonly durable: () => void
   private staged: Layer
   private sequence: number
   private readonly lastIds: Partial<Record<Noun, number>>
@@ -28,16 +38,17 @@ export class Transactions {
   private busy = false
   private unanswered = 0
 
-  constructor(tables: Tables, committer: Committer) {
+  constructor(tables: Tables, journal: AppendLog, durable: () => void) {
     this.tables = tables
-    this.committer = committer
+    this.journal = journal
+    this.durable = durable
     this.staged = new Layer(tables)
     this.sequence = tables.sequence
     this.lastIds = { ...tables.lastIds }
   }
 
   run<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T> {
-    if (this.committer.refusal !== null) return Promise.reject(this.committer.refusal)
+    if (this.journal.refusal !== null) return Promise.reject(this.journal.refusal)
     if (this.unanswered >= maxUnanswered) {
       return Promise.reject(new RsmError('unavailable', 'too many writes wait for the disk'))
     }
@@ -61,15 +72,19 @@ export class Transactions {
     while (this.busy) await this.running
   }
 
-  /** Makes the layer forget what is in the durable tables by now. */
-  settle(changes: readonly Change[]): void {
-    for (const change of changes) this.staged.settle(change)
-  }
-
   /** Forgets everything that is not durable; a transaction still running over it can't commit. */
   drop(): void {
     this.staged = new Layer(this.tables)
     this.sequence = this.tables.sequence
+  }
+
+  /** Everybody reads it from now on. */
+  private settle({ sequence, changes, lastIds }: Commit): void {
+    for (const change of changes) this.tables.apply(change)
+    for (const [noun, id] of lastIds) this.tables.raiseId(noun, id)
+    this.tables.sequence = sequence
+    for (const change of changes) this.staged.settle(change)
+    this.durable()
   }
 
   private async drain(): Promise<void> {
@@ -91,15 +106,19 @@ export class Transactions {
 
   /** Null when all was done at once. */
   private stage({ work, answer, refuse }: Queued): Promise<void> | null {
-    if (this.committer.refusal !== null) throw this.committer.refusal
+    if (this.journal.refusal !== null) throw this.journal.refusal
     const { staged } = this
     const changed = new Layer(staged)
     const given = new Map<Noun, number>()
     const finish = (value: unknown) => {
       if (this.staged !== staged) {
-        throw this.committer.refusal ?? new RsmError('unavailable', 'a write that this one built upon failed')
+        throw this.journal.refusal ?? new RsmError('unavailable', 'a write that this one built upon failed')
       }
-      this.committer.push(this.commit(changed, [...given]), () => answer(value), refuse)
+      const commit = this.commit(changed, [...given])
+      this.journal.append(commit.line).then(() => {
+        this.settle(commit)
+        answer(value)
+      }, refuse)
     }
     const result = work(this.view(changed, given))
     if (result instanceof Promise) return result.then(finish)
@@ -111,11 +130,11 @@ export class Transactions {
     const changes = changed.list()
     // A value may rest on writes that are not durable yet, so an answer without changes waits for them too.
     if (changes.length === 0 && lastIds.length === 0) {
-      return { sequence: this.sequence, line: null, changes, lastIds }
+      return { sequence: this.sequence, line: [], changes, lastIds }
     }
     for (const change of changes) checkUnique(changed, change)
     const sequence = this.sequence + 1
-    const line = encodeTransaction(sequence, changes, lastIds)
+    const line = [Buffer.from(encodeTransaction(sequence, changes, lastIds))]
     this.sequence = sequence
     for (const change of changes) this.staged.set(change)
     return { sequence, line, changes, lastIds }

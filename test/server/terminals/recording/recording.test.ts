@@ -94,7 +94,8 @@ test('F04 a disk that takes no more is told of once, and nothing counts as recor
   const turn = async () => () => undefined
   const create = async (_id: string, line: Uint8Array, failed: (error: unknown) => void) => {
     const sums = { file: await open('/dev/null', 'r+'), state: { end: 0, check: 0 } }
-    return new RecordingFile(await open('/dev/full', 'r+'), sums, line.length, { turn, failed })
+    const file = { path: '/dev/full', handle: await open('/dev/full', 'r+'), size: line.length }
+    return new RecordingFile(file, sums, { turn, failed })
   }
   const told = { ...events, failed: (error: unknown) => faults.push(error) }
   const recording = await Recording.create({ create }, 's1', header, { events: told })

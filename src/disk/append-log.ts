@@ -1,0 +1,362 @@
+import { fdatasync, fstatSync, ftruncate, write } from 'node:fs'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { RsmError } from '../core/errors.ts'
+import { isDiskFull, temporaryName } from './durable.ts'
+
+/** The calls that durability depends on; tests put faults in their place. */
+export interface Disk {
+  /** Resolves to the number of bytes written, which may be fewer than given. */
+  write(descriptor: number, data: Uint8Array, position: number): Promise<number>
+  datasync(descriptor: number): Promise<void>
+  truncate(descriptor: number, size: number): Promise<void>
+}
+
+export const realDisk: Disk = {
+  write: (descriptor, data, position) =>
+    new Promise((resolve, reject) => {
+      write(descriptor, data, 0, data.length, position, (error, written) =>
+        error === null ? resolve(written) : reject(error),
+      )
+    }),
+  datasync: promisify(fdatasync),
+  truncate: promisify(ftruncate),
+}
+
+/** Writes all of `data`, however short the disk writes. */
+export async function writeWhole(
+  descriptor: number,
+  data: Uint8Array,
+  position: number,
+  disk: Disk = realDisk,
+): Promise<void> {
+  for (let done = 0; done < data.length; )
+    done += await disk.write(descriptor, data.subarray(done), position + done)
+}
+
+/** An open file to append to; bytes past `size` are not part of the log. */
+export interface LogFile {
+  readonly path: string
+  readonly handle: FileHandle
+  readonly size: number
+}
+
+/** One append; it ends before byte `end` of the file. */
+export interface Appended<T> {
+  readonly item: T
+  readonly length: number
+  readonly end: number
+}
+
+/** Why appends are refused: `full` may pass; the others last until the log is opened anew. */
+export type LogFault = 'full' | 'deleted' | 'failed'
+
+export interface AppendLogOptions<T> {
+  /** The log in messages: `the journal`. */
+  readonly name: string
+  /**
+   * When an append resolves. `batch`: durable; each batch is synced before the next one is written, so that callers who come
+   * back at once share an fsync. `behind`: durable; batches are written while an earlier one is synced, so that readers wait
+   * for no fsync. `never`: in the file; `sync` makes it durable.
+   */
+  readonly sync: 'batch' | 'behind' | 'never'
+  /**
+   * The sentence for appends that a full disk refuses. The log then refuses all until a probe finds room, and any other failed
+   * write is final. Without it each append tries the disk again and rejects with its error; only a failed fsync is final.
+   */
+  readonly whenFull?: string
+  /** Milliseconds between two probes of a full disk; 1000 by default. */
+  readonly probeMilliseconds?: number | undefined
+  /** What to do when the file was deleted under the process; without it nobody looks. */
+  readonly whenDeleted?: string
+  /** Waits until the log may sync; the result ends its turn. */
+  readonly turn?: () => Promise<() => void>
+  /** Before a batch is written; if it rejects, the batch is refused as by the disk. */
+  readonly before?: () => Promise<void>
+  /** After a batch is written and before it counts; if it rejects, the batch is cut off again. */
+  readonly beside?: (batch: readonly Appended<T>[]) => Promise<void>
+  /** The batch is in the file and can be read. */
+  readonly written?: (batch: readonly Appended<T>[]) => void
+  /** An fsync took this many seconds, and made this batch durable. */
+  readonly synced?: (seconds: number, batch: readonly Appended<T>[]) => void
+  /** All appends that wait are about to be refused: what is not durable by now is void. */
+  readonly refused?: (fault: LogFault, error: unknown) => void
+  /** A full disk has room again. */
+  readonly resumed?: () => void
+  readonly disk?: Disk | undefined
+}
+
+interface Waiting<T> extends Appended<T> {
+  readonly pieces: readonly Uint8Array[]
+  end: number
+  readonly resolve: (end: number) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Bytes that go out in one write; a larger append goes alone. */
+const maxBatch = 8 * 1024 * 1024
+/** What has to fit before a full disk counts as free again, in bytes. */
+const probeBytes = 64 * 1024
+
+/** A file that only grows. Group commit: all that came while the last write or fsync ran shares the next one. */
+export class AppendLog<T = undefined> {
+  /** The error of refused appends, or null while the log takes them. */
+  refusal: RsmError | null = null
+  readonly #options: AppendLogOptions<T>
+  readonly #disk: Disk
+  #file: LogFile
+  #size: number
+  /** Bytes that are durable. */
+  #synced: number
+  #isDirty = false
+  #isFinal = false
+  #isClosed = false
+  #waiting: Waiting<T>[] = []
+  /** Written and not yet durable. */
+  #written: Waiting<T>[] = []
+  #between: (() => Promise<void>)[] = []
+  #running: Promise<void> | null = null
+  #syncing: Promise<void> | null = null
+  #probing: NodeJS.Timeout | undefined
+
+  constructor(file: LogFile, options: AppendLogOptions<T>) {
+    this.#file = file
+    this.#size = file.size
+    this.#synced = file.size
+    this.#options = options
+    this.#disk = options.disk ?? realDisk
+  }
+
+  /** Bytes of the whole appends that are in the file. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Appends that wait to be written. */
+  get queueLength(): number {
+    return this.#waiting.length
+  }
+
+  /**
+   * Appends the pieces as one; resolves to the offset at which they end. Appends keep the order of the calls, and one without
+   * bytes resolves with those before it. Rejects with `refusal` (`unavailable`), or with the error of the disk.
+   */
+  append(pieces: readonly Uint8Array[], item = undefined as T): Promise<number> {
+    if (this.#isClosed) return Promise.reject(new RsmError('unavailable', `${this.#options.name} is closed`))
+    if (this.refusal !== null) return Promise.reject(this.refusal)
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    if (length === 0 && this.#running === null && this.#syncing === null) return Promise.resolve(this.#size)
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ pieces, item, length, end: 0, resolve, reject })
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Makes durable what is written by now. Rejects where the log has failed. */
+  async sync(): Promise<void> {
+    this.#syncing ??= this.#syncAll()
+    await this.#syncing
+    if (this.#isFinal) throw this.refusal
+  }
+
+  /** Runs `work` between two batches, when all that was written is durable. */
+  exclusive(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#between.push(() => work().then(resolve, reject))
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Goes on in another file and closes this one; call it within `exclusive`. */
+  async moveTo(file: LogFile): Promise<void> {
+    const { handle } = this.#file
+    this.#file = file
+    this.#size = file.size
+    this.#synced = file.size
+    await handle.close()
+  }
+
+  /** Refuses all appends for good. */
+  fail(error: unknown): void {
+    this.#refuse('failed', error, [])
+  }
+
+  /** Resolves when all appends have settled. */
+  async idle(): Promise<void> {
+    while (this.#running !== null || this.#syncing !== null) await (this.#running ?? this.#syncing)
+  }
+
+  /** Takes no more appends, waits for those under way, and closes the file. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#probing)
+    await this.idle()
+    clearTimeout(this.#probing)
+    await this.#file.handle.close()
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#between.length > 0) {
+      // Callers whose append has just become durable come back with the next within this turn: let them join the batch.
+      await setImmediate()
+      for (const work of this.#between.splice(0)) {
+        await this.#syncing
+        await work()
+      }
+      const batch = this.#take()
+      if (batch.length === 0) continue
+      try {
+        await this.#write(batch)
+      } catch (error) {
+        // What was written before may still become durable.
+        await this.#syncing
+        await this.#cutBack(this.#size, error, batch)
+        continue
+      }
+      if (this.#options.sync === 'never') {
+        for (const { end, resolve } of batch) resolve(end)
+        continue
+      }
+      this.#written.push(...batch)
+      this.#syncing ??= this.#syncAll()
+      if (this.#options.sync === 'batch') await this.#syncing
+    }
+    // In the same turn as the last look at what waits: whoever comes now starts anew.
+    this.#running = null
+  }
+
+  #take(): Waiting<T>[] {
+    let bytes = 0
+    const tooMuch = this.#waiting.findIndex(({ length }, at) => {
+      bytes += length
+      return at > 0 && bytes > maxBatch
+    })
+    return this.#waiting.splice(0, tooMuch < 0 ? this.#waiting.length : tooMuch)
+  }
+
+  async #write(batch: readonly Waiting<T>[]): Promise<void> {
+    if (this.#isFinal) throw this.refusal
+    let end = this.#size
+    for (const one of batch) one.end = end += one.length
+    const pieces = batch.flatMap(({ pieces }) => pieces)
+    if (pieces.length > 0) {
+      await this.#options.before?.()
+      await writeWhole(this.#file.handle.fd, Buffer.concat(pieces), this.#size, this.#disk)
+      await this.#options.beside?.(batch)
+      this.#size = end
+      this.#isDirty = true
+    }
+    this.#options.written?.(batch)
+  }
+
+  /** A full disk writes short before it fails: what is past the last good append must not stay. */
+  async #cutBack(size: number, error: unknown, batch: readonly Waiting<T>[]): Promise<void> {
+    let fault: LogFault = this.#options.whenFull === undefined || isDiskFull(error) ? 'full' : 'failed'
+    await this.#disk.truncate(this.#file.handle.fd, size).catch(() => {
+      fault = 'failed'
+    })
+    this.#size = size
+    this.#refuse(fault, error, batch)
+  }
+
+  async #syncAll(): Promise<void> {
+    do {
+      const done = await this.#options.turn?.()
+      const batch = this.#written
+      this.#written = []
+      try {
+        await this.#syncBatch(batch)
+        for (const { end, resolve } of batch) resolve(end)
+      } catch (error) {
+        const { sync, whenFull } = this.#options
+        if (error instanceof LogDeleted) this.#refuse('deleted', error, batch)
+        else if (sync !== 'batch' || whenFull === undefined) this.#refuse('failed', error, batch)
+        // Some file systems find room only when they sync. Nothing was written behind this batch, so it can be cut off.
+        else await this.#cutBack(this.#synced, error, batch)
+      } finally {
+        done?.()
+      }
+    } while (this.#written.length > 0)
+    this.#syncing = null
+  }
+
+  async #syncBatch(batch: readonly Waiting<T>[]): Promise<void> {
+    if (this.#isFinal) throw this.refusal
+    if (!this.#isDirty) return
+    this.#isDirty = false
+    const { handle, path } = this.#file
+    const size = this.#size
+    const start = performance.now()
+    await this.#disk.datasync(handle.fd)
+    this.#options.synced?.((performance.now() - start) / 1000, batch)
+    const { whenDeleted } = this.#options
+    // Whoever deletes the file leaves it to us alone: what is written then is gone with this process.
+    if (whenDeleted !== undefined && fstatSync(handle.fd).nlink === 0) throw new LogDeleted(path, whenDeleted)
+    this.#synced = size
+  }
+
+  /** Later appends may build on earlier ones: when one falls, all that wait fall with it. */
+  #refuse(fault: LogFault, error: unknown, batch: readonly Waiting<T>[]): void {
+    const { name, whenFull, refused } = this.#options
+    if (!this.#isFinal) {
+      // After a failed fsync the page cache lies, so a second try would prove nothing.
+      this.#isFinal = fault !== 'full'
+      if (error instanceof LogDeleted) this.refusal = error
+      else if (fault === 'failed') this.refusal = failedLog(name, error)
+      else if (whenFull !== undefined)
+        this.refusal = new RsmError('unavailable', whenFull, { cause: error, retryAfter: 5 })
+      refused?.(fault, error)
+      if (fault === 'full' && whenFull !== undefined) this.#probe()
+    }
+    const written = this.#isFinal ? this.#written.splice(0) : []
+    const reason = whenFull === undefined ? error : this.refusal
+    for (const { reject } of [...batch, ...written, ...this.#waiting.splice(0)]) reject(reason)
+  }
+
+  #probe(): void {
+    if (this.#isClosed) return
+    this.#probing = setTimeout(() => {
+      void this.#hasRoom().then((isFree) => {
+        if (this.#isClosed || this.#isFinal) return
+        if (!isFree) return this.#probe()
+        this.refusal = null
+        this.#options.resumed?.()
+      })
+    }, this.#options.probeMilliseconds ?? 1000)
+  }
+
+  /** Whether a file beside the log takes `probeBytes`; it has lost its name before it grows, so that no crash leaves it. */
+  async #hasRoom(): Promise<boolean> {
+    try {
+      const path = temporaryName(this.#file.path)
+      const handle = await open(path, 'wx', 0o600)
+      try {
+        await rm(path)
+        await writeWhole(handle.fd, Buffer.alloc(probeBytes), 0, this.#disk)
+        await this.#disk.datasync(handle.fd)
+      } finally {
+        await handle.close()
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+}
+
+class LogDeleted extends RsmError {
+  constructor(path: string, hint: string) {
+    super(
+      'unavailable',
+      `${path} was deleted under the running server: nothing can be written any more, and what was written since is gone`,
+      { hint },
+    )
+  }
+}
+
+function failedLog(name: string, error: unknown): RsmError {
+  const cause = error instanceof Error ? error.message : String(error)
+  const message = `the disk failed while writing ${name} (${cause}); the server has to be started anew`
+  return new RsmError('unavailable', message, { cause: error })
+}
