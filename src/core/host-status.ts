@@ -94,7 +94,7 @@ export function nextLoad(last: Load, metrics: Metrics, now: number, warnAfter = 
         warns.push(name)
     } else if (hasWarned && percent >= clearPercent) warns.push(name)
   }
-  return { warns, highSince }
+  return warns.length === 0 && Object.keys(highSince).length === 0 ? noLoad : { warns, highSince }
 }
 
 /** The measures of a report that are named, the fullest first. */

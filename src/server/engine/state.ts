@@ -7,7 +7,7 @@ import type { Runs } from '../runs.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Keys } from '../seams/keys.ts'
 import type { Outputs } from '../seams/outputs.ts'
-import type { Presence } from '../seams/presence.ts'
+import type { Views } from '../seams/presence.ts'
 import type { ExecutionRecord } from '../seams/records.ts'
 import type { Results } from '../seams/results.ts'
 import type { Store, Transaction } from '../seams/store.ts'
@@ -20,7 +20,7 @@ export interface EngineDependencies {
   serverRuns: Runs
   outputs: Outputs
   results: Results
-  presence: Presence
+  presence: Views
   hints: Hints
   facts: LocalFacts
   keys: Keys

@@ -23,7 +23,7 @@ import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Hints } from '../seams/hints.ts'
-import type { Presence } from '../seams/presence.ts'
+import type { Heard } from '../seams/presence.ts'
 import type { Store } from '../seams/store.ts'
 import type { Terminals } from '../terminals/sessions.ts'
 import type { Tickets } from '../terminals/tickets.ts'
@@ -41,7 +41,7 @@ export interface HubDependencies {
   terminals: Terminals
   tickets: Tickets
   store: Store
-  presence: Presence
+  presence: Heard
   hints: Hints
   facts: LocalFacts
   clock: Clock

@@ -1,12 +1,35 @@
-import type { AgentStatus, HostStatus, Metrics } from '../../core/protocol/http/hosts.ts'
-import type { RunningScripts } from '../embedded/presence/kept-status.ts'
+import type {
+  AgentStatus,
+  Containment,
+  HostStatus,
+  Metrics,
+  SandboxMode,
+} from '../../core/protocol/http/hosts.ts'
+import type { LimitName } from '../../core/task/limits.ts'
 
-/** What is known of a host just now; volatile, never in the store's journal. */
-export interface PresenceView {
+/** Who scripts run as on a host, and in what. */
+export interface RunningScripts {
+  readonly runAs: string | null
+  readonly runsAsRoot: boolean | null
+  readonly sandbox: SandboxMode | null
+  readonly containment: Containment
+  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
+  readonly agentVersion?: string
+  /** Absent where it was not said, and in what was written before it was kept. */
+  readonly terminal?: boolean
+  readonly enforces?: readonly LimitName[]
+}
+
+/** What selectors ask of a host. */
+export interface Standing {
   status: HostStatus
-  statusReason: string | null
   /** Whether what is sent to it gets there (contract-2 §9b "Reachable"). */
   reachable: boolean
+}
+
+/** What is known of a host just now; volatile, never in the store's journal. */
+export interface PresenceView extends Standing {
+  statusReason: string | null
   agentStatus: AgentStatus | null
   uptime: number | null
   lastHeartbeatAt: string | null
@@ -34,11 +57,8 @@ export interface Beat {
   readonly linkFault?: string | undefined
 }
 
-/** Last heartbeat and metrics of every host: one of the seams at which a fleet outgrows one machine. */
-export interface Presence {
-  views(hostIds: readonly number[]): Promise<PresenceView[]>
-  /** Rises whenever the status of a host changes, or whether it is reachable: what follows from all of them holds as long as this stands. */
-  readonly revision: number
+/** What agents and their links bring, each to one server. Never waits. */
+export interface Heard {
   heartbeat(hostId: number, beat: Beat): void
   metrics(hostId: number, metrics: Metrics): void
   /** Registration counts as a HEALTHY heartbeat (contract §3). */
@@ -52,5 +72,16 @@ export interface Presence {
   /** The agent's token was revoked: until an agent registers again the host is OFFLINE and says so. */
   revoked(hostId: number): void
   forget(hostId: number): void
+}
+
+/** What follows from all that was heard, whichever server has heard it; of hosts never heard too, in the order of the ids. */
+export interface Views {
+  views(hostIds: readonly number[]): Promise<PresenceView[]>
+  standings(hostIds: readonly number[]): Promise<Standing[]>
+  /** Rises whenever a standing changes: what follows from all of them holds as long as this stands. */
+  readonly revision: number
+}
+
+export interface Presence extends Heard, Views {
   close(): Promise<void>
 }

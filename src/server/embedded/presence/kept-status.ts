@@ -1,21 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import type { AgentStatus, Containment, HostStatus, SandboxMode } from '../../../core/protocol/http/hosts.ts'
-import type { LimitName } from '../../../core/task/limits.ts'
+import type { AgentStatus, HostStatus } from '../../../core/protocol/http/hosts.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../log.ts'
-
-/** Who scripts run as on a host, and in what. */
-export interface RunningScripts {
-  readonly runAs: string | null
-  readonly runsAsRoot: boolean | null
-  readonly sandbox: SandboxMode | null
-  readonly containment: Containment
-  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
-  readonly agentVersion?: string
-  /** Absent where it was not said, and in what was written before it was kept. */
-  readonly terminal?: boolean
-  readonly enforces?: readonly LimitName[]
-}
+import type { RunningScripts } from '../../seams/presence.ts'
 
 /** The last known status of a host, as it is kept over a restart. */
 interface KeptStatus {

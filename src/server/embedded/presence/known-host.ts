@@ -5,14 +5,13 @@ import {
   type LinkSigns,
   type Load,
   linkReason,
-  measuresNamed,
+  type Measure,
   noLoad,
 } from '../../../core/host-status.ts'
 import type { AgentStatus, HostStatus, Metrics } from '../../../core/protocol/http/hosts.ts'
 import { type Clock, isoTime } from '../../clock.ts'
-import type { Beat, PresenceView } from '../../seams/presence.ts'
+import type { Beat, PresenceView, RunningScripts } from '../../seams/presence.ts'
 import { ClockComparison } from './clock-comparison.ts'
-import type { RunningScripts } from './kept-status.ts'
 
 /** What was heard of one host, and what follows from it. */
 export interface KnownHost {
@@ -21,14 +20,15 @@ export interface KnownHost {
   heardSinceStart: boolean
   /** Milliseconds since the epoch. */
   lastHeartbeatAt: number | null
-  /** The same as text, once it was asked for: to write a time costs more than all else of a heartbeat. */
-  lastHeartbeatText: string | null
   agentStatus: AgentStatus | null
   uptime: number | null
-  metrics: Metrics | null
+  /** The newest report as JSON: as objects it would take twice the memory. */
+  metrics: string | null
   /** Time of the newest report, no later than when it came: a clock that ran ahead must not shut out what follows. */
   metricsAt: number
   load: Load
+  /** The measures that warn. */
+  high: readonly Measure[]
   connected: boolean
   /** Milliseconds since the epoch: when its link was lost, or this server started without it. */
   linkLostAt: number | null
@@ -49,12 +49,12 @@ export function neverHeard(): KnownHost {
     heardAt: null,
     heardSinceStart: false,
     lastHeartbeatAt: null,
-    lastHeartbeatText: null,
     agentStatus: null,
     uptime: null,
     metrics: null,
     metricsAt: Number.NEGATIVE_INFINITY,
     load: noLoad,
+    high: [],
     connected: false,
     linkLostAt: null,
     reachable: false,
@@ -76,17 +76,11 @@ export function isHealthy({ status, agentStatus, heardSinceStart }: KnownHost): 
   return status === 'ONLINE' && agentStatus === 'HEALTHY' && heardSinceStart
 }
 
-function lastHeartbeatText(known: KnownHost): string | null {
-  if (known.lastHeartbeatAt === null) return null
-  return (known.lastHeartbeatText ??= isoTime(known.lastHeartbeatAt))
-}
-
 /** A sign of life has come. */
 export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void {
   known.heardAt = clock.monotonic()
   known.heardSinceStart = true
   known.lastHeartbeatAt = clock.now()
-  known.lastHeartbeatText = null
   known.agentStatus = status
 }
 
@@ -104,7 +98,7 @@ export function statusOf(known: KnownHost, clock: Clock, heartbeatInterval: numb
     heartbeatInterval,
     agentStatus: known.heardSinceStart ? known.agentStatus : null,
     agentReason: known.said?.reason ?? null,
-    high: measuresNamed(known.metrics, known.load.warns),
+    high: known.high,
     last: { status: known.status, reason: known.reason },
     duplicateIdentity: known.duplicate,
   })
@@ -148,10 +142,10 @@ export function viewOf(known: KnownHost, clock: Clock): PresenceView {
     reachable: known.reachable,
     agentStatus: known.agentStatus,
     uptime: known.uptime,
-    lastHeartbeatAt: lastHeartbeatText(known),
+    lastHeartbeatAt: known.lastHeartbeatAt === null ? null : isoTime(known.lastHeartbeatAt),
     connected: known.connected,
     linkLostAt: known.connected || known.linkLostAt === null ? null : isoTime(known.linkLostAt),
-    metrics: known.metrics,
+    metrics: known.metrics === null ? null : (JSON.parse(known.metrics) as Metrics),
     running: known.running,
     agentReason: known.said?.reason ?? null,
     onDemand: known.said?.onDemand ?? null,

@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
-import { nextLoad, noLoad, reachIntervals, silentIntervals, tellsTheSame } from '../../../core/host-status.ts'
+import {
+  measuresNamed,
+  nextLoad,
+  noLoad,
+  reachIntervals,
+  silentIntervals,
+  tellsTheSame,
+} from '../../../core/host-status.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Hints } from '../../seams/hints.ts'
-import type { Presence } from '../../seams/presence.ts'
+import type { Presence, RunningScripts } from '../../seams/presence.ts'
 import { keepStatus, readKeptStatus } from './kept-status.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, reachOf, statusOf, viewOf } from './known-host.ts'
 
@@ -23,6 +30,9 @@ const saveDelay = 1000
 const heardSaveInterval = 60_000
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
 const stallFactor = 3
+/** What agents say of how scripts run is the same on most hosts, and held once; of an odd fleet so many kinds. */
+const mostShared = 1000
+const stranger = neverHeard()
 
 export async function createPresence(options: PresenceOptions): Promise<Presence> {
   const { clock, hints, heartbeatInterval } = options
@@ -35,6 +45,15 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   let savedAt = lastSweep
   let heardSinceSave = false
   let revision = 0
+
+  const shared = new Map<string, RunningScripts>()
+  function sharedOf(running: RunningScripts | null): RunningScripts | null {
+    if (running === null) return null
+    const key = JSON.stringify(running)
+    const found = shared.get(key)
+    if (found === undefined && shared.size < mostShared) shared.set(key, running)
+    return found ?? running
+  }
 
   const entry = (hostId: number): KnownHost => {
     let found = entries.get(hostId)
@@ -98,7 +117,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null } = row
       const { onDemand, linkFault, linkLostAt, warns = [] } = row
       const known = entry(hostId)
-      Object.assign(known, { status, reason, agentStatus, running })
+      Object.assign(known, { status, reason, agentStatus, running: sharedOf(running) })
       known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
       known.heardAt = clock.monotonic()
       known.said = { onDemand: onDemand ?? undefined, linkFault: linkFault ?? undefined }
@@ -126,8 +145,12 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     get revision() {
       return revision
     },
-    async views(hostIds) {
-      return hostIds.map((hostId) => viewOf(entries.get(hostId) ?? neverHeard(), clock))
+    views: async (hostIds) => hostIds.map((hostId) => viewOf(entries.get(hostId) ?? stranger, clock)),
+    async standings(hostIds) {
+      return hostIds.map((hostId) => {
+        const { status, reachable } = entries.get(hostId) ?? stranger
+        return { status, reachable }
+      })
     },
     heartbeat(hostId, beat) {
       const { status } = beat
@@ -153,9 +176,10 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       // A buffer that is being sent comes in order, but never makes the newest report older.
       const at = Math.min(Date.parse(metrics.timestamp), now)
       if (at < known.metricsAt) return
-      known.metrics = metrics
+      known.metrics = JSON.stringify(metrics)
       known.metricsAt = at
       known.load = nextLoad(known.load, metrics, clock.monotonic(), options.warnAfter)
+      known.high = measuresNamed(metrics, known.load.warns)
       judge(hostId, known)
     },
     registered(hostId) {
@@ -183,7 +207,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     greeted(hostId, running) {
       const known = entry(hostId)
       if (isDeepStrictEqual(known.running, running)) return
-      known.running = running
+      known.running = sharedOf(running)
       judge(hostId, known)
       save()
       hints.publish('host', { id: hostId, change: 'updated' })

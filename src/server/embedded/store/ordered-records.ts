@@ -8,9 +8,14 @@ const maxUnsettled = 1024
  * for the next read, so that churn costs no search through an array.
  */
 export class OrderedRecords<R extends { id: Id }> {
-  private sorted: R[] = []
+  private sorted: R[]
   private readonly late = new Map<Id, R>()
   private readonly gone = new Set<Id>()
+
+  /** `sorted`: the first ones, in ascending order of id. */
+  constructor(sorted: R[] = []) {
+    this.sorted = sorted
+  }
 
   put(record: R): void {
     const { id } = record

@@ -31,7 +31,8 @@ class Table {
   revision = 0
   readonly records = new Map<Id, AnyRecord>()
   readonly ordered = new OrderedRecords<AnyRecord>()
-  readonly buckets: Map<string, Map<Key, OrderedRecords<AnyRecord>>>
+  /** By index and key: the record of a unique index itself, as a bucket for each would take more room than the record. */
+  readonly buckets: Map<string, Map<Key, OrderedRecords<AnyRecord> | AnyRecord>>
   private readonly indexes: readonly Index[]
 
   constructor(noun: Noun) {
@@ -57,17 +58,24 @@ class Table {
     const old = before === undefined ? null : index.key(before)
     const key = record === null ? null : index.key(record)
     if (buckets === undefined || (old === null && key === null)) return
-    if (old !== null && old !== key) {
-      const bucket = buckets.get(old)
-      bucket?.remove(id)
-      if (bucket?.size === 0) buckets.delete(old)
-    }
-    if (key !== null && record !== null) {
-      let bucket = buckets.get(key)
-      if (bucket === undefined) buckets.set(key, (bucket = new OrderedRecords()))
-      bucket.put(record)
+    if (old !== null && old !== key) removeFrom(buckets, old, id)
+    if (key === null || record === null) return
+    if (index.unique) buckets.set(key, record)
+    else {
+      const bucket = buckets.get(key)
+      if (bucket instanceof OrderedRecords) bucket.put(record)
+      else buckets.set(key, new OrderedRecords([record]))
     }
   }
+}
+
+function removeFrom(buckets: Map<Key, OrderedRecords<AnyRecord> | AnyRecord>, key: Key, id: Id): void {
+  const found = buckets.get(key)
+  if (found instanceof OrderedRecords) {
+    found.remove(id)
+    if (found.size === 0) buckets.delete(key)
+    // Another record of the same transaction may have taken the key already.
+  } else if (found?.id === id) buckets.delete(key)
 }
 
 /** All records in memory: the model that lowdb holds, and exactly what the disk holds up to `sequence`. */
@@ -96,7 +104,8 @@ export class Tables {
   }
 
   find(noun: Noun, index: string, key: Key): AnyRecord[] {
-    return this.tables[noun].buckets.get(index)?.get(key)?.slice() ?? []
+    const found = this.tables[noun].buckets.get(index)?.get(key)
+    return found instanceof OrderedRecords ? found.slice() : found === undefined ? [] : [found]
   }
 
   revision(noun: Noun): number {

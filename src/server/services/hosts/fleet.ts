@@ -6,7 +6,7 @@ import { createDirectory, type Directory } from '../../../core/selector/director
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { resolveInSlices } from '../../../core/selector/resolve.ts'
 import type { Log } from '../../log.ts'
-import type { Presence, PresenceView } from '../../seams/presence.ts'
+import type { PresenceView, Views } from '../../seams/presence.ts'
 import type { ClusterRecord, HostRecord } from '../../seams/records.ts'
 import type { Store } from '../../seams/store.ts'
 import { inTurns } from '../../slices.ts'
@@ -30,7 +30,7 @@ export interface Fleet {
 /** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
 const membershipLife = 1000
 
-export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
+export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   /** Records are immutable, so what follows from one may be kept as long as it is. */
   const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
 
@@ -53,14 +53,13 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
 
   async function readDirectory(): Promise<Directory> {
     const [hosts, clusters] = await Promise.all([store.all('hosts'), store.all('clusters')])
-    const views = await presence.views(hosts.map(({ id }) => id))
+    const standings = await presence.standings(hosts.map(({ id }) => id))
     return createDirectory(
       hosts.map(({ id, hostname, tags, systemInfo }, index) => ({
         id,
         hostname,
         tags,
-        status: views[index]?.status ?? 'OFFLINE',
-        reachable: views[index]?.reachable ?? false,
+        ...(standings[index] ?? { status: 'OFFLINE', reachable: false }),
         os: systemInfo?.os ?? null,
         arch: systemInfo?.arch ?? null,
       })),
@@ -181,7 +180,7 @@ export function createFleet(store: Store, presence: Presence, log: Log): Fleet {
     async countByStatus() {
       const hosts = await store.all('hosts')
       const counts: Record<HostStatus, number> = { ONLINE: 0, OFFLINE: 0, WARNING: 0 }
-      for (const { status } of await presence.views(hosts.map(({ id }) => id))) counts[status]++
+      for (const { status } of await presence.standings(hosts.map(({ id }) => id))) counts[status]++
       return counts
     },
     async showClusters(records) {
