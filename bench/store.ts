@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { openJsonStore } from '../src/server/embedded/store/store.ts'
+import type { Store } from '../src/server/seams/store.ts'
 import { task } from '../test/helpers/servers/store-records.ts'
+import { inTurn, median, ratioRow } from './measure.ts'
 import type { Row } from './row.ts'
 
 const rounds = 5
@@ -94,6 +96,7 @@ export async function benchStore(): Promise<Row[]> {
         met: ratio >= goal,
       })
     }
+    rows.push(await benchPages(store))
   } finally {
     await store.close()
     await bare.close()
@@ -102,6 +105,33 @@ export async function benchStore(): Promise<Row[]> {
   return rows
 }
 
-function median(values: number[]): number {
-  return values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+const listed = 100_000
+const pagesPerRound = 2000
+
+/** Pages of a filtered list of 100,000 tasks a second, beside an array that holds what the filter leaves and nothing else. */
+async function benchPages(store: Store): Promise<Row> {
+  const matching: unknown[] = []
+  for (let from = 0; from < listed; from += 1000)
+    await store.transact((tx) => {
+      for (let at = from; at < from + 1000; at++) {
+        const record = task(`list-${nextTaskId()}`, { status: 'FAILED', scriptId: at % 50 })
+        tx.put('tasks', record)
+        if (at % 50 === 7) matching.push(record)
+      }
+    })
+  const offset = (turn: number) => (turn % 50) * 20
+  const query = { where: { equals: { scriptId: 7 } }, limit: 20 }
+  const pages = async (page: (turn: number) => unknown) => {
+    const start = performance.now()
+    for (let turn = 0; turn < pagesPerRound; turn++) await page(turn)
+    return pagesPerRound / ((performance.now() - start) / 1000)
+  }
+  const measured = await inTurn(
+    rounds,
+    () => pages((turn) => store.query('tasks', { ...query, offset: offset(turn) })),
+    () => pages(async (turn) => matching.slice(offset(turn), offset(turn) + 20)),
+  )
+  return ratioRow('pages of a filter on 100,000 tasks, beside a bare array', 'pages/s', measured, {
+    atLeast: 0.2,
+  })
 }

@@ -63,7 +63,7 @@ export async function loadKeys(
   directory: string,
   { store, newKeys, at }: KeyOptions,
 ): Promise<{ keys: Keys; replaced: ReplacedKeys | null }> {
-  const isUsed = (await store.page('users', { offset: 0, limit: 1, order: 'asc' })).total > 0
+  const isUsed = (await store.query('users', { limit: 0 })).total > 0
   const bytesOf = {} as Record<Name, Buffer>
   const bad: Name[] = []
   const toNote: KeyRecord[] = []
@@ -112,36 +112,32 @@ function note(store: Store, ids: KeyRecord[], bad: Name[], at: string): Promise<
   return store.transact(async (tx) => {
     for (const record of ids) tx.put('keys', record)
     if (bad.length === 0) return null
-    const agents = bad.includes('signing.key') ? await voidAgents(store, tx, at) : []
-    const sealed = bad.includes('seal.key') ? await dropSealed(store, tx) : { credentials: [], tasks: [] }
+    const agents = bad.includes('signing.key') ? await voidAgents(tx, at) : []
+    const sealed = bad.includes('seal.key') ? await dropSealed(tx) : { credentials: [], tasks: [] }
     return { keys: bad, agents, ...sealed }
   })
 }
 
 /** Agents believe the former key only: their tokens are void, and a new enrolment brings them the new key. */
-async function voidAgents(store: Store, tx: Transaction, at: string): Promise<string[]> {
-  const hosts = (await store.all('hosts')).filter(({ agent }) => agent?.tokenHash != null)
+async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
+  const hosts = (await tx.query('hosts')).items.filter(({ agent }) => agent?.tokenHash != null)
   for (const host of hosts) {
     if (host.agent === null) continue
     tx.put('hosts', { ...host, agent: { ...host.agent, tokenHash: null, enrollmentId: null, revokedAt: at } })
-    bury(tx, host, 'revoked', at)
+    await bury(tx, host, 'revoked', at)
   }
   return hosts.map(({ hostname }) => hostname)
 }
 
 /** The secret parameters of tasks stay as they are: those that can't be opened let nothing start without them. */
-async function dropSealed(
-  store: Store,
-  tx: Transaction,
-): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks'>> {
+async function dropSealed(tx: Transaction): Promise<Pick<ReplacedKeys, 'credentials' | 'tasks'>> {
   const credentials: string[] = []
-  for (const { id } of await store.all('hosts')) {
-    const host = await tx.get('hosts', id)
-    if (!host || (host.password === null && host.privateKey === null)) continue
+  for (const host of (await tx.query('hosts')).items) {
+    if (host.password === null && host.privateKey === null) continue
     tx.put('hosts', { ...host, authType: 'NONE', password: null, privateKey: null })
     credentials.push(host.hostname)
   }
-  const running = await store.find('tasks', 'status', 'RUNNING')
+  const running = await tx.find('tasks', 'status', 'RUNNING')
   const tasks = running.filter(({ secretParams }) => secretParams !== null).map(({ id }) => id)
   return { credentials, tasks }
 }

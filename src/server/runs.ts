@@ -28,18 +28,16 @@ const notedAgainAfter = 1000
 /** Notes a new start of a server, later where the disk is full; to be called before anything else is written. */
 export async function beginRun(store: Store, clock: Clock): Promise<Runs> {
   const before = store.sequence
-  const former = (await store.all('runs')).toSorted((a, b) => a.first - b.first)
+  const former = (await store.query('runs')).items.sort((a, b) => a.first - b.first)
   const ends = new Map(former.map(({ id, last }) => [id, last ?? before]))
   const id = randomBytes(15).toString('base64url')
   const startedAt = isoTime(clock.now())
   let isNoted = false
   async function note(): Promise<void> {
     await store.transact(async (tx) => {
-      for (const { id, last } of former) {
-        // As it is by now: a restore may have been confirmed in it since the start.
-        const run = last === null ? await tx.get('runs', id) : undefined
-        if (run) tx.put('runs', { ...run, last: before })
-      }
+      const open = former.filter(({ last }) => last === null).map(({ id }) => id)
+      // As they are by now: a restore may have been confirmed in one since the start.
+      for (const run of await tx.getMany('runs', open)) if (run) tx.put('runs', { ...run, last: before })
       for (const run of forgotten(former)) tx.remove('runs', run.id)
       tx.put('runs', { id, startedAt, first: before, last: null })
     })

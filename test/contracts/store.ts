@@ -1,13 +1,207 @@
 import type { TestFn } from 'ava'
 import { RsmError } from '../../src/core/errors.ts'
 import type { Store } from '../../src/server/seams/store.ts'
-import { execution, host, task, token, user } from '../helpers/servers/store-records.ts'
+import { cluster, execution, host, task, token, user } from '../helpers/servers/store-records.ts'
 
 /** A store that can be closed and opened again with what it held. */
 interface Reopenable {
   store: Store
   reopen: () => Promise<Store>
 }
+
+const idsOf = ({ items }: { items: readonly { id: number | string }[] }) => items.map(({ id }) => id)
+
+interface QueryCase {
+  title: string
+  noun: 'hosts' | 'clusters' | 'tasks'
+  records: readonly { id: number | string }[]
+  query: object
+  ids: (number | string)[]
+}
+
+const hosts = [
+  host(1, 'Web10', { ip: '10.0.0.7', tags: { env: 'prod', dc: 'fra' } }),
+  host(2, 'db1', { tags: { env: 'test' } }),
+  host(3, 'web9', { tags: { env: 'prod' } }),
+  host(4, 'web8', { tags: { prod: 'env' } }),
+]
+const clusters = [
+  cluster(1, 'web', { hostIds: [1, 2] }),
+  cluster(2, 'db', { description: 'The WEB of data', hostIds: [2] }),
+  cluster(3, 'all', { selector: '@*' }),
+]
+const tasks = [
+  task('t1', { status: 'SUCCESS', scriptId: 1, hostSet: '1-3,7', completedAt: '2026-01-02T00:00:00.000Z' }),
+  task('t2', { status: 'FAILED', scriptId: 1, hostSet: '4', completedAt: '2026-01-03T00:00:00.000Z' }),
+  task('t3', { status: 'RUNNING', scriptId: 2, hostSet: '1-3,7' }),
+  task('t4', { status: 'SUCCESS', scriptId: 1, createdBy: 'ann', hostSet: '7' }),
+  task('t5', { status: 'SUCCESS' }),
+]
+/** What each predicate and order finds, alone and together. */
+const queries: QueryCase[] = [
+  {
+    title: 'all, newest first',
+    noun: 'tasks',
+    records: tasks,
+    query: { order: 'desc' },
+    ids: ['t5', 't4', 't3', 't2', 't1'],
+  },
+  {
+    title: 'what has a value in an index',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { equals: { status: 'SUCCESS' } } },
+    ids: ['t1', 't4', 't5'],
+  },
+  {
+    title: 'what has two such values, newest first',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { equals: { status: 'SUCCESS', scriptId: 1 } }, order: 'desc' },
+    ids: ['t4', 't1'],
+  },
+  {
+    title: 'nothing for a value that none has',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { equals: { scriptId: 9 } } },
+    ids: [],
+  },
+  {
+    title: 'what is empty',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { equals: { scriptId: null, clusterId: null } } },
+    ids: ['t5'],
+  },
+  {
+    title: 'all where nothing is asked for',
+    noun: 'tasks',
+    records: tasks,
+    query: {
+      where: {
+        equals: { status: undefined },
+        has: { hostSet: undefined },
+        contains: { fields: ['createdBy'], text: undefined },
+      },
+    },
+    ids: ['t1', 't2', 't3', 't4', 't5'],
+  },
+  {
+    title: 'tasks of a host, newest first',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { has: { hostSet: [7] } }, order: 'desc' },
+    ids: ['t4', 't3', 't1'],
+  },
+  {
+    title: 'tasks of a host in a state',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { equals: { status: 'SUCCESS' }, has: { hostSet: [7] } } },
+    ids: ['t1', 't4'],
+  },
+  {
+    title: 'tasks that do not say where they ran',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { equals: { hostSet: '' } } },
+    ids: ['t5'],
+  },
+  {
+    title: 'what was before a time',
+    noun: 'tasks',
+    records: tasks,
+    query: { where: { before: { completedAt: '2026-01-03T00:00:00.000Z' } } },
+    ids: ['t1'],
+  },
+  {
+    title: 'hosts in natural order of names',
+    noun: 'hosts',
+    records: hosts,
+    query: { order: 'hostname' },
+    ids: [2, 4, 3, 1],
+  },
+  {
+    title: 'hosts with a tag in natural order of names',
+    noun: 'hosts',
+    records: hosts,
+    query: { where: { has: { tags: [['env', 'prod']] } }, order: 'hostname' },
+    ids: [3, 1],
+  },
+  {
+    title: 'hosts with all of several tags',
+    noun: 'hosts',
+    records: hosts,
+    query: {
+      where: {
+        has: {
+          tags: [
+            ['env', 'prod'],
+            ['dc', 'fra'],
+          ],
+        },
+      },
+    },
+    ids: [1],
+  },
+  {
+    title: 'hosts by ids, in natural order of names',
+    noun: 'hosts',
+    records: hosts,
+    query: { where: { ids: [4, 1, 99, 1, 3] }, order: 'hostname' },
+    ids: [4, 3, 1],
+  },
+  {
+    title: 'no host where none is named',
+    noun: 'hosts',
+    records: hosts,
+    query: { where: { ids: [] } },
+    ids: [],
+  },
+  {
+    title: 'text in one of the fields, without regard to case',
+    noun: 'hosts',
+    records: hosts,
+    query: { where: { contains: { fields: ['hostname', 'ip'], text: 'WEB1' } } },
+    ids: [1],
+  },
+  {
+    title: 'text in the other of the fields',
+    noun: 'hosts',
+    records: hosts,
+    query: { where: { contains: { fields: ['hostname', 'ip'], text: '0.7' } } },
+    ids: [1],
+  },
+  {
+    title: 'a name by its index, which is in lower case',
+    noun: 'hosts',
+    records: hosts,
+    query: { where: { equals: { hostname: 'web10' } } },
+    ids: [1],
+  },
+  {
+    title: 'clusters with text',
+    noun: 'clusters',
+    records: clusters,
+    query: { where: { contains: { fields: ['name', 'description'], text: 'web' } } },
+    ids: [1, 2],
+  },
+  {
+    title: 'clusters that name a host',
+    noun: 'clusters',
+    records: clusters,
+    query: { where: { has: { hostIds: [2] } } },
+    ids: [1, 2],
+  },
+  {
+    title: 'clusters without a selector',
+    noun: 'clusters',
+    records: clusters,
+    query: { where: { equals: { selector: null } } },
+    ids: [1, 2],
+  },
+]
 
 /** What every implementation of Store has to do. */
 export function storeContract(
@@ -16,8 +210,8 @@ export function storeContract(
 ) {
   test('a write is read back, by id and by index, also after a restart', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
-    const id = await store.transact((tx) => {
-      const given = tx.nextId('hosts')
+    const id = await store.transact(async (tx) => {
+      const given = await tx.nextId('hosts')
       tx.put('hosts', host(given, 'Web1'))
       return given
     })
@@ -29,27 +223,27 @@ export function storeContract(
     }
   })
 
-  test('the revision of a noun has risen when the writer of a change hears of it, and at no other time', async (t) => {
+  test('who watches a noun hears of each record that is put or removed before its writer does, and of nothing else', async (t) => {
     const { store } = await make((end) => t.teardown(end))
-    const revisions = [store.revision('hosts')]
-    for (const work of [host(1, 'web1'), host(1, 'web2')]) {
-      await store.transact((tx) => tx.put('hosts', work))
-      revisions.push(store.revision('hosts'))
-    }
+    const heard: string[] = []
+    store.watch('hosts', (id) => heard.push(`host ${id}`))
+    store.watch('hosts', (id) => heard.push(`host ${id} too`))
+    store.watch('tasks', (id) => heard.push(`task ${id}`))
+    await store.transact((tx) => {
+      tx.put('hosts', host(1, 'web1'))
+      tx.put('tasks', task('t1'))
+      tx.put('users', user(1, 'admin'))
+    })
+    t.deepEqual(heard.splice(0).sort(), ['host 1', 'host 1 too', 'task t1'])
+    t.is((await store.get('hosts', 1))?.hostname, 'web1')
+    const failing = store.transact((tx) => {
+      tx.put('hosts', host(2, 'web2'))
+      throw new Error('no')
+    })
+    await t.throwsAsync(failing)
+    t.deepEqual(heard, [])
     await store.transact((tx) => tx.remove('hosts', 1))
-    revisions.push(store.revision('hosts'))
-    t.deepEqual(
-      revisions,
-      [...new Set(revisions)].sort((a, b) => a - b),
-    )
-    await store.transact((tx) => tx.put('users', user(1, 'admin')))
-    await t.throwsAsync(
-      store.transact((tx) => {
-        tx.put('hosts', host(2, 'web2'))
-        throw new Error('no')
-      }),
-    )
-    t.is(store.revision('hosts'), revisions.at(-1) ?? Number.NaN)
+    t.deepEqual(heard, ['host 1', 'host 1 too'])
   })
 
   test('a clash on a unique index is a conflict and changes nothing', async (t) => {
@@ -60,7 +254,7 @@ export function storeContract(
       tx.put('hosts', host(3, 'WEB1'))
     })
     await t.throwsAsync(clash, { instanceOf: RsmError, code: 'conflict' })
-    t.is((await store.all('hosts')).length, 1)
+    t.is((await store.query('hosts')).items.length, 1)
     t.deepEqual(await store.find('hosts', 'hostname', 'web2'), [])
   })
 
@@ -139,16 +333,16 @@ export function storeContract(
       throw new RsmError('not_found', 'no such thing')
     })
     await t.throwsAsync(failing, { message: 'no such thing' })
-    t.deepEqual(await store.all('hosts'), [])
+    t.deepEqual((await store.query('hosts')).items, [])
     await store.transact((tx) => tx.put('hosts', host(2, 'web1')))
-    t.is((await store.all('hosts')).length, 1)
+    t.is((await store.query('hosts')).items.length, 1)
   })
 
   test('ids ascend and are never given out twice, also after removal and restart', async (t) => {
     const { store, reopen } = await make((end) => t.teardown(end))
     const next = (from: Store) =>
-      from.transact((tx) => {
-        const id = tx.nextId('users')
+      from.transact(async (tx) => {
+        const id = await tx.nextId('users')
         tx.put('users', user(id, `user-${id}`))
         return id
       })
@@ -165,25 +359,116 @@ export function storeContract(
     t.is(await next(await reopen()), 21)
   })
 
-  test('find, all and page answer in ascending order of id, whatever the order of writing', async (t) => {
+  test('find and query answer in ascending order of id, whatever the order of writing', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     await store.transact((tx) => {
       for (const id of [10, 2, 33, 1, 4]) tx.put('tokens', token(id, 1))
     })
     await store.transact((tx) => tx.remove('tokens', 4))
     await store.transact((tx) => tx.put('tokens', token(3, 1)))
-    const ids = (records: readonly { id: number }[]) => records.map(({ id }) => id)
-    t.deepEqual(ids(await store.all('tokens')), [1, 2, 3, 10, 33])
-    t.deepEqual(ids(await store.find('tokens', 'userId', 1)), [1, 2, 3, 10, 33])
-    const page = (offset: number, limit: number, order: 'asc' | 'desc') =>
-      store
-        .page('tokens', { offset, limit, order })
-        .then(({ items, total }) => [...ids(items), `of ${total}`])
-    t.deepEqual(await page(1, 2, 'asc'), [2, 3, 'of 5'])
-    t.deepEqual(await page(0, 2, 'desc'), [33, 10, 'of 5'])
-    t.deepEqual(await page(4, 2, 'desc'), [1, 'of 5'])
-    t.deepEqual(await page(5, 2, 'asc'), ['of 5'])
-    t.deepEqual(await page(9, 2, 'desc'), ['of 5'])
+    t.deepEqual(idsOf(await store.query('tokens')), [1, 2, 3, 10, 33])
+    t.deepEqual(idsOf({ items: await store.find('tokens', 'userId', 1) }), [1, 2, 3, 10, 33])
+    for (const where of [{}, { equals: { userId: 1 } }, { equals: { kind: 'session' } }]) {
+      const page = async (offset: number, limit: number, order: 'asc' | 'desc') => {
+        const found = await store.query('tokens', { where, offset, limit, order })
+        return [...idsOf(found), `of ${found.total}`]
+      }
+      t.deepEqual(await page(1, 2, 'asc'), [2, 3, 'of 5'])
+      t.deepEqual(await page(0, 2, 'desc'), [33, 10, 'of 5'])
+      t.deepEqual(await page(4, 2, 'desc'), [1, 'of 5'])
+      t.deepEqual(await page(5, 2, 'asc'), ['of 5'])
+      t.deepEqual(await page(9, 2, 'desc'), ['of 5'])
+      t.deepEqual(await page(0, 0, 'asc'), ['of 5'])
+    }
+  })
+
+  test('many records are read at once, in the order of their ids, with a gap for each that is not there', async (t) => {
+    const { store } = await make((end) => t.teardown(end))
+    await store.transact((tx) => {
+      for (const id of [1, 2, 3]) tx.put('hosts', host(id, `web${id}`))
+    })
+    const names = (found: ({ hostname: string } | undefined)[]) => found.map((one) => one?.hostname)
+    t.deepEqual(names(await store.getMany('hosts', [3, 9, 1, 3])), ['web3', undefined, 'web1', 'web3'])
+    t.deepEqual(await store.getMany('hosts', []), [])
+    await store.transact(async (tx) => {
+      tx.remove('hosts', 1)
+      tx.put('hosts', host(9, 'new'))
+      t.deepEqual(names(await tx.getMany('hosts', [3, 9, 1])), ['web3', 'new', undefined])
+    })
+  })
+
+  for (const { title, noun, records, query, ids } of queries)
+    test(`a query finds ${title}`, async (t) => {
+      const { store, reopen } = await make((end) => t.teardown(end))
+      await store.transact((tx) => {
+        for (const record of records) tx.put(noun, record as never)
+      })
+      for (const opened of [store, await reopen()]) {
+        const found = await opened.query(noun, query as never)
+        t.deepEqual(idsOf(found), ids)
+        t.is(found.total, ids.length)
+        const [second] = (await opened.query(noun, { ...query, offset: 1, limit: 1 } as never)).items
+        t.is(second?.id, ids[1])
+      }
+    })
+
+  for (const { title, noun, records, query, ids } of queries)
+    test(`a transaction finds ${title} among its own changes and what lies below`, async (t) => {
+      const { store } = await make((end) => t.teardown(end))
+      const ours = records.filter((_, index) => index % 2 === 0)
+      await store.transact((tx) => {
+        for (const record of records) if (!ours.includes(record)) tx.put(noun, record as never)
+      })
+      await store.transact(async (tx) => {
+        for (const record of ours) tx.put(noun, record as never)
+        t.deepEqual(idsOf(await tx.query(noun, query as never)), ids)
+        const [last] = ids.slice(-1)
+        if (last === undefined) return
+        tx.remove(noun, last as never)
+        const left = await tx.query(noun, query as never)
+        t.deepEqual(idsOf(left), ids.slice(0, -1))
+        t.is(left.total, ids.length - 1)
+      })
+    })
+
+  test('an order by name follows names that change, swap and go', async (t) => {
+    const { store } = await make((end) => t.teardown(end))
+    const names = async () =>
+      (await store.query('hosts', { order: 'hostname' })).items.map(({ hostname }) => hostname)
+    await store.transact((tx) => {
+      for (const [id, name] of ['web10', 'web9', 'db1', 'Web1'].entries()) tx.put('hosts', host(id + 1, name))
+    })
+    t.deepEqual(await names(), ['db1', 'Web1', 'web9', 'web10'])
+    await store.transact((tx) => {
+      tx.put('hosts', host(1, 'web9'))
+      tx.put('hosts', host(2, 'web10'))
+      tx.put('hosts', host(3, 'zz'))
+      tx.put('hosts', host(5, 'aa'))
+    })
+    t.deepEqual(await names(), ['aa', 'Web1', 'web9', 'web10', 'zz'])
+    await store.transact((tx) => tx.put('hosts', host(3, 'a1')))
+    await store.transact((tx) => tx.put('hosts', host(3, 'zz', { ip: '10.0.0.9' })))
+    await store.transact((tx) => tx.remove('hosts', 4))
+    t.deepEqual(await names(), ['aa', 'web9', 'web10', 'zz'])
+  })
+
+  test('what is decided over many records under a lock holds for all of them together', async (t) => {
+    const { store } = await make((end) => t.teardown(end))
+    await store.transact((tx) => {
+      for (const id of [1, 2, 3]) tx.put('users', { ...user(id, `admin-${id}`), role: 'ADMIN' })
+    })
+    const demoted = await Promise.allSettled(
+      [1, 2, 3].map((id) =>
+        store.transact(async (tx) => {
+          await tx.lock('admins')
+          const { total } = await tx.query('users', { where: { equals: { role: 'ADMIN' } }, limit: 0 })
+          if (total === 1) throw new Error('the last one')
+          tx.put('users', user(id, `admin-${id}`))
+        }),
+      ),
+    )
+    t.is(demoted.filter(({ status }) => status === 'fulfilled').length, 2)
+    t.is((await store.query('users', { where: { equals: { role: 'ADMIN' } } })).total, 1)
   })
 
   test('an index follows its record: a key that changes or ends is no longer found', async (t) => {
@@ -195,7 +480,8 @@ export function storeContract(
     await store.transact((tx) => tx.put('tasks', task('t1', { status: 'SUCCESS' })))
     for (const opened of [store, await reopen()]) {
       t.deepEqual(await opened.find('tasks', 'status', 'RUNNING'), [task('t2')])
-      t.deepEqual(await opened.find('tasks', 'status', 'SUCCESS'), [])
+      t.deepEqual(await opened.find('tasks', 'status', 'SUCCESS'), [task('t1', { status: 'SUCCESS' })])
+      t.deepEqual(await opened.find('tasks', 'status', 'FAILED'), [])
     }
   })
 
@@ -226,7 +512,7 @@ export function storeContract(
     const { store } = await make((end) => t.teardown(end))
     const record = host(1, 'web1', { tags: { env: 'prod' } })
     await store.transact((tx) => tx.put('hosts', record))
-    const before = await store.all('hosts')
+    const before = (await store.query('hosts')).items
     const held = await store.get('hosts', 1)
     await store.transact((tx) => tx.put('hosts', host(1, 'web2')))
     await store.transact((tx) => tx.put('hosts', host(2, 'web3')))

@@ -44,7 +44,7 @@ whereMountable(
     }
     t.true(refused instanceof RsmError && refused.code === 'unavailable')
     t.regex(store.readOnlyReason ?? '', /full/)
-    t.is((await store.all('tasks')).length, acknowledged.length)
+    t.is((await store.query('tasks')).items.length, acknowledged.length)
 
     const room = once(told, 'room')
     await rm(ballast)
@@ -53,7 +53,7 @@ whereMountable(
     await store.transact((tx) => tx.put('tasks', task('after')))
     await store.close()
     store = await openJsonStore({ directory })
-    const ids = (await store.all('tasks')).map(({ id }) => id)
+    const ids = (await store.query('tasks')).items.map(({ id }) => id)
     t.is(ids.join(' '), [...acknowledged, 'after'].sort().join(' '))
   },
 )
@@ -70,7 +70,7 @@ whereMountable(
     // What 0.1.0 knows nothing of.
     const directory = join(dataDir, 'store')
     const former = await openJsonStore({ directory })
-    const [runs, keys] = [await former.all('runs'), await former.all('keys')]
+    const [runs, keys] = [(await former.query('runs')).items, (await former.query('keys')).items]
     await former.transact((tx) => {
       for (const { id } of runs) tx.remove('runs', id)
       for (const { id } of keys) tx.remove('keys', id)
@@ -78,7 +78,7 @@ whereMountable(
     // To 20 bytes before the end of a page: what fits into the one that the journal has needs no room on the disk.
     const journal = (await readdir(directory)).find((name) => name.startsWith('journal'))
     const sizeOf = async () => (await stat(join(directory, String(journal)))).size
-    const [web1] = await former.all('hosts')
+    const [web1] = (await former.query('hosts')).items
     const pad = (text: string) =>
       former.transact((tx) => web1 && tx.put('hosts', { ...web1, tags: { pad: text } }))
     const before = await sizeOf()
@@ -108,7 +108,7 @@ whereMountable(
     await server.stop()
     const store = await openJsonStore({ directory })
     t.deepEqual(
-      (await store.all('runs')).map(({ id }) => id),
+      (await store.query('runs')).items.map(({ id }) => id),
       [run],
     )
     await store.close()

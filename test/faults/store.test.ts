@@ -168,13 +168,13 @@ for (const [name, { harm, left }] of Object.entries(tails)) {
       directory: files.directory,
       log: (level, ...said) => warnings.push(level, said),
     })
-    t.is((await store.all('hosts')).length, left)
+    t.is((await store.query('hosts')).items.length, left)
     t.is(warnings[0], 'warn')
     t.true((await readdir(files.directory)).some((file) => file.endsWith('.broken')))
     await store.transact((tx) => tx.put('hosts', host(99, 'web99')))
     await store.close()
     store = await openJsonStore({ directory: files.directory, log: () => t.fail('it was mended already') })
-    t.is((await store.all('hosts')).length, left + 1)
+    t.is((await store.query('hosts')).items.length, left + 1)
     await store.close()
   })
 }
@@ -308,6 +308,6 @@ test('F06 a second opening of one store is refused and says who holds it', async
   await store.transact((tx) => tx.put('tasks', task('t1')))
   await store.close()
   const again = await openJsonStore({ directory })
-  t.is((await again.all('tasks')).length, 1)
+  t.is((await again.query('tasks')).items.length, 1)
   await again.close()
 })

@@ -106,7 +106,7 @@ test('A02 however often a start fails, the start that agents know and the one th
   })
   const runs = await beginRun(store, clock)
   t.true(runs.knows({ run: 'worked', sequence: 100 }))
-  const kept = new Set((await store.all('runs')).map(({ id }) => id))
+  const kept = new Set((await store.query('runs')).items.map(({ id }) => id))
   t.is(kept.size, 10_001)
   for (const id of ['noticed', 'worked', runs.id, 'failed-2']) t.true(kept.has(id), id)
   for (const id of ['failed-0', 'failed-1']) t.false(kept.has(id), id)

@@ -14,3 +14,4 @@ export type Caller =
   | { type: 'agent'; hostId: number; agentId: string; tokenHash: string }
   | { type: 'enrollment'; id: number }
 export type UserCaller = Extract<Caller, { type: 'user' }>
+export type AgentCaller = Extract<Caller, { type: 'agent' }>

@@ -3,7 +3,7 @@ import { type Clock, isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import type { TokenRecord } from '../seams/records.ts'
 import type { Store, Transaction } from '../seams/store.ts'
-import type { Caller } from './caller.ts'
+import type { AgentCaller, Caller, UserCaller } from './caller.ts'
 import { standing } from './standing.ts'
 import { kindOfToken } from './tokens.ts'
 
@@ -12,22 +12,71 @@ const sessionIdle = 12 * 3600_000
 /** … and its last use is written down no more often than this, so that reading costs no write. */
 const useGranularity = 10 * 60_000
 
-/** So many tokens in use are known without asking the store: more than the agents of a large fleet. */
-const maxKnown = 16_384
+/** How many tokens that are good are remembered: agents beyond the largest fleet, and those of users. */
+const mostAgents = 262_144
+const mostUsers = 16_384
 const forever = Number.POSITIVE_INFINITY
 
 /**
  * From a bearer token to its holder; undefined for one that is unknown, expired, revoked, or of a disabled user. Without
- * a promise where it is known and nothing that it rests on has changed: an agent's heartbeat asks this each time.
+ * a promise where it is remembered: an agent's heartbeat asks this each time.
  */
 export type Credentials = (token: string) => Caller | Promise<Caller | undefined>
 
-/** What a token stands for, as long as the records it follows from are those of this revision, and until then. */
-interface Known {
-  caller: Caller
-  revision: number
+/** What a token stands for until then, unless the records that it follows from change. */
+interface Known<C extends Caller = Caller> {
+  caller: C
   /** Milliseconds since the epoch. */
   until: number
+}
+
+/** Callers by token, each until a record that it follows from changes; `idOf` names that of its token or host. */
+class Remembered<C extends Caller> {
+  readonly #known = new Map<string, Known<C>>()
+  readonly #tokens = new Map<number, string>()
+  readonly #idOf: (caller: C) => number
+  readonly #most: number
+  /** What was read before the last change may be out of date. */
+  #changes = 0
+
+  constructor(idOf: (caller: C) => number, most: number) {
+    this.#idOf = idOf
+    this.#most = most
+  }
+
+  get(token: string): Known<C> | undefined {
+    return this.#known.get(token)
+  }
+
+  /** Only tokens that are good are remembered, so a flood of others pushes none of them out. */
+  async remember(token: string, looked: Promise<Known<C> | undefined>): Promise<C | undefined> {
+    const before = this.#changes
+    const found = await looked
+    if (!found || this.#changes !== before) return found?.caller
+    this.#forget(this.#idOf(found.caller))
+    const [oldest] = this.#known.values()
+    if (this.#known.size >= this.#most && oldest) this.#forget(this.#idOf(oldest.caller))
+    this.#known.set(token, found)
+    this.#tokens.set(this.#idOf(found.caller), token)
+    return found.caller
+  }
+
+  changed(id: number): void {
+    this.#changes++
+    this.#forget(id)
+  }
+
+  changedWhere(isMeant: (caller: C) => boolean): void {
+    this.#changes++
+    for (const { caller } of this.#known.values()) if (isMeant(caller)) this.#forget(this.#idOf(caller))
+  }
+
+  #forget(id: number): void {
+    const token = this.#tokens.get(id)
+    if (token === undefined) return
+    this.#tokens.delete(id)
+    this.#known.delete(token)
+  }
 }
 
 /** Whether a token lasts still: neither expired nor, as a session, unused for too long. */
@@ -36,35 +85,32 @@ export function isLive({ kind, expiresAt, lastUsedAt }: TokenRecord, now: number
   return kind !== 'session' || now < Date.parse(lastUsedAt) + sessionIdle
 }
 
-/** Writes down that a token is in use; a disk that refuses that is no reason to stop what goes on. */
+/** A full disk refuses this note, but not what goes on: reads and heartbeats (reliability F04). */
+async function noted(store: Store, work: (tx: Transaction) => Promise<void>): Promise<void> {
+  if (store.readOnlyReason !== null) return
+  await store.transact(work).catch((error: unknown) => {
+    if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
+  })
+}
+
+/** Writes down that a token is in use. */
 export async function noteUse(store: Store, tokenId: number, now: number): Promise<void> {
   const token = await store.get('tokens', tokenId)
-  if (!token || now - Date.parse(token.lastUsedAt) <= useGranularity || store.readOnlyReason !== null) return
-  await store
-    .transact(async (tx) => {
-      const current = await tx.get('tokens', tokenId)
-      if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
-    })
+  if (!token || now - Date.parse(token.lastUsedAt) <= useGranularity) return
+  await noted(store, async (tx) => {
+    const current = await tx.get('tokens', tokenId)
+    if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
+  })
 }
 
 export function createCredentials(store: Store, clock: Clock): Credentials {
-  /** A full disk refuses this note, but not the request: reads and heartbeats go on (reliability F04). */
-  async function noted(work: (tx: Transaction) => Promise<void>): Promise<void> {
-    if (store.readOnlyReason !== null) return
-    await store.transact(work).catch((error: unknown) => {
-      if (!(error instanceof RsmError) || error.code !== 'unavailable') throw error
-    })
-  }
+  const agents = new Remembered<AgentCaller>(({ hostId }) => hostId, mostAgents)
+  const users = new Remembered<UserCaller>(({ tokenId }) => tokenId, mostUsers)
+  store.watch('hosts', (hostId) => agents.changed(hostId))
+  store.watch('tokens', (tokenId) => users.changed(tokenId))
+  store.watch('users', (userId) => users.changedWhere(({ id }) => id === userId))
 
-  /** Rises with every change of what a caller of this type follows from, so a revoked token ends at once. */
-  const revisionOf = (type: Caller['type']) =>
-    type === 'user' ? store.revision('tokens') + store.revision('users') : store.revision('hosts')
-
-  async function user(tokenHash: string): Promise<Known | undefined> {
-    const revision = revisionOf('user')
+  async function user(tokenHash: string): Promise<Known<UserCaller> | undefined> {
     const [token] = await store.find('tokens', 'tokenHash', tokenHash)
     if (!token) return undefined
     const now = clock.now()
@@ -73,15 +119,10 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     const owner = await store.get('users', token.userId)
     if (!owner?.enabled) return undefined
     const isNoted = now - lastUse > useGranularity
-    if (isNoted) {
-      await noted(async (tx) => {
-        const current = await tx.get('tokens', token.id)
-        if (current) tx.put('tokens', { ...current, lastUsedAt: isoTime(now) })
-      })
-    }
+    if (isNoted) await noteUse(store, token.id, now)
     if (isNoted && !(await store.get('tokens', token.id))) return undefined
     const expiresAt = Date.parse(token.expiresAt)
-    const caller: Caller = {
+    const caller: UserCaller = {
       ...standing(token, owner),
       type: 'user',
       id: owner.id,
@@ -89,15 +130,14 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
       expiresAt,
       idleAt: token.kind === 'session' ? (isNoted ? now : lastUse) + sessionIdle : expiresAt,
     }
-    return { caller, revision, until: Math.min(expiresAt, lastUse + useGranularity) }
+    return { caller, until: Math.min(expiresAt, lastUse + useGranularity) }
   }
 
-  async function agent(tokenHash: string): Promise<Known | undefined> {
-    const revision = revisionOf('agent')
+  async function agent(tokenHash: string): Promise<Known<AgentCaller> | undefined> {
     const [host] = await store.find('hosts', 'agentToken', tokenHash)
     if (!host?.agent) return undefined
     if (!host.agent.tokenUsed) {
-      await noted(async (tx) => {
+      await noted(store, async (tx) => {
         const current = await tx.get('hosts', host.id)
         // Many first calls may come at once; one note is enough.
         if (current?.agent?.tokenHash === tokenHash && !current.agent.tokenUsed)
@@ -105,10 +145,10 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
       })
     }
     // What was revoked while the note was written must not open a link.
-    if (!(await store.find('hosts', 'agentToken', tokenHash))[0]) return undefined
-    const caller: Caller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId, tokenHash }
+    if (!host.agent.tokenUsed && !(await store.find('hosts', 'agentToken', tokenHash))[0]) return undefined
+    const caller: AgentCaller = { type: 'agent', hostId: host.id, agentId: host.agent.agentId, tokenHash }
     // A first use that could not be noted yet is tried again at the next.
-    return { caller, revision, until: host.agent.tokenUsed ? forever : 0 }
+    return { caller, until: host.agent.tokenUsed ? forever : 0 }
   }
 
   /** A token that is used up is known until it expires: its holder may repeat a registration whose answer was lost. */
@@ -118,36 +158,14 @@ export function createCredentials(store: Store, clock: Clock): Credentials {
     return { type: 'enrollment', id: found.id }
   }
 
-  /** Only tokens that are good are remembered, so a flood of others pushes none of them out. */
-  const known = new Map<string, Known>()
-  async function remembered(token: string, looked: Promise<Known | undefined>): Promise<Caller | undefined> {
-    const found = await looked
-    known.delete(token)
-    if (!found) return undefined
-    const [oldest] = known.keys()
-    if (known.size >= maxKnown && oldest !== undefined) known.delete(oldest)
-    known.set(token, found)
-    return found.caller
-  }
-
   return (token) => {
-    const found = known.get(token)
-    if (
-      found &&
-      found.revision === revisionOf(found.caller.type) &&
-      (found.until === forever || clock.now() < found.until)
-    )
-      return found.caller
-    switch (kindOfToken(token)) {
-      case 'session':
-      case 'personal':
-        return remembered(token, user(sha256(token)))
-      case 'agent':
-        return remembered(token, agent(sha256(token)))
-      case 'enrollment':
-        return enrollment(sha256(token))
-      case null:
-        return Promise.resolve(undefined)
-    }
+    const kind = kindOfToken(token)
+    if (kind === null) return Promise.resolve(undefined)
+    if (kind === 'enrollment') return enrollment(sha256(token))
+    const known = kind === 'agent' ? agents.get(token) : users.get(token)
+    if (known && (known.until === forever || clock.now() < known.until)) return known.caller
+    return kind === 'agent'
+      ? agents.remember(token, agent(sha256(token)))
+      : users.remember(token, user(sha256(token)))
   }
 }

@@ -18,16 +18,16 @@ export async function createFirstUser(
   clock: Clock,
   given: string | undefined,
 ): Promise<{ username: string; password: string; generated: boolean } | null> {
-  const { total } = await store.page('users', { offset: 0, limit: 1, order: 'asc' })
+  const { total } = await store.query('users', { limit: 0 })
   if (total > 0) return null
   if (given !== undefined && given.length < shortestPassword)
     throw new RsmError('usage', `RSM_ADMIN_PASSWORD must have at least ${shortestPassword} characters`)
   const password = given ?? randomBytes(15).toString('base64url')
   const passwordHash = await passwords.hash(password)
   const at = isoTime(clock.now())
-  await store.transact((tx) => {
+  await store.transact(async (tx) => {
     tx.put('users', {
-      id: tx.nextId('users'),
+      id: await tx.nextId('users'),
       username: 'admin',
       role: 'ADMIN',
       email: null,

@@ -53,11 +53,11 @@ async function newestOf(store: Store): Promise<number | null> {
   const note = (time: string | null | undefined) => {
     if (time && time > (newest ?? '')) newest = time
   }
-  for (const { lastUsedAt } of await store.all('tokens')) note(lastUsedAt)
-  for (const { createdAt, completedAt } of await store.all('tasks')) note(completedAt ?? createdAt)
-  for (const { startedAt, endedAt } of await store.all('terminals')) note(endedAt ?? startedAt)
+  for (const { lastUsedAt } of (await store.query('tokens')).items) note(lastUsedAt)
+  for (const { createdAt, completedAt } of (await store.query('tasks')).items) note(completedAt ?? createdAt)
+  for (const { startedAt, endedAt } of (await store.query('terminals')).items) note(endedAt ?? startedAt)
   for (const noun of ['users', 'hosts', 'scripts', 'clusters'] as const)
-    for (const { updatedAt } of await store.all(noun)) note(updatedAt)
+    for (const { updatedAt } of (await store.query(noun)).items) note(updatedAt)
   return newest === null ? null : Date.parse(newest)
 }
 

@@ -51,7 +51,7 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
     onSync: metrics.journalSynced,
   })
   for (const noun of ['tasks', 'terminals'] as const) {
-    const [newest] = (await store.page(noun, { offset: 0, limit: 1, order: 'desc' })).items
+    const [newest] = (await store.query(noun, { limit: 1, order: 'desc' })).items
     if (newest) ascendFrom(newest.id)
   }
   const { storeId } = store
@@ -77,7 +77,8 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
     clock,
     log,
   })
-  for (const { id, agent } of await store.all('hosts')) if (agent?.tokenHash === null) presence.revoked(id)
+  for (const { id, agent } of (await store.query('hosts')).items)
+    if (agent?.tokenHash === null) presence.revoked(id)
   const tasks = join(path, 'tasks')
   const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
   const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced)

@@ -151,7 +151,7 @@ export function createHeld(state: EngineState, released: (run: TaskRun) => void)
     },
 
     async load() {
-      for (const { id, restore } of await state.store.all('runs')) {
+      for (const { id, restore } of (await state.store.query('runs')).items) {
         if (!restore) continue
         if (restore.confirmedAt !== null) for (const run of restore.strangers) accepted.add(run)
         else {

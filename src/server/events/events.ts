@@ -80,12 +80,12 @@ export function createEvents(deps: EventsDependencies): Events {
   async function tellRecords<R extends { id: number }, S extends { id: number }>(
     type: 'host' | 'cluster',
     changes: ReadonlyMap<number, Change>,
-    get: (id: number) => Promise<R | undefined>,
+    get: (ids: number[]) => Promise<(R | undefined)[]>,
     show: (records: R[]) => Promise<S[]>,
   ): Promise<void> {
     for (const chunk of chunks([...changes])) {
       const kept = chunk.filter(([, change]) => change !== 'removed')
-      const records = await Promise.all(kept.map(([id]) => get(id)))
+      const records = await get(kept.map(([id]) => id))
       const found = records.filter((record) => record !== undefined)
       const shown = found.length === 0 ? [] : await show(found)
       for (const one of shown) tell(type, changes.get(one.id) ?? 'updated', one)
@@ -97,10 +97,12 @@ export function createEvents(deps: EventsDependencies): Events {
 
   async function tellTasks(changes: ReadonlyMap<string, Change>): Promise<void> {
     for (const chunk of chunks([...changes])) {
-      for (const [taskId, change] of chunk) {
-        const task = await store.get('tasks', taskId)
-        if (task) tell('task', change, engine.summary(task))
-      }
+      const tasks = await store.getMany(
+        'tasks',
+        chunk.map(([taskId]) => taskId),
+      )
+      for (const task of tasks)
+        if (task) tell('task', changes.get(task.id) ?? 'updated', engine.summary(task))
       ring.wake()
       await nextTurn()
     }
@@ -114,13 +116,13 @@ export function createEvents(deps: EventsDependencies): Events {
     await tellRecords(
       'host',
       hosts,
-      (id) => store.get('hosts', id),
+      (ids) => store.getMany('hosts', ids),
       (found) => fleet.showHosts(found),
     )
     await tellRecords(
       'cluster',
       clusters,
-      (id) => store.get('clusters', id),
+      (ids) => store.getMany('clusters', ids),
       (found) => fleet.showClusters(found),
     )
     await tellTasks(tasks)

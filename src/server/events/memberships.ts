@@ -13,7 +13,7 @@ export function createMemberships(store: Store, fleet: Fleet): Memberships {
   let known: Map<number, string> | null = null
   return {
     async changed() {
-      const dynamic = (await store.all('clusters')).filter(({ selector }) => selector !== null)
+      const dynamic = (await store.query('clusters')).items.filter(({ selector }) => selector !== null)
       const shown = dynamic.length === 0 ? [] : await fleet.showClusters(dynamic)
       const before = known
       known = new Map(shown.map(({ id, hostIds }) => [id, hostIds.join()]))

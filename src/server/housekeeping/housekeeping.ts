@@ -1,5 +1,5 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoTime } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { History } from '../seams/history.ts'
 import type { ScriptVersions } from '../seams/script-versions.ts'
@@ -49,10 +49,13 @@ export function createHousekeeping({
     const isLongOver = (token: { createdAt: string; expiresAt: string }) =>
       Math.min(age(Date.parse(token.createdAt)), age(Date.parse(token.expiresAt))) >= expiredFor
     const gone: (['tokens' | 'enrollments', number] | ['idempotency', string])[] = []
-    for (const token of await store.all('tokens')) if (isLongOver(token)) gone.push(['tokens', token.id])
-    for (const token of await store.all('enrollments'))
-      if (isLongOver(token)) gone.push(['enrollments', token.id])
-    for (const { id, createdAt } of await store.all('idempotency'))
+    const earlier = (milliseconds: number) => isoTime(clock.now() - milliseconds)
+    const expired = { where: { before: { expiresAt: earlier(expiredFor) } } }
+    for (const noun of ['tokens', 'enrollments'] as const)
+      for (const token of (await store.query(noun, expired)).items)
+        if (isLongOver(token)) gone.push([noun, token.id])
+    const repeatable = { where: { before: { createdAt: earlier(idempotencyLife) } } }
+    for (const { id, createdAt } of (await store.query('idempotency', repeatable)).items)
       if (age(Date.parse(createdAt)) >= idempotencyLife) gone.push(['idempotency', id])
     for (let from = 0; from < gone.length; from += atOnce)
       await store.transact((tx) => {

@@ -1,5 +1,5 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoTime } from '../clock.ts'
 import { timeOfId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Outputs } from '../seams/outputs.ts'
@@ -51,9 +51,9 @@ export function createRetention(
 
   /** Folders of tasks that are not in the store: a former sweep was cut off between the two, or it is another store. */
   async function moveOrphansAside(): Promise<void> {
-    const orphans: string[] = []
-    for (const id of await results.list())
-      if (timeOfId(id) !== null && !(await store.get('tasks', id)) && !readers.has(id)) orphans.push(id)
+    const ids = await results.list()
+    const tasks = await store.getMany('tasks', ids)
+    const orphans = ids.filter((id, index) => timeOfId(id) !== null && !tasks[index] && !readers.has(id))
     if (orphans.length === 0) return
     const folder = await results.orphans.moveAside(orphans, clock.now())
     log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
@@ -65,7 +65,8 @@ export function createRetention(
     async sweep() {
       if (days === 0) return 0
       const age = agreed.age()
-      const past = (await store.all('tasks')).filter(
+      const ended = { before: { completedAt: isoTime(clock.now() - days * day) } }
+      const past = (await store.query('tasks', { where: ended })).items.filter(
         ({ id, completedAt }) =>
           completedAt !== null && age(Date.parse(completedAt)) > days * day && !readers.has(id),
       )

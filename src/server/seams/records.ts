@@ -11,6 +11,7 @@ import type {
   TaskStatus,
 } from '../../core/protocol/http/tasks.ts'
 import type { TerminalStatus } from '../../core/protocol/http/terminals.ts'
+import { compareNatural } from '../../core/selector/natural-order.ts'
 
 /** Text sealed with the key file of the server, base64; bound to the record that holds it. */
 type Sealed = string
@@ -336,18 +337,41 @@ export const indexes = {
   tokens: {
     tokenHash: { unique: true, key: (token) => token.tokenHash },
     userId: { unique: false, key: (token) => token.userId },
+    name: { unique: false, key: ({ name }) => name?.toLowerCase() ?? null },
   },
-  enrollments: { tokenHash: { unique: true, key: (enrollment) => enrollment.tokenHash } },
+  enrollments: {
+    tokenHash: { unique: true, key: (enrollment) => enrollment.tokenHash },
+    name: { unique: false, key: ({ name }) => name?.toLowerCase() ?? null },
+  },
   tombstones: {},
-  tasks: { status: { unique: false, key: (task) => (task.status === 'RUNNING' ? 'RUNNING' : null) } },
+  tasks: {
+    status: { unique: false, key: ({ status }) => status },
+    scriptId: { unique: false, key: ({ scriptId }) => scriptId },
+    clusterId: { unique: false, key: ({ clusterId }) => clusterId },
+    createdBy: { unique: false, key: ({ createdBy }) => createdBy },
+    /** Empty for those of older servers. */
+    hostSet: { unique: false, key: ({ hostSet }) => hostSet ?? '' },
+  },
   executions: {
     taskId: { unique: false, key: (execution) => execution.taskId },
     hostId: { unique: false, key: (execution) => execution.hostId },
   },
   idempotency: {},
-  terminals: { status: { unique: false, key: ({ status }) => (status === 'OPEN' ? 'OPEN' : null) } },
+  terminals: {
+    status: { unique: false, key: ({ status }) => status },
+    hostId: { unique: false, key: ({ hostId }) => hostId },
+    user: { unique: false, key: ({ user }) => user.toLowerCase() },
+    userId: { unique: false, key: ({ userId }) => userId },
+  },
   runs: {},
   keys: {},
 } satisfies { [N in Noun]: IndexesOf<N> }
 
 export type IndexOf<N extends Noun> = Extract<keyof (typeof indexes)[N], string>
+
+/** Orders of lists beside that by id. */
+export const orders = {
+  hosts: { hostname: (a, b) => compareNatural(a.hostname, b.hostname) },
+} satisfies { [N in Noun]?: Record<string, (a: Records[N], b: Records[N]) => number> }
+
+export type OrderOf<N extends Noun> = N extends keyof typeof orders ? keyof (typeof orders)[N] : never

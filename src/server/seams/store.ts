@@ -1,20 +1,63 @@
-import type { IndexOf, Noun, Records } from './records.ts'
+import type { IndexOf, Noun, OrderOf, Records } from './records.ts'
 
 type IdOf<N extends Noun> = Records[N]['id']
+type FieldOf<N extends Noun> = Extract<keyof Records[N], string>
+type Value = string | number | boolean | null
+
+/**
+ * What records have to fulfil, all of it; what is undefined is not asked for. A closed set, so that an engine can answer
+ * each from an index.
+ */
+export interface Where<N extends Noun> {
+  ids?: readonly IdOf<N>[] | undefined
+  /** Compared with the key of the index of this name (names in lower case) where there is one, else with the field. */
+  equals?: { [F in FieldOf<N> | IndexOf<N>]?: Value | undefined } | undefined
+  /** One of the fields holds this text; case is ignored. */
+  contains?: { fields: readonly FieldOf<N>[]; text: string | undefined } | undefined
+  /** The time in the field, ISO 8601, is earlier; null is not. */
+  before?: { [F in FieldOf<N>]?: string | undefined } | undefined
+  /** All of these are in the field: elements of a list, `[key, value]` of a map, ids of a folded set (core/task/id-set.ts). */
+  has?:
+    | { [F in FieldOf<N>]?: readonly (string | number | readonly [string, string])[] | undefined }
+    | undefined
+}
+
+export interface Query<N extends Noun> {
+  where?: Where<N>
+  /** By id, ascending unless said otherwise, or in an order of records.ts. */
+  order?: 'asc' | 'desc' | OrderOf<N>
+  offset?: number
+  /** Without one: all. */
+  limit?: number
+}
+
+/** The records of a query, and how many there are without `offset` and `limit`. */
+export interface Found<N extends Noun> {
+  items: Readonly<Records[N]>[]
+  total: number
+}
 
 /** Reads see what is durable, except inside a transaction. Records are immutable: change one by putting a new one. */
 interface Reads {
   get<N extends Noun>(noun: N, id: IdOf<N>): Promise<Readonly<Records[N]> | undefined>
+  /** In the order of `ids`; undefined where there is none. */
+  getMany<N extends Noun>(noun: N, ids: readonly IdOf<N>[]): Promise<(Readonly<Records[N]> | undefined)[]>
   /** The records whose index has this key, ascending by id. */
   find<N extends Noun>(noun: N, index: IndexOf<N>, key: string | number): Promise<Readonly<Records[N]>[]>
+  query<N extends Noun>(noun: N, query?: Query<N>): Promise<Found<N>>
 }
 
-/** Reads here see every earlier transaction, durable yet or not, and this one's own changes. */
+/** Reads here see every transaction that has ended, and this one's own changes. */
 export interface Transaction extends Reads {
   /** Ascending, never reused, even after a removal or a restart. */
-  nextId(noun: 'hosts' | 'scripts' | 'clusters' | 'users' | 'tokens' | 'enrollments'): number
+  nextId(noun: 'hosts' | 'scripts' | 'clusters' | 'users' | 'tokens' | 'enrollments'): Promise<number>
   /** The highest that was given out, also to a record that is gone; 0 before the first. */
-  lastId(noun: 'enrollments'): number
+  lastId(noun: 'enrollments'): Promise<number>
+  /**
+   * To be taken before reading what is decided over many records, such as who is the last ADMIN: of the transactions that
+   * take it, each sees what those before it have written.
+   */
+  lock(name: 'admins' | 'clusters'): Promise<void>
   put<N extends Noun>(noun: N, record: Records[N]): void
   remove<N extends Noun>(noun: N, id: IdOf<N>): void
 }
@@ -28,24 +71,18 @@ export interface Store extends Reads {
   readonly storeId: string
   /** The number of the last commit that is durable; it never goes back but by a restore. */
   readonly sequence: number
-  /** A page in ascending (`asc`) or descending order of id, and how many there are in all. */
-  page<N extends Noun>(
-    noun: N,
-    query: { offset: number; limit: number; order: 'asc' | 'desc' },
-  ): Promise<{ items: Readonly<Records[N]>[]; total: number }>
-  /** All records of a noun in ascending order of id: a snapshot that later writes do not change. */
-  all<N extends Noun>(noun: N): Promise<readonly Readonly<Records[N]>[]>
   /**
-   * Runs `work` alone (transactions are serial) and commits its changes as one: all or nothing. Resolves with the value
-   * of `work` once they are durable; rejects, with nothing changed, when `work` throws, when a unique index clashes
-   * (`conflict`), or when the disk refuses (`unavailable`). `work` must not wait for anything but this store.
+   * Commits the changes of `work` as one, all or nothing, as if transactions ran one after the other. Resolves with the
+   * value of `work` once they are durable; rejects, with nothing changed, when `work` throws, when a unique index clashes
+   * (`conflict`), or when the disk refuses (`unavailable`). `work` must not wait for anything but `tx`, and it may run more
+   * than once, where others have changed what it read: it leaves no trace but its value and what it does by `tx`.
    */
   transact<T>(work: (tx: Transaction) => Promise<T> | T): Promise<T>
   /**
-   * Rises with every durable change of a noun's records, before the writer hears of it: what follows from them holds as
-   * long as this stands. Counts from this opening of the store.
+   * From now on `changed` hears of every record that is put or removed, once that is durable and before its writer goes on;
+   * of what other servers wrote, within a second. For caches: what was read before may be out of date now.
    */
-  revision(noun: Noun): number
+  watch<N extends Noun>(noun: N, changed: (id: IdOf<N>) => void): void
   /** Why writes are refused just now, or null. */
   readonly readOnlyReason: string | null
   /** Waits for what is under way, then frees the files and the lock. */

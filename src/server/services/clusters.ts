@@ -10,7 +10,7 @@ import type { Transaction } from '../seams/store.ts'
 import { inTurns } from '../slices.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { pageOf, slicePage, storePage } from './paging.ts'
+import { pageOf, storePage } from './paging.ts'
 
 /** A fault for each id that names no host (contract §1: a 400 naming the field). */
 export async function unknownHosts(
@@ -18,11 +18,10 @@ export async function unknownHosts(
   hostIds: readonly number[],
   field: string,
 ): Promise<FieldFault[]> {
-  const faults: FieldFault[] = []
-  for (const [index, hostId] of hostIds.entries())
-    if (!(await context.store.get('hosts', hostId)))
-      faults.push({ field: `${field}[${index}]`, message: unknownName('host', String(hostId), []) })
-  return faults
+  const hosts = await context.store.getMany('hosts', hostIds)
+  return hostIds.flatMap((hostId, index) =>
+    hosts[index] ? [] : [{ field: `${field}[${index}]`, message: unknownName('host', String(hostId), []) }],
+  )
 }
 
 export function createClusters(context: Context): ClusterService {
@@ -61,25 +60,19 @@ export function createClusters(context: Context): ClusterService {
   ): Promise<void> {
     if (next.selector === null) return
     const selector = parseSelector(next.selector)
-    const clusters = [next]
-    for (const { id } of await store.all('clusters')) {
-      const newest = id === next.id ? undefined : await tx.get('clusters', id)
-      if (newest) clusters.push(newest)
-    }
+    await tx.lock('clusters')
+    const { items } = await tx.query('clusters')
+    const clusters = [next, ...items.filter(({ id }) => id !== next.id)]
     await inTurns(resolveInSlices(selector, createDirectory(hosts, clusters), { strictness }))
   }
 
   return {
     async list(query) {
-      const { name, search } = query
-      const wanted = search?.toLowerCase() ?? ''
-      const fits = (cluster: ClusterRecord) =>
-        `${cluster.name}\n${cluster.description}`.toLowerCase().includes(wanted)
-      const named = name && (await store.find('clusters', 'name', name.toLowerCase()))
-      const { items, total } =
-        named || wanted
-          ? slicePage((named || (await store.all('clusters'))).filter(fits), query)
-          : await storePage(store, 'clusters', query)
+      const where = {
+        equals: { name: query.name?.toLowerCase() },
+        contains: { fields: ['name', 'description'], text: query.search },
+      } as const
+      const { items, total } = await storePage(store, 'clusters', query, { where })
       return pageOf(await fleet.showClusters(items), total, query)
     },
     async get(id) {
@@ -95,7 +88,7 @@ export function createClusters(context: Context): ClusterService {
       const { hosts } = await fleet.directory()
       const record = await store.transact(async (tx) => {
         const created: ClusterRecord = {
-          id: tx.nextId('clusters'),
+          id: await tx.nextId('clusters'),
           name: input.name,
           description: input.description ?? '',
           hostIds,

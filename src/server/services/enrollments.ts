@@ -7,7 +7,7 @@ import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { EnrollmentRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
-import { havingName, pageOf, slicePage, storePage } from './paging.ts'
+import { pageOf, storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 const defaultHours = 24
@@ -22,10 +22,8 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
   const { store, clock } = context
   return {
     async list(query) {
-      const { items, total } =
-        query.name === undefined
-          ? await storePage(store, 'enrollments', query)
-          : slicePage(havingName(await store.all('enrollments'), query), query)
+      const where = { equals: { name: query.name?.toLowerCase() } }
+      const { items, total } = await storePage(store, 'enrollments', query, { where })
       return pageOf(items.map(show), total, query)
     },
     async create(input) {
@@ -43,7 +41,7 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         const created: EnrollmentRecord = {
-          id: tx.nextId('enrollments'),
+          id: await tx.nextId('enrollments'),
           name: input.name ?? null,
           tokenHash,
           maxUses: input.maxUses ?? defaultUses,

@@ -3,14 +3,20 @@ import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { HostService } from '../../core/services.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import type { HostRecord } from '../seams/records.ts'
-import type { Transaction } from '../seams/store.ts'
+import type { Transaction, Where } from '../seams/store.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { patched, patchedMap } from './merge-patch.ts'
-import { pageOf, slicePage, storePage } from './paging.ts'
+import { pageOf, storePage } from './paging.ts'
 import { bury, openEnrollments } from './tombstones.ts'
 
 const defaultPort = 22
+
+/** The parts of `key:value`. */
+function keyAndValue(pair: string): [string, string] {
+  const colon = pair.indexOf(':')
+  return [pair.slice(0, colon), pair.slice(colon + 1)]
+}
 
 export function createHosts(context: Context): HostService {
   const { store, fleet, keys, engine, presence, history, hints, clock } = context
@@ -18,38 +24,26 @@ export function createHosts(context: Context): HostService {
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
 
-  async function filtered(query: HostQuery): Promise<HostRecord[]> {
+  async function whereOf(query: HostQuery): Promise<Where<'hosts'>> {
     const { name, search, status, clusterId, tag, selector } = query
-    let hosts = [
-      ...(name === undefined
-        ? await store.all('hosts')
-        : await store.find('hosts', 'hostname', name.toLowerCase())),
-    ]
-    if (search) {
-      const wanted = search.toLowerCase()
-      hosts = hosts.filter(
-        ({ hostname, ip }) => hostname.toLowerCase().includes(wanted) || ip.toLowerCase().includes(wanted),
-      )
-    }
-    if (status) {
-      const views = await presence.views(hosts.map(({ id }) => id))
-      hosts = hosts.filter((_, index) => views[index]?.status === status)
-    }
+    const sets: (readonly number[])[] = []
+    if (selector !== undefined) sets.push(await fleet.select(selector, 'selector'))
     if (clusterId !== undefined) {
       const cluster = await store.get('clusters', clusterId)
-      const members = new Set(cluster ? await fleet.members(cluster) : [])
-      hosts = hosts.filter(({ id }) => members.has(id))
+      sets.push(cluster ? await fleet.members(cluster) : [])
     }
-    for (const pair of tag ?? []) {
-      const colon = pair.indexOf(':')
-      const [key, value] = [pair.slice(0, colon), pair.slice(colon + 1)]
-      hosts = hosts.filter(({ tags }) => Object.hasOwn(tags, key) && tags[key] === value)
+    if (status) {
+      const { hosts } = await fleet.directory()
+      sets.push(hosts.flatMap((host) => (host.status === status ? [host.id] : [])))
     }
-    if (selector !== undefined) {
-      const selected = new Set(await fleet.select(selector, 'selector'))
-      hosts = hosts.filter(({ id }) => selected.has(id))
+    const [first, ...others] = sets
+    const narrowing = others.map((ids) => new Set(ids))
+    return {
+      ids: first?.filter((id) => narrowing.every((ids) => ids.has(id))),
+      equals: { hostname: name?.toLowerCase() },
+      contains: { fields: ['hostname', 'ip'], text: search },
+      has: { tags: tag?.map(keyAndValue) },
     }
-    return hosts
   }
 
   async function show(record: HostRecord) {
@@ -60,11 +54,8 @@ export function createHosts(context: Context): HostService {
 
   return {
     async list(query) {
-      const { page: _, size: __, ...filters } = query
-      const plain = Object.values(filters).every((one) => one === undefined || one === '')
-      const { items, total } = plain
-        ? await storePage(store, 'hosts', query)
-        : slicePage(await filtered(query), query)
+      const order = query.sort ?? 'asc'
+      const { items, total } = await storePage(store, 'hosts', query, { where: await whereOf(query), order })
       return pageOf(await fleet.showHosts(items), total, query)
     },
 
@@ -78,8 +69,8 @@ export function createHosts(context: Context): HostService {
 
     async create(input) {
       const at = context.time()
-      const record = await store.transact((tx) => {
-        const id = tx.nextId('hosts')
+      const record = await store.transact(async (tx) => {
+        const id = await tx.nextId('hosts')
         const created: HostRecord = {
           id,
           hostname: input.hostname,
@@ -146,15 +137,11 @@ export function createHosts(context: Context): HostService {
         // A task may have come for it meanwhile.
         const wasBusy = await isBusy(tx)
         tx.remove('hosts', id)
-        bury(tx, current, 'removed', context.time())
-        const left: number[] = []
-        for (const cluster of await store.all('clusters')) {
-          const newest = await tx.get('clusters', cluster.id)
-          if (!newest?.hostIds.includes(id)) continue
-          tx.put('clusters', { ...newest, hostIds: newest.hostIds.filter((member) => member !== id) })
-          left.push(newest.id)
-        }
-        return { removed: current, clusterIds: left, wasBusy }
+        await bury(tx, current, 'removed', context.time())
+        const { items: left } = await tx.query('clusters', { where: { has: { hostIds: [id] } } })
+        for (const cluster of left)
+          tx.put('clusters', { ...cluster, hostIds: cluster.hostIds.filter((member) => member !== id) })
+        return { removed: current, clusterIds: left.map((cluster) => cluster.id), wasBusy }
       })
       presence.forget(id)
       if (removed.agent) tellTokenEnded(context, removed.agent.agentId)
@@ -174,7 +161,7 @@ export function createHosts(context: Context): HostService {
         const revokedAt = context.time()
         const agent = { ...current.agent, tokenHash: null, enrollmentId: null, revokedAt }
         tx.put('hosts', { ...current, agent })
-        bury(tx, current, 'revoked', revokedAt)
+        await bury(tx, current, 'revoked', revokedAt)
         return current.agent.agentId
       })
       presence.revoked(id)

@@ -85,7 +85,7 @@ export function createLogin(context: Context): LoginService {
         throw new RsmError('unauthenticated', 'Wrong username or password')
       tx.put('users', { ...current, lastLoginAt: at })
       const session: TokenRecord = {
-        id: tx.nextId('tokens'),
+        id: await tx.nextId('tokens'),
         kind: 'session',
         name: null,
         tokenHash,

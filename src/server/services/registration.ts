@@ -118,11 +118,11 @@ export function register(
     const host = await boundHost(attempt)
     takeUse(attempt, host)
     const at = context.time()
-    const id = host?.id ?? tx.nextId('hosts')
+    const id = host?.id ?? (await tx.nextId('hosts'))
     const former = host?.agent
     // One that was revoked before has its tombstone: it must not become a later one.
     if (host && former && former.agentId !== input.agentId && former.revokedAt === undefined)
-      bury(tx, host, 'revoked', at)
+      await bury(tx, host, 'revoked', at)
     const ipAddresses = input.ipAddresses ?? []
     tx.put('hosts', {
       id,

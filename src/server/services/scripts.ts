@@ -4,7 +4,6 @@ import {
   maxScriptBytes,
   type Script,
   type ScriptPatch,
-  type ScriptQuery,
   type ScriptType,
   type ScriptVersionSummary,
 } from '../../core/protocol/http/scripts.ts'
@@ -75,21 +74,6 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
     }
   }
 
-  async function filtered({ name, type, category, tag, search }: ScriptQuery): Promise<ScriptRecord[]> {
-    const wanted = search?.toLowerCase()
-    const those =
-      name === undefined
-        ? await store.all('scripts')
-        : await store.find('scripts', 'name', name.toLowerCase())
-    return those.filter(
-      (script) =>
-        (type === undefined || script.type === type) &&
-        (category === undefined || script.category === category) &&
-        (tag === undefined || script.tags.includes(tag)) &&
-        (wanted === undefined || `${script.name}\n${script.description}`.toLowerCase().includes(wanted)),
-    )
-  }
-
   const author = ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy
 
   /** The script as it was in a version, or null: the present one is in the store, the former ones beside it. */
@@ -115,10 +99,12 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
   return {
     async list(query) {
       const { name, type, category, tag, search } = query
-      const plain = [name, type, category, tag, search].every((one) => one === undefined)
-      const { items, total } = plain
-        ? await storePage(store, 'scripts', query)
-        : slicePage(await filtered(query), query)
+      const where = {
+        equals: { name: name?.toLowerCase(), type, category },
+        has: { tags: tag === undefined ? undefined : [tag] },
+        contains: { fields: ['name', 'description'], text: search },
+      } as const
+      const { items, total } = await storePage(store, 'scripts', query, { where })
       return pageOf(items.map(show), total, query)
     },
     async get(id) {
@@ -129,9 +115,9 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
     async create(input) {
       await checkContent(input.type, input.content, 'content')
       const at = context.time()
-      return store.transact((tx) => {
+      return store.transact(async (tx) => {
         const record: ScriptRecord = {
-          id: tx.nextId('scripts'),
+          id: await tx.nextId('scripts'),
           name: input.name,
           description: input.description ?? '',
           type: input.type,

@@ -168,29 +168,24 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     return (await engine.results(task)).some((result) => result.hostId === hostId)
   }
 
-  async function filtered(query: TaskQuery): Promise<TaskRecord[]> {
+  async function found(query: TaskQuery): Promise<{ items: TaskRecord[]; total: number }> {
     const { status, scriptId, clusterId, hostId, createdBy } = query
-    const found = (await store.all('tasks')).filter(
-      (task) =>
-        (status === undefined || task.status === status) &&
-        (scriptId === undefined || task.scriptId === scriptId) &&
-        (clusterId === undefined || task.clusterId === clusterId) &&
-        (createdBy === undefined || task.createdBy === createdBy),
-    )
-    const newestFirst = found.reverse()
-    if (hostId === undefined) return newestFirst
+    const equals = { status, scriptId, clusterId, createdBy }
+    const older = { where: { equals: { ...equals, hostSet: '' } }, limit: 0 }
+    if (hostId === undefined || (await store.query('tasks', older)).total === 0) {
+      const where = { equals, has: { hostSet: hostId === undefined ? undefined : [hostId] } }
+      return storePage(store, 'tasks', query, { where, order: 'desc' })
+    }
+    // Tasks of older servers don't say where they ran; their results do.
     const ofHost: TaskRecord[] = []
-    for (const task of newestFirst) if (await ranOn(task, hostId)) ofHost.push(task)
-    return ofHost
+    for (const task of (await store.query('tasks', { where: { equals }, order: 'desc' })).items)
+      if (await ranOn(task, hostId)) ofHost.push(task)
+    return slicePage(ofHost, query)
   }
 
   return {
     async list(query) {
-      const { status, scriptId, clusterId, hostId, createdBy } = query
-      const plain = [status, scriptId, clusterId, hostId, createdBy].every((one) => one === undefined)
-      const { items, total } = plain
-        ? await storePage(store, 'tasks', query, 'desc')
-        : slicePage(await filtered(query), query)
+      const { items, total } = await found(query)
       return pageOf(
         items.map((task) => engine.summary(task)),
         total,

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { invalid, RsmError } from '../../core/errors.ts'
-import { longestCommandShown, type Terminal, type TerminalQuery } from '../../core/protocol/http/terminals.ts'
+import { longestCommandShown, type Terminal } from '../../core/protocol/http/terminals.ts'
 import type { TerminalService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { shortened } from '../../core/text/shortened.ts'
@@ -9,7 +9,7 @@ import { refusal } from '../access/standing.ts'
 import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
-import { pageOf, slicePage } from './paging.ts'
+import { pageOf, slicePage, storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 const pathOf = (sessionId: string) => `/ws/terminal/${sessionId}`
@@ -35,12 +35,6 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
     return record
   }
 
-  const matches = (terminal: Terminal, { status, hostId, user, recorded }: TerminalQuery) =>
-    (status === undefined || terminal.status === status) &&
-    (hostId === undefined || terminal.hostId === hostId) &&
-    (user === undefined || terminal.user.toLowerCase() === user.toLowerCase()) &&
-    (recorded === undefined || terminal.recorded === recorded)
-
   const issue = async (sessionId: string, watch: boolean) => ({
     ...(await tickets.issue({ sessionId, caller, watch })),
     path: pathOf(sessionId),
@@ -48,12 +42,20 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
 
   return {
     async list(query) {
-      const all = (await store.all('terminals')).filter((record) => maySee(caller, record))
-      const found = all
-        .map(show)
-        .filter((terminal) => matches(terminal, query))
-        .reverse()
-      const { items, total } = slicePage(found, query)
+      const { status, hostId, user, recorded } = query
+      const userId = caller.role === 'ADMIN' ? undefined : caller.id
+      const equals = { status, hostId, user: user?.toLowerCase(), recorded, userId }
+      const sought = { where: { equals }, order: 'desc' } as const
+      if (status !== 'OPEN') {
+        const { items, total } = await storePage(store, 'terminals', query, sought)
+        return pageOf(items.map(show), total, query)
+      }
+      // There are few, and the end of one may still be on its way to the store.
+      const open = (await store.query('terminals', sought)).items.map(show)
+      const { items, total } = slicePage(
+        open.filter((terminal) => terminal.status === 'OPEN'),
+        query,
+      )
       return pageOf(items, total, query)
     },
     get: async (sessionId) => show(await find(sessionId)),

@@ -8,7 +8,7 @@ import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
-import { havingName, pageOf, slicePage } from './paging.ts'
+import { pageOf, storePage } from './paging.ts'
 
 const day = 24 * 3600_000
 /** Bounds what one user can make the server keep. */
@@ -26,8 +26,10 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
 
   return {
     async list(query) {
-      const own = (await store.find('tokens', 'userId', caller.id)).filter(isOwn)
-      const { items, total } = slicePage(havingName(own, query), query)
+      const where = {
+        equals: { userId: caller.id, kind: 'personal', name: query.name?.toLowerCase() },
+      } as const
+      const { items, total } = await storePage(store, 'tokens', query, { where })
       return pageOf(items.map(show), total, query)
     },
     async create(input) {
@@ -48,7 +50,7 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
         if (own.filter(isOwn).length >= mostTokens)
           throw new RsmError('conflict', `You have ${mostTokens} tokens; delete some first`)
         const created: TokenRecord = {
-          id: tx.nextId('tokens'),
+          id: await tx.nextId('tokens'),
           kind: 'personal',
           name: input.name,
           tokenHash,

@@ -8,14 +8,14 @@ import type { Store, Transaction } from '../seams/store.ts'
 const askAgainAfter = 300
 
 /** From now on no enrolment token that there is lets this host's agent in again; nothing for a host without one. */
-export function bury(
+export async function bury(
   tx: Transaction,
   { id: hostId, hostname, agent }: HostRecord,
   state: TombstoneRecord['state'],
   createdAt: string,
-): void {
+): Promise<void> {
   if (agent === null) return
-  const enrollmentId = tx.lastId('enrollments')
+  const enrollmentId = await tx.lastId('enrollments')
   tx.put('tombstones', { id: agent.agentId, state, hostId, hostname, enrollmentId, createdAt })
 }
 
@@ -55,7 +55,7 @@ const isUsable = ({ uses, maxUses }: EnrollmentRecord) => uses < maxUses
 
 /** The enrolment tokens that would let hosts in at this time, milliseconds since the epoch. */
 export async function openEnrollments(store: Store, now: number): Promise<OpenEnrollment[]> {
-  return (await store.all('enrollments'))
+  return (await store.query('enrollments')).items
     .filter((enrollment) => isUsable(enrollment) && now < Date.parse(enrollment.expiresAt))
     .map(({ id, name, uses, maxUses, expiresAt }) => ({ id, name, uses, maxUses, expiresAt }))
 }
@@ -65,14 +65,16 @@ export async function openEnrollments(store: Store, now: number): Promise<OpenEn
  * is wrong for a while must not let anyone in.
  */
 export async function removeNeedlessTombstones(store: Store): Promise<void> {
-  const tombstones = await store.all('tombstones')
+  const { items: tombstones } = await store.query('tombstones')
   if (tombstones.length === 0) return
-  const oldest = (await store.all('enrollments')).find(isUsable)
+  const oldest = (await store.query('enrollments')).items.find(isUsable)
   const needless = tombstones.filter(({ enrollmentId }) => oldest === undefined || oldest.id > enrollmentId)
   if (needless.length === 0) return
   await store.transact(async (tx) => {
     // Its agent may have been removed once more meanwhile.
-    for (const { id, enrollmentId } of needless)
-      if ((await tx.get('tombstones', id))?.enrollmentId === enrollmentId) tx.remove('tombstones', id)
+    const ids = needless.map(({ id }) => id)
+    for (const [index, tombstone] of (await tx.getMany('tombstones', ids)).entries())
+      if (tombstone && tombstone.enrollmentId === needless[index]?.enrollmentId)
+        tx.remove('tombstones', tombstone.id)
   })
 }

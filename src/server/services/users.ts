@@ -4,10 +4,10 @@ import type { UserService } from '../../core/services.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { demandSession } from '../access/standing.ts'
 import type { UserRecord } from '../seams/records.ts'
-import type { Store, Transaction } from '../seams/store.ts'
+import type { Transaction } from '../seams/store.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { pageOf, slicePage, storePage } from './paging.ts'
+import { pageOf, storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {
@@ -23,12 +23,11 @@ export async function endTokens(tx: Transaction, userId: number): Promise<number
 }
 
 /** The last enabled ADMIN can be neither deleted, disabled nor demoted (contract §3). */
-async function keepAnAdmin(store: Store, tx: Transaction, without: number): Promise<void> {
-  for (const { id } of await store.all('users')) {
-    const user = id === without ? undefined : await tx.get('users', id)
-    if (user?.enabled && user.role === 'ADMIN') return
-  }
-  throw new RsmError('conflict', 'This is the last enabled ADMIN; make another user ADMIN first')
+async function keepAnAdmin(tx: Transaction, without: number): Promise<void> {
+  await tx.lock('admins')
+  const { items } = await tx.query('users', { where: { equals: { role: 'ADMIN', enabled: true } }, limit: 2 })
+  if (items.every(({ id }) => id === without))
+    throw new RsmError('conflict', 'This is the last enabled ADMIN; make another user ADMIN first')
 }
 
 export function createUsers(context: Context, caller: UserCaller): UserService {
@@ -39,15 +38,11 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
 
   return {
     async list(query) {
-      const { name, search } = query
-      const wanted = search?.toLowerCase() ?? ''
-      const fits = ({ username, email }: UserRecord) =>
-        `${username}\n${email ?? ''}`.toLowerCase().includes(wanted)
-      const named = name && (await store.find('users', 'username', name.toLowerCase()))
-      const { items, total } =
-        named || wanted
-          ? slicePage((named || (await store.all('users'))).filter(fits), query)
-          : await storePage(store, 'users', query)
+      const where = {
+        equals: { username: query.name?.toLowerCase() },
+        contains: { fields: ['username', 'email'], text: query.search },
+      } as const
+      const { items, total } = await storePage(store, 'users', query, { where })
       return pageOf(items.map(showUser), total, query)
     },
     async get(id) {
@@ -62,7 +57,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
       return store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         const record: UserRecord = {
-          id: tx.nextId('users'),
+          id: await tx.nextId('users'),
           username: input.username,
           role: input.role,
           ...(input.rights && { rights: input.rights }),
@@ -94,7 +89,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
           passwordHash: passwordHash ?? current.passwordHash,
           updatedAt: context.time(),
         }
-        if (next.role !== 'ADMIN' || !next.enabled) await keepAnAdmin(store, tx, id)
+        if (next.role !== 'ADMIN' || !next.enabled) await keepAnAdmin(tx, id)
         tx.put('users', next)
         const changed = passwordHash !== null || next.role !== current.role || !next.enabled
         return { user: showUser(next), ended: changed ? await endTokens(tx, id) : [] }
@@ -106,7 +101,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
       const ended = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         if (!(await tx.get('users', id))) throw notFound('user', id)
-        await keepAnAdmin(store, tx, id)
+        await keepAnAdmin(tx, id)
         tx.remove('users', id)
         return endTokens(tx, id)
       })

@@ -1,5 +1,5 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoTime } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Recordings } from '../seams/recordings.ts'
 import type { Store } from '../seams/store.ts'
@@ -34,10 +34,10 @@ export function createTerminalRetention({
 }: Kept): TerminalRetention {
   /** Recordings of sessions that are not in the store: a former process ended between the two, or it is another store. */
   async function moveOrphansAside(age: Age): Promise<void> {
-    const orphans: string[] = []
     // One that is young may belong to a session whose record is on its way.
-    for (const { id, changedAt } of await recordings.list())
-      if (age(changedAt) > day && !(await store.get('terminals', id))) orphans.push(id)
+    const old = (await recordings.list()).filter(({ changedAt }) => age(changedAt) > day).map(({ id }) => id)
+    const sessions = await store.getMany('terminals', old)
+    const orphans = old.filter((_, index) => !sessions[index])
     if (orphans.length > 0) {
       const folder = await recordings.moveAside(orphans, clock.now())
       log.warn(
@@ -53,7 +53,8 @@ export function createTerminalRetention({
       const age = agreed.age()
       await moveOrphansAside(age)
       if (days === 0) return 0
-      const past = (await store.all('terminals')).filter(
+      const ended = { before: { endedAt: isoTime(clock.now() - days * day) } }
+      const past = (await store.query('terminals', { where: ended })).items.filter(
         ({ endedAt }) => endedAt !== null && age(Date.parse(endedAt)) > days * day,
       )
       for (let from = 0; from < past.length; from += atOnce) {

@@ -22,7 +22,7 @@ import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
 import { beginRun } from '../../../src/server/runs.ts'
 import type { Results } from '../../../src/server/seams/results.ts'
-import type { Store } from '../../../src/server/seams/store.ts'
+import type { Store, Transaction } from '../../../src/server/seams/store.ts'
 import { type Context, createContext } from '../../../src/server/services/context.ts'
 import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
 import { createServices } from '../../../src/server/services/services.ts'
@@ -62,7 +62,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   })
   let refuses = false
   const store: Store = {
-    ...storeMethods(disk),
+    ...disk,
     get sequence() {
       return disk.sequence
     },
@@ -70,7 +70,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
       return refuses ? 'the disk is full' : null
     },
     transact: (work) =>
-      refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : disk.transact(work),
+      refuses ? Promise.reject(new RsmError('unavailable', 'the disk is full')) : twice(disk, work),
   }
   const at = isoTime(clock.now())
   const { keys } = await loadKeys(join(directory, 'keys'), { store, newKeys: false, at })
@@ -106,8 +106,8 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const terminals = createTerminals({ store, hints, facts, recordings, keys, clock, log })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
-  const tokenId = await store.transact((tx) => {
-    const id = tx.nextId('tokens')
+  const tokenId = await store.transact(async (tx) => {
+    const id = await tx.nextId('tokens')
     const at = isoTime(clock.now())
     const session = { kind: 'session', name: null, tokenHash: 'x', userId: 1, role: 'ADMIN' } as const
     tx.put('tokens', { ...session, id, createdAt: at, lastUsedAt: at, expiresAt: at })
@@ -163,15 +163,13 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   return { services, engine, context, results, directory, refuse }
 }
 
-function storeMethods(disk: Store): Omit<Store, 'readOnlyReason' | 'sequence'> {
-  return {
-    storeId: disk.storeId,
-    revision: (noun) => disk.revision(noun),
-    get: (noun, id) => disk.get(noun, id),
-    find: (noun, index, key) => disk.find(noun, index, key),
-    page: (noun, query) => disk.page(noun, query),
-    all: (noun) => disk.all(noun),
-    transact: (work) => disk.transact(work),
-    close: () => disk.close(),
-  }
+/** Runs the work of a transaction twice, as a store may: all that the first run did is dropped. */
+async function twice<T>(store: Store, work: (tx: Transaction) => Promise<T> | T): Promise<T> {
+  const drop = new Error('run once more')
+  const first = store.transact(async (tx) => {
+    await work({ ...tx, nextId: async () => -1 })
+    throw drop
+  })
+  await first.catch(() => undefined)
+  return store.transact(work)
 }

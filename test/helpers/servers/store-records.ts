@@ -1,4 +1,5 @@
 import type {
+  ClusterRecord,
   ExecutionRecord,
   HostRecord,
   TaskRecord,
@@ -26,6 +27,10 @@ export function host(id: number, hostname: string, more: Partial<HostRecord> = {
     updatedAt: at,
     ...more,
   }
+}
+
+export function cluster(id: number, name: string, more: Partial<ClusterRecord> = {}): ClusterRecord {
+  return { id, name, description: '', hostIds: [], selector: null, createdAt: at, updatedAt: at, ...more }
 }
 
 export function user(id: number, username: string): UserRecord {

@@ -87,6 +87,53 @@ test('a role that changes is the role of the next request', async (t) => {
   t.like(await credentials(session), { role: 'OPERATOR' })
 })
 
+test('a change of one host, session or user is no matter of the others', async (t) => {
+  const { store, credentials, agent, session, enrolled } = await setUp(t)
+  const other = newToken('agent')
+  const facts = enrolled.agent && { ...enrolled.agent, agentId: 'a2', tokenHash: other.tokenHash }
+  await store.transact((tx) => {
+    tx.put('hosts', host(2, 'web2', { agent: facts }))
+    tx.put('users', user(2, 'bob'))
+    tx.put('tokens', token(2, 2))
+  })
+  for (let use = 0; use < 2; use++)
+    for (const given of [agent, session, other.token]) await credentials(given)
+  const bob = { ...user(2, 'bob'), role: 'ADMIN' } as const
+  await store.transact((tx) => {
+    tx.put('hosts', host(2, 'web2', { agent: facts && { ...facts, tokenHash: null } }))
+    tx.put('users', bob)
+    tx.remove('tokens', 2)
+  })
+  t.like(credentials(agent), { hostId: 1 })
+  t.like(credentials(session), { username: 'alice' })
+  t.is(await credentials(other.token), undefined)
+})
+
+test('an agent that registers anew is known by its new token only', async (t) => {
+  const { store, credentials, agent, enrolled } = await setUp(t)
+  for (let use = 0; use < 2; use++) await credentials(agent)
+  const anew = newToken('agent')
+  const facts = enrolled.agent && { ...enrolled.agent, tokenHash: anew.tokenHash }
+  await store.transact((tx) => tx.put('hosts', { ...enrolled, agent: facts }))
+  t.is(await credentials(agent), undefined)
+  for (let use = 0; use < 2; use++) t.like(await credentials(anew.token), { hostId: 1 })
+  t.like(credentials(anew.token), { hostId: 1 })
+})
+
+test('what changes while a token is looked up is not remembered as it was', async (t) => {
+  const { store, credentials, session } = await setUp(t)
+  const { get } = store
+  let demote: Promise<void> | undefined
+  store.get = async (noun, id) => {
+    const found = await get(noun, id)
+    demote ??= store.transact((tx) => tx.put('users', { ...user(1, 'alice'), role: 'OPERATOR' }))
+    await demote
+    return found
+  }
+  await credentials(session)
+  t.like(await credentials(session), { role: 'OPERATOR' })
+})
+
 test('a session that is known ends by the clock alone', async (t) => {
   const { credentials, session, pass } = await setUp(t)
   t.like(await credentials(session), { username: 'alice' })

@@ -156,7 +156,7 @@ test('A05 the first start after an upgrade notes the keys that are there, and re
   await server.restart()
   await server.stop()
   const store = await openJsonStore({ directory: join(server.dataDir, 'store') })
-  const noted = await store.all('keys')
+  const noted = (await store.query('keys')).items
   await store.close()
   t.deepEqual(
     noted.map(({ id }) => id),

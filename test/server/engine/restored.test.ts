@@ -221,7 +221,7 @@ test('A02 of one agent a start of the server remembers one unknown run, and writ
   const remembered = async () => {
     await server.stop()
     const store = await openJsonStore({ directory: join(server.dataDir, 'store') })
-    const notes = (await store.all('runs')).flatMap(({ restore }) => restore ?? [])
+    const notes = (await store.query('runs')).items.flatMap(({ restore }) => restore ?? [])
     await store.close()
     await server.restart()
     return notes.map(({ strangers }) => strangers)

@@ -236,7 +236,7 @@ test('A13 a tombstone goes when no enrolment token up to its own is left to use'
     ] as const)
       tx.put('tombstones', { id, state: 'removed', hostId: 1, hostname: 'web1', enrollmentId, createdAt: at })
   })
-  const kept = async () => (await store.all('tombstones')).map(({ id }) => id)
+  const kept = async () => (await store.query('tombstones')).items.map(({ id }) => id)
   await removeNeedlessTombstones(store)
   t.deepEqual(await kept(), ['after', 'at'])
   await store.transact((tx) => tx.remove('enrollments', 2))

@@ -19,8 +19,9 @@ test('a stored cluster whose selector fails is shown without members, and takes 
     createdAt: at,
     updatedAt: at,
   })
-  const ids = await context.store.transact((tx) => {
-    const circle = [tx.nextId('clusters'), tx.nextId('clusters'), tx.nextId('clusters')] as const
+  const ids = await context.store.transact(async (tx) => {
+    const next = () => tx.nextId('clusters')
+    const circle = [await next(), await next(), await next()] as const
     tx.put('clusters', stored(circle[0], 'a', '@b'))
     tx.put('clusters', stored(circle[1], 'b', '@a'))
     tx.put('clusters', stored(circle[2], 'large', 'n[1-999999]'))

@@ -7,9 +7,9 @@ test("S01 of an agent's registrations with one token only the first counts", asy
   const { context } = await startInsides(t)
   const input = { agentId: 'a1', hostname: 'web1' }
   const enrolled = { type: 'enrollment', id: 1 } as const
-  await context.store.transact((tx) =>
+  await context.store.transact(async (tx) =>
     tx.put('enrollments', {
-      id: tx.nextId('enrollments'),
+      id: await tx.nextId('enrollments'),
       name: null,
       tokenHash: 'e',
       maxUses: 1,
@@ -32,7 +32,7 @@ test("S01 of an agent's registrations with one token only the first counts", asy
 test('A09 what a user may register by is judged again when it is written: a token for administration that stands', async (t) => {
   const { context } = await startInsides(t)
   const { store } = context
-  const [session] = await store.all('tokens')
+  const [session] = (await store.query('tokens')).items
   const admin = await store.get('users', 1)
   if (!session || !admin) throw new Error('its first user has no session')
   const at = context.time()
@@ -52,14 +52,14 @@ test('A09 what a user may register by is judged again when it is written: a toke
       '127.0.0.1',
       'agent',
     )
-  const [plain, lasting] = await store.transact((tx) =>
-    [false, true].map((isLasting) => {
-      const id = tx.nextId('tokens')
+  const made = (isLasting: boolean) =>
+    store.transact(async (tx) => {
+      const id = await tx.nextId('tokens')
       const token = { ...session, id, kind: 'personal', tokenHash: `token-${id}`, expiresAt: at } as const
       tx.put('tokens', isLasting ? { ...token, admin: true } : token)
       return id
-    }),
-  )
+    })
+  const [plain, lasting] = [await made(false), await made(true)]
   await t.throwsAsync(by(plain ?? 0), { code: 'forbidden' })
   t.is((await by(lasting ?? 0)).created, true)
   await store.transact((tx) => tx.remove('tokens', lasting ?? 0))

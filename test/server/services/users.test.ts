@@ -17,7 +17,7 @@ test('S01 an ADMIN whose token ends while a password is hashed makes and changes
   await refused
   await t.throwsAsync(services.enrollments.create({}), ended)
   t.deepEqual(
-    (await context.store.all('users')).map(({ username, role }) => [username, role]),
+    (await context.store.query('users')).items.map(({ username, role }) => [username, role]),
     [
       ['admin', 'ADMIN'],
       ['u', 'VIEWER'],
@@ -34,5 +34,5 @@ test('S01 an ADMIN who is demoted while a password is hashed makes nobody', asyn
     if (admin) tx.put('users', { ...admin, role: 'OPERATOR' })
   })
   await refused
-  t.is((await context.store.all('users')).length, 1)
+  t.is((await context.store.query('users')).items.length, 1)
 })

@@ -158,7 +158,7 @@ test('P39 a link that closes because it is full when a session is to be opened r
     return false
   })
   await t.throwsAsync(open(), { code: 'conflict', message: /lost its link/ })
-  t.deepEqual(await store.all('terminals'), [])
+  t.deepEqual((await store.query('terminals')).items, [])
 })
 
 test('P43 an agent that keeps to its window may do so in single characters', async (t) => {

@@ -143,7 +143,7 @@ test('A04 sessions past their retention are removed with their recordings; what 
   t.is(await createTerminalRetention({ ...context, days: 0 }).sweep(), 0)
   t.is(await createTerminalRetention({ ...context, days: 90 }).sweep(), 1)
   t.deepEqual(
-    (await store.all('terminals')).map(({ id }) => id),
+    (await store.query('terminals')).items.map(({ id }) => id),
     ['open', 'young'],
   )
   t.deepEqual((await directory.list()).map(({ id }) => id).sort(), ['open', 'unborn', 'young'])

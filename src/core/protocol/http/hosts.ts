@@ -79,6 +79,11 @@ export const HostQuery = Closed({
       description: "Node set syntax, such as 'web[1-20]!@env:test'",
     }),
   ),
+  sort: Type.Optional(
+    Type.Enum(['hostname'], {
+      description: 'By name in natural order, web2 before web10, instead of by id',
+    }),
+  ),
 })
 export type HostQuery = Static<typeof HostQuery>
 

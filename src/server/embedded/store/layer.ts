@@ -1,10 +1,13 @@
 import type { Noun } from '../../seams/records.ts'
-import { type AnyRecord, type Change, type Id, indexList, type Key } from './tables.ts'
+import { type AnyRecord, type Id, indexList, type Key, orderOf } from './indexes.ts'
+import { type AnyFound, type AnyQuery, conditionsOf, windowOf } from './query.ts'
+import type { Change } from './tables.ts'
 
 /** What a layer lies upon: the durable tables, or another layer. */
 export interface Base {
   get(noun: Noun, id: Id): AnyRecord | undefined
   find(noun: Noun, index: string, key: Key): AnyRecord[]
+  query(noun: Noun, query: AnyQuery): AnyFound
 }
 
 type Buckets = Map<string, Map<Key, Map<Id, AnyRecord>>>
@@ -33,6 +36,18 @@ export class Layer implements Base {
     const ours = this.bucketsOf(noun, changes).get(index)?.get(key)
     if (ours === undefined || ours.size === 0) return found
     return [...found, ...ours.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  query(noun: Noun, query: AnyQuery): AnyFound {
+    const changes = this.changes.get(noun)
+    if (changes === undefined || changes.size === 0) return this.base.query(noun, query)
+    const { where = {}, order = 'asc' } = query
+    const conditions = conditionsOf(noun, where)
+    const below = this.base.query(noun, { where }).items.filter(({ id }) => !changes.has(id))
+    const ours = [...changes.values()]
+      .flatMap(({ record }) => record ?? [])
+      .filter((record) => conditions.every(({ test }) => test(record)))
+    return windowOf([...below, ...ours].sort(orderOf(noun, order)), query)
   }
 
   set(change: Change): void {

@@ -1,52 +1,58 @@
 type Id = string | number
+export type Compare<R> = (a: R, b: R) => number
+
+export const byId: Compare<{ id: Id }> = (a, b) => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
 /** Records that are late or gone are merged in at the next read, and at the latest when they are this many. */
 const maxUnsettled = 1024
 
+/** Records that wait to be merged in. Most lists, as those of a unique index, never have any. */
+interface Unsettled<R> {
+  late: Map<Id, R>
+  gone: Set<Id>
+}
+
 /**
- * Records in ascending order of id. Those that come in order, as ids do, are appended at once; the others wait
- * for the next read, so that churn costs no search through an array.
+ * Records in ascending order: of id, unless another one is given, in which no two are equal. Those that come in order, as
+ * ids do, are appended at once; the others wait for the next read, so that churn costs no search through an array.
  */
 export class OrderedRecords<R extends { id: Id }> {
-  private sorted: R[]
-  private readonly late = new Map<Id, R>()
-  private readonly gone = new Set<Id>()
+  private sorted: R[] = []
+  private unsettled: Unsettled<R> | null = null
+  private readonly compare: Compare<R>
 
-  /** `sorted`: the first ones, in ascending order of id. */
-  constructor(sorted: R[] = []) {
-    this.sorted = sorted
+  constructor(compare: Compare<R> = byId) {
+    this.compare = compare
   }
 
+  /** Where the order is not that by id: a record that takes another place has to be removed from its former one. */
   put(record: R): void {
     const { id } = record
     const last = this.sorted.at(-1)
-    if (last === undefined || id > last.id) {
+    const waits = this.unsettled?.late.has(id) || this.unsettled?.gone.has(id)
+    if (!waits && (last === undefined || this.compare(record, last) > 0)) {
       this.sorted.push(record)
       return
     }
-    const place = this.search(id)
+    const place = this.search(record)
     if (this.sorted[place]?.id === id) {
       this.sorted[place] = record
-      this.gone.delete(id)
-    } else {
-      this.late.set(id, record)
-      this.settleIfMany()
-    }
+      this.unsettled?.gone.delete(id)
+    } else this.later(({ late }) => late.set(id, record))
   }
 
-  remove(id: Id): void {
-    if (this.late.delete(id)) return
+  remove(record: R): void {
+    const { id } = record
+    if (this.unsettled?.late.delete(id)) return
     if (this.sorted.at(-1)?.id === id) {
       this.sorted.pop()
-      this.gone.delete(id)
-    } else if (this.sorted[this.search(id)]?.id === id) {
-      this.gone.add(id)
-      this.settleIfMany()
-    }
+      this.unsettled?.gone.delete(id)
+    } else if (this.sorted[this.search(record)]?.id === id) this.later(({ gone }) => gone.add(id))
   }
 
   get size(): number {
-    return this.sorted.length - this.gone.size + this.late.size
+    const { late, gone } = this.unsettled ?? {}
+    return this.sorted.length - (gone?.size ?? 0) + (late?.size ?? 0)
   }
 
   /** The records from place `start` up to `end`, as an array of the caller's own. */
@@ -55,34 +61,34 @@ export class OrderedRecords<R extends { id: Id }> {
     return this.sorted.slice(start, end)
   }
 
-  /** First place whose id is not below this one. */
-  private search(id: Id): number {
+  /** First place whose record is not below this one. */
+  private search(record: R): number {
     let low = 0
     let high = this.sorted.length
     while (low < high) {
       const middle = (low + high) >>> 1
       const found = this.sorted[middle]
-      if (found !== undefined && found.id < id) low = middle + 1
+      if (found !== undefined && this.compare(found, record) < 0) low = middle + 1
       else high = middle
     }
     return low
   }
 
-  private settleIfMany(): void {
-    const unsettled = this.late.size + this.gone.size
-    if (unsettled > maxUnsettled && unsettled > this.sorted.length / 2) this.settle()
+  private later(note: (unsettled: Unsettled<R>) => void): void {
+    const unsettled = (this.unsettled ??= { late: new Map(), gone: new Set() })
+    note(unsettled)
+    const count = unsettled.late.size + unsettled.gone.size
+    if (count > maxUnsettled && count > this.sorted.length / 2) this.settle()
   }
 
   private settle(): void {
-    if (this.late.size === 0 && this.gone.size === 0) return
-    const kept =
-      this.gone.size === 0 ? this.sorted : this.sorted.filter((record) => !this.gone.has(record.id))
-    if (this.late.size > 0) {
-      kept.push(...this.late.values())
-      kept.sort((a, b) => (a.id < b.id ? -1 : 1))
+    if (this.unsettled === null) return
+    const { late, gone } = this.unsettled
+    if (gone.size > 0) this.sorted = this.sorted.filter((record) => !gone.has(record.id))
+    if (late.size > 0) {
+      this.sorted.push(...late.values())
+      this.sorted.sort(this.compare)
     }
-    this.sorted = kept
-    this.late.clear()
-    this.gone.clear()
+    this.unsettled = null
   }
 }

@@ -5,8 +5,9 @@ import { replaceDurably, temporaryName } from '../../../disk/durable.ts'
 import { type Noun, nouns } from '../../seams/records.ts'
 import { checkFormat, damaged, formatVersion, newer, readRequired, snapshotName } from './files.ts'
 import { freeze } from './freeze.ts'
+import type { AnyRecord } from './indexes.ts'
 import { encodeLine, type Line, readLines } from './line.ts'
-import { type AnyRecord, Tables } from './tables.ts'
+import { Tables } from './tables.ts'
 import { unknownKind } from './transaction-line.ts'
 
 /** About how many characters of records one line holds: a few milliseconds of work between two turns of the loop. */

@@ -1,9 +1,11 @@
 import { RsmError } from '../../../core/errors.ts'
 import { AppendLog, type Disk } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
-import type { Records } from '../../seams/records.ts'
-import type { Store } from '../../seams/store.ts'
+import type { Noun, Records } from '../../seams/records.ts'
+import type { Found, Query, Store } from '../../seams/store.ts'
 import { Compaction } from './compaction.ts'
+import type { Id } from './indexes.ts'
+import type { AnyQuery } from './query.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
 import { Transactions } from './transactions.ts'
 
@@ -68,7 +70,11 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     resumed: () => log('info', 'the disk has room again: writes are taken', {}),
     disk: options.disk,
   })
-  const transactions = new Transactions(tables, journal, () => compaction.startIfDue())
+  const watchers = new Map<Noun, ((id: Id) => void)[]>()
+  const transactions = new Transactions(tables, journal, (changes) => {
+    for (const { noun, id } of changes) for (const changed of watchers.get(noun) ?? []) changed(id)
+    compaction.startIfDue()
+  })
   const compaction = new Compaction(recovered, journal, {
     directory: lock.path,
     log,
@@ -91,7 +97,6 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     get sequence() {
       return tables.sequence
     },
-    revision: (noun) => tables.revision(noun),
     get readOnlyReason() {
       return journal.refusal?.message ?? null
     },
@@ -100,18 +105,17 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     },
     get: async (noun, id) => tables.get(noun, id) as Records[typeof noun] | undefined,
     find: async (noun, index, key) => tables.find(noun, index, key) as Records[typeof noun][],
-    page: async (noun, { offset, limit, order }) => {
-      const total = tables.count(noun)
-      const start = order === 'asc' ? offset : Math.max(0, total - offset - limit)
-      const end = order === 'asc' ? offset + limit : Math.max(0, total - offset)
-      const items = tables.slice(noun, start, end) as Records[typeof noun][]
-      return { items: order === 'asc' ? items : items.reverse(), total }
-    },
-    all: async (noun) => tables.slice(noun) as Records[typeof noun][],
+    getMany: async <N extends Noun>(noun: N, ids: readonly Id[]) =>
+      ids.map((id) => tables.get(noun, id) as Records[N] | undefined),
+    query: async <N extends Noun>(noun: N, query?: Query<N>) =>
+      tables.query(noun, (query ?? {}) as AnyQuery) as Found<N>,
     transact: (work) =>
       closed === null
         ? transactions.run(work)
         : Promise.reject(new RsmError('unavailable', 'the store is closed')),
+    watch(noun, changed) {
+      watchers.set(noun, [...(watchers.get(noun) ?? []), changed as (id: Id) => void])
+    },
     close: () => (closed ??= close()),
   }
 }

@@ -1,7 +1,8 @@
 import { type Noun, nouns } from '../../seams/records.ts'
 import { freeze } from './freeze.ts'
+import type { AnyRecord, Id } from './indexes.ts'
 import { encodeLine } from './line.ts'
-import type { AnyRecord, Change, Id, Tables } from './tables.ts'
+import type { Change, Tables } from './tables.ts'
 
 /** One transaction as the journal holds it. */
 interface TransactionBody {

@@ -1,10 +1,12 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { AppendLog } from '../../../disk/append-log.ts'
 import type { IndexOf, Noun, Records } from '../../seams/records.ts'
-import type { Transaction } from '../../seams/store.ts'
+import type { Found, Query, Transaction } from '../../seams/store.ts'
 import { freeze } from './freeze.ts'
+import { type Id, indexList, type Key } from './indexes.ts'
 import { Layer } from './layer.ts'
-import { type Change, type Id, indexList, type Key, type Tables } from './tables.ts'
+import type { AnyQuery } from './query.ts'
+import type { Change, Tables } from './tables.ts'
 import { encodeTransaction } from './transaction-line.ts'
 
 /** More than this wait for their turn only when the disk hangs: then it is kinder to refuse than to pile up. */
@@ -28,8 +30,8 @@ interface Queued {
 export class Transactions {
   private readonly tables: Tables
   private readonly journal: AppendLog
-  /** Called when one more transaction is durable. */
-  private readonly durable: () => void
+  /** Hears of each transaction that is durable, before who made it. */
+  private readonly durable: (changes: readonly Change[]) => void
   private staged: Layer
   private sequence: number
   private readonly lastIds: Partial<Record<Noun, number>>
@@ -38,7 +40,7 @@ export class Transactions {
   private busy = false
   private unanswered = 0
 
-  constructor(tables: Tables, journal: AppendLog, durable: () => void) {
+  constructor(tables: Tables, journal: AppendLog, durable: (changes: readonly Change[]) => void) {
     this.tables = tables
     this.journal = journal
     this.durable = durable
@@ -84,7 +86,7 @@ export class Transactions {
     for (const [noun, id] of lastIds) this.tables.raiseId(noun, id)
     this.tables.sequence = sequence
     for (const change of changes) this.staged.settle(change)
-    this.durable()
+    this.durable(changes)
   }
 
   private async drain(): Promise<void> {
@@ -146,15 +148,21 @@ export class Transactions {
     }
     return {
       get: async <N extends Noun>(noun: N, id: Id) => changed.get(noun, id) as Records[N] | undefined,
+      getMany: async <N extends Noun>(noun: N, ids: readonly Id[]) =>
+        ids.map((id) => changed.get(noun, id) as Records[N] | undefined),
       find: async <N extends Noun>(noun: N, index: IndexOf<N>, key: Key) =>
         changed.find(noun, index, key) as Records[N][],
-      nextId: (noun) => {
+      query: async <N extends Noun>(noun: N, query?: Query<N>) =>
+        changed.query(noun, (query ?? {}) as AnyQuery) as Found<N>,
+      nextId: async (noun) => {
         const id = (this.lastIds[noun] ?? 0) + 1
         raise(noun, id)
         given.set(noun, id)
         return id
       },
-      lastId: (noun) => this.lastIds[noun] ?? 0,
+      lastId: async (noun) => this.lastIds[noun] ?? 0,
+      // Transactions run one after the other as it is.
+      lock: async () => undefined,
       put: (noun, record) => {
         if (typeof record.id === 'number') raise(noun, record.id)
         changed.set({ noun, id: record.id, record: freeze(record) })

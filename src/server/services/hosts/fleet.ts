@@ -30,32 +30,43 @@ export interface Fleet {
 /** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
 const membershipLife = 1000
 
-export function createFleet(store: Store, presence: Views, log: Log): Fleet {
-  /** Records are immutable, so what follows from one may be kept as long as it is. */
-  const staticMembers = new WeakMap<ClusterRecord, ReadonlySet<number>>()
+/** What `make` answers, made anew only when the key has changed, or when it failed. */
+function keptBy<T>(key: () => string, make: () => Promise<T>): () => Promise<T> {
+  let last: { key: string; made: Promise<T> } | null = null
+  return () => {
+    const now = key()
+    if (last?.key === now) return last.made
+    const made = make()
+    last = { key: now, made }
+    made.catch(() => {
+      if (last?.made === made) last = null
+    })
+    return made
+  }
+}
 
-  /** Of a dynamic cluster, as long as the fleet stays as it is. */
+export function createFleet(store: Store, presence: Views, log: Log): Fleet {
+  const changes = { hosts: 0, clusters: 0 }
+  store.watch('hosts', () => void changes.hosts++)
+  store.watch('clusters', () => void changes.clusters++)
+  const changesOfBoth = () => `${changes.hosts} ${changes.clusters}`
+
+  /** What a selector comes to, as long as the fleet stays as it is. */
   interface Members {
     ids: number[]
     set: ReadonlySet<number>
   }
-  const dynamic = new WeakMap<Directory, Map<ClusterRecord, Promise<Members>>>()
-  /** The clusters that the log has been told of: every list would else tell it again. */
-  const unresolved = new WeakSet<ClusterRecord>()
-  let last: { revisions: string; directory: Directory } | null = null
+  const selected = new WeakMap<Directory, Map<string, Promise<Members>>>()
+  /** The selectors that the log has been told of, by cluster: every list would else tell it again. */
+  const unresolved = new Map<number, string>()
 
-  /** Made anew only when hosts, clusters, a status or what is reachable have changed: every list asks for it. */
-  async function directory(): Promise<Directory> {
-    const revisions = [store.revision('hosts'), store.revision('clusters'), presence.revision].join()
-    if (last?.revisions !== revisions) last = { revisions, directory: await readDirectory() }
-    return last.directory
-  }
-
+  /** Every list asks for it. */
+  const directory = keptBy(() => `${changesOfBoth()} ${presence.revision}`, readDirectory)
   async function readDirectory(): Promise<Directory> {
-    const [hosts, clusters] = await Promise.all([store.all('hosts'), store.all('clusters')])
-    const standings = await presence.standings(hosts.map(({ id }) => id))
+    const [hosts, clusters] = await Promise.all([store.query('hosts'), store.query('clusters')])
+    const standings = await presence.standings(hosts.items.map(({ id }) => id))
     return createDirectory(
-      hosts.map(({ id, hostname, tags, systemInfo }, index) => ({
+      hosts.items.map(({ id, hostname, tags, systemInfo }, index) => ({
         id,
         hostname,
         tags,
@@ -63,19 +74,18 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
         os: systemInfo?.os ?? null,
         arch: systemInfo?.arch ?? null,
       })),
-      clusters,
+      clusters.items,
     )
   }
 
   /** Resolved once, whoever asks meanwhile. */
   function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members> {
-    const found = dynamic.get(known) ?? new Map<ClusterRecord, Promise<Members>>()
-    dynamic.set(known, found)
-    let members = found.get(cluster)
-    if (!members) {
-      members = resolveToShow(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
-      found.set(cluster, members)
-    }
+    const found = selected.get(known) ?? new Map<string, Promise<Members>>()
+    selected.set(known, found)
+    const members =
+      found.get(selector) ??
+      resolveToShow(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
+    found.set(selector, members)
     return members
   }
 
@@ -90,49 +100,48 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   ): Promise<number[]> {
     try {
       const hosts = await inTurns(resolveInSlices(parseSelector(selector), known, { strictness: 'none' }))
-      unresolved.delete(cluster)
+      unresolved.delete(cluster.id)
       return hosts.map(({ id }) => id)
     } catch (error) {
       if (!(error instanceof RsmError && error.code === 'invalid')) throw error
       const { id, name } = cluster
-      if (!unresolved.has(cluster))
+      if (unresolved.get(id) !== selector)
         log.warn(
           { err: error, clusterId: id, name },
           'a cluster is shown without members: its selector fails',
         )
-      unresolved.add(cluster)
+      unresolved.set(id, selector)
       return []
     }
   }
 
+  /** A cluster whose members are selected has none here. */
+  const clustersAndMembers = keptBy(
+    () => `${changes.clusters}`,
+    async () => {
+      const { items } = await store.query('clusters')
+      return items.map((cluster) => ({ cluster, set: new Set(cluster.hostIds) }))
+    },
+  )
+
   /** Answers, for a host, the clusters that it is in. */
   async function membership(): Promise<(hostId: number) => ClusterRecord[]> {
-    const clusters = await store.all('clusters')
-    const known = clusters.some(({ selector }) => selector !== null) ? await directory() : null
+    const clusters = await clustersAndMembers()
+    const known = clusters.some(({ cluster }) => cluster.selector !== null) ? await directory() : null
     const sets: { cluster: ClusterRecord; set: ReadonlySet<number> }[] = []
-    for (const cluster of clusters) {
-      let set = staticMembers.get(cluster)
-      if (cluster.selector !== null && known)
-        ({ set } = await dynamicMembers(cluster, cluster.selector, known))
-      else if (!set) {
-        set = new Set(cluster.hostIds)
-        staticMembers.set(cluster, set)
-      }
-      sets.push({ cluster, set })
+    for (const { cluster, set } of clusters) {
+      const { selector } = cluster
+      const dynamic = selector !== null && known && (await dynamicMembers(cluster, selector, known))
+      sets.push({ cluster, set: dynamic ? dynamic.set : set })
     }
     return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ cluster }) => cluster)
   }
 
-  let recent: { revisions: string; until: number; clustersOf: ReturnType<typeof membership> } | null = null
-
-  /** As `membership`, but made anew at most once a second where only statuses have changed. */
-  function recentMembership(): ReturnType<typeof membership> {
-    const revisions = [store.revision('hosts'), store.revision('clusters')].join()
-    const now = performance.now()
-    if (recent?.revisions !== revisions || now >= recent.until)
-      recent = { revisions, until: now + membershipLife, clustersOf: membership() }
-    return recent.clustersOf
-  }
+  /** Made anew at most once a second where only statuses have changed. */
+  const recentMembership = keptBy(
+    () => `${changesOfBoth()} ${Math.floor(performance.now() / membershipLife)}`,
+    membership,
+  )
 
   async function members(cluster: ClusterRecord): Promise<number[]> {
     return cluster.selector === null
@@ -159,7 +168,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     },
     async knownHosts(hostIds) {
       const clustersOf = await recentMembership()
-      const records = await Promise.all(hostIds.map((id) => store.get('hosts', id)))
+      const records = await store.getMany('hosts', hostIds)
       return records.flatMap((record) => {
         if (!record) return []
         const { id, hostname, tags } = record
@@ -178,7 +187,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       )
     },
     async countByStatus() {
-      const hosts = await store.all('hosts')
+      const { items: hosts } = await store.query('hosts')
       const counts: Record<HostStatus, number> = { ONLINE: 0, OFFLINE: 0, WARNING: 0 }
       for (const { status } of await presence.standings(hosts.map(({ id }) => id))) counts[status]++
       return counts

@@ -53,7 +53,8 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   const unsuccessful = (await context.engine.results(task)).filter(({ status }) => status !== 'SUCCESS')
   if (task.status === 'SUCCESS' || unsuccessful.length === 0)
     throw new RsmError('conflict', `Every host of task ${task.id} succeeded: there is nothing to retry`)
-  const hosts = await Promise.all(unsuccessful.map(({ hostId }) => context.store.get('hosts', hostId)))
+  const unsuccessfulIds = unsuccessful.map(({ hostId }) => hostId)
+  const hosts = await context.store.getMany('hosts', unsuccessfulIds)
   const hostIds = hosts.flatMap((host) => host?.id ?? [])
   if (hostIds.length === 0)
     throw new RsmError(

@@ -87,7 +87,7 @@ export function createStart(context: Context, caller: UserCaller) {
   }
 
   async function executionRecords(taskId: string, hostIds: readonly number[]): Promise<ExecutionRecord[]> {
-    const hosts = await Promise.all(hostIds.map((hostId) => store.get('hosts', hostId)))
+    const hosts = await store.getMany('hosts', hostIds)
     return hostIds.map((hostId, position) => ({
       id: `${taskId}/${hostId}`,
       taskId,

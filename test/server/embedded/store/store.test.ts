@@ -33,8 +33,8 @@ storeContract(test, async (teardown) => {
 async function churn(store: Store, directory: string, snapshots: number): Promise<number> {
   const seen = new Set<string>()
   for (let turn = 0; seen.size <= snapshots && turn < 5000; turn++) {
-    await store.transact((tx) => {
-      const id = tx.nextId('hosts')
+    await store.transact(async (tx) => {
+      const id = await tx.nextId('hosts')
       tx.put('hosts', host(id, `web${id}`))
       tx.put('tasks', task(`t${turn % 10}`, { pauseSeconds: turn }))
       tx.remove('hosts', id - 5)
@@ -50,7 +50,7 @@ test('compaction keeps everything, one generation back, and never gives an id ou
   const directory = await temporary((end) => t.teardown(end))
   const store = await openJsonStore({ directory, compactAfterBytes: 8192 })
   t.true((await churn(store, directory, 4)) > 4)
-  const before = { hosts: await store.all('hosts'), tasks: await store.all('tasks') }
+  const before = { hosts: (await store.query('hosts')).items, tasks: (await store.query('tasks')).items }
   const highest = Math.max(...before.hosts.map(({ id }) => id))
   await store.transact((tx) => {
     for (const { id } of before.hosts) tx.remove('hosts', id)
@@ -61,8 +61,8 @@ test('compaction keeps everything, one generation back, and never gives an id ou
   t.false(names.some((name) => name.endsWith('.tmp')))
   const again = await openJsonStore({ directory })
   t.teardown(() => again.close())
-  t.deepEqual(await again.all('tasks'), before.tasks)
-  t.deepEqual(await again.all('hosts'), [])
+  t.deepEqual((await again.query('tasks')).items, before.tasks)
+  t.deepEqual((await again.query('hosts')).items, [])
   t.is(await again.transact((tx) => tx.nextId('hosts')), highest + 1)
 })
 
@@ -106,7 +106,7 @@ test('a disk that fails in fsync is never tried again: callers are refused and t
     { code: 'unavailable' },
   )
   t.is(syncs, 1)
-  t.is((await store.all('hosts')).length, 1)
+  t.is((await store.query('hosts')).items.length, 1)
   t.regex(store.readOnlyReason ?? '', /EIO/)
 })
 
@@ -133,7 +133,7 @@ test('a full disk that wrote short is cut back; what waited is refused with what
   const room = once(told, 'room')
   const refused = [2, 3, 4].map((id) => store.transact((tx) => tx.put('hosts', host(id, `web${id}`))))
   for (const write of refused) await t.throwsAsync(write, { code: 'unavailable', message: /full/ })
-  t.is((await store.all('hosts')).length, 1)
+  t.is((await store.query('hosts')).items.length, 1)
   full = false
   await room
   t.is(store.readOnlyReason, null)
@@ -141,5 +141,5 @@ test('a full disk that wrote short is cut back; what waited is refused with what
   await store.close()
   const again = await openJsonStore({ directory, log: () => t.fail('nothing was to be mended') })
   t.teardown(() => again.close())
-  t.is((await again.all('hosts')).length, 2)
+  t.is((await again.query('hosts')).items.length, 2)
 })

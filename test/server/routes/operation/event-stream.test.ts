@@ -8,7 +8,7 @@ import { startInsides } from '../../../helpers/servers/services.ts'
 
 test('a stream that fails is ended, and its fault is logged with the id of the request', async (t) => {
   const { context } = await startInsides(t)
-  const [token] = await context.store.all('tokens')
+  const [token] = (await context.store.query('tokens')).items
   const lines = new PassThrough()
   const log = pino(lines)
   const app = Fastify({ genReqId: () => 'request-7' })
