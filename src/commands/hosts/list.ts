@@ -1,13 +1,15 @@
 import { string as word } from '@oclif/core/args'
 import { integer, string } from '@oclif/core/flags'
-import { allPages, firstOf } from '../../client/http/pages.ts'
+import type { Client } from '../../client/client.ts'
+import { firstOf } from '../../client/http/pages.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
 import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { hostsFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
-import { findCluster } from '../../ui/names/names.ts'
+import { findCluster, hostsByName } from '../../ui/names/names.ts'
 
 export default class HostsList extends BaseCommand {
   static override summary = 'List hosts and their state'
@@ -61,17 +63,7 @@ export default class HostsList extends BaseCommand {
         Object.entries(parsePairs('-t', [tag], '-t role=web')).map(([key, value]) => `${key}:${value}`),
       )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
-    const found = new Map<number, Host>()
-    // Each selector by itself: joined, operators in the one would apply to the other.
-    for (const selector of selectors.length === 0 ? [undefined] : selectors) {
-      const part = selector === undefined ? query : { ...query, selector }
-      const { content } = await allPages((paging) => client.hosts.list(paging), part)
-      for (const host of content) found.set(host.id, host)
-    }
-    // The server's order is that in which hosts came; people look for names, and for the first of them.
-    const all = [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
-    const whole = { content: all, page: 0, size: all.length, totalElements: all.length, totalPages: 1 }
-    const page = firstOf(whole, flags.limit)
+    const page = await this.#find(client, query, selectors, flags.limit)
     const names = page.content.map((host) => host.hostname)
     if (flags.output === 'names') {
       if (names.length > 0) await this.printLong(names.join('\n'))
@@ -93,5 +85,21 @@ export default class HostsList extends BaseCommand {
     }
     this.saidCut(page, 'hosts')
     return page
+  }
+
+  /** Each selector by itself: joined, operators in the one would apply to the other. */
+  async #find(client: Client, query: HostQuery, selectors: string[], limit?: number): Promise<Page<Host>> {
+    const [selector, ...others] = selectors
+    if (others.length === 0)
+      return hostsByName(client, selector === undefined ? query : { ...query, selector }, limit)
+    const found = new Map<number, Host>()
+    for (const one of selectors)
+      for (const host of (await hostsByName(client, { ...query, selector: one })).content)
+        found.set(host.id, host)
+    const content = [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
+    return firstOf(
+      { content, page: 0, size: content.length, totalElements: content.length, totalPages: 1 },
+      limit,
+    )
   }
 }

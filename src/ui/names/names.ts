@@ -1,9 +1,9 @@
 import type { Client } from '../../client/client.ts'
-import { allPages } from '../../client/http/pages.ts'
+import { allPages, firstOf } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { NamedQuery, Page } from '../../core/protocol/http/common.ts'
-import type { Enrollment, Host } from '../../core/protocol/http/hosts.ts'
+import type { Enrollment, Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { Token } from '../../core/protocol/http/tokens.ts'
 import type { User } from '../../core/protocol/http/users.ts'
@@ -11,35 +11,63 @@ import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { Services } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 
-type Lister<T> = (query: NamedQuery) => Promise<Page<T>>
-
-/** How a noun is called: in messages, by its command topic, and each of its kind by name. */
-interface Naming<T> {
-  readonly noun: string
-  readonly topic: string
-  readonly nameOf: (each: T) => string | null
+/** What a service has to find its records by name. */
+interface Listed<T> {
+  list(query: NamedQuery): Promise<Page<T>>
+  get?(id: number): Promise<T>
+}
+interface Named {
+  id: number
+  name?: string | null
+  username?: string
 }
 
-/** What the server finds by name; older servers refuse to look so. */
-async function withName<T>(list: Lister<T>, name: string): Promise<T[]> {
+/** What `list` answers to a query with this field, which older servers refuse: then null. */
+async function unlessRefused<T>(field: string, list: () => Promise<Page<T>>): Promise<Page<T> | null> {
   try {
-    return (await allPages(list, { name })).content
+    return await list()
   } catch (error) {
-    if (error instanceof RsmError && error.fields.some(({ field }) => field === 'name')) return []
+    if (error instanceof RsmError && error.fields.some((fault) => fault.field === field)) return null
     throw error
   }
 }
 
+/** The first `limit` of the hosts, in natural order of names. */
+export async function hostsByName(
+  { hosts }: Pick<Services, 'hosts'>,
+  query: HostQuery,
+  limit?: number,
+): Promise<Page<Host>> {
+  const list = (paged: HostQuery) => hosts.list(paged)
+  const sorted =
+    limit &&
+    (await unlessRefused('sort', () => allPages(list, { ...query, sort: 'hostname' as const }, limit)))
+  if (sorted) return sorted
+  const all = await allPages(list, query)
+  all.content.sort((a, b) => compareNatural(a.hostname, b.hostname))
+  return firstOf(all, limit)
+}
+
+const nameOf = ({ username, name }: Named) => username ?? name ?? null
+
 /** The only one with this name (case is ignored), else the one with this id; `not_found` names the nearest. */
-async function findNamed<T extends { id: number }>(
-  { noun, topic, nameOf }: Naming<T>,
+async function findNamed<T extends Named>(
+  noun: string,
+  topic: string,
+  service: Listed<T>,
   wanted: string,
-  list: Lister<T>,
 ): Promise<T> {
+  const list = (query: NamedQuery) => service.list(query)
   const isNamed = (each: T) => nameOf(each)?.toLowerCase() === wanted.toLowerCase()
-  let content = await withName(list, wanted)
-  // An id, a name that does not exist (the nearest is told), or a server that can't look by name.
-  if (!content.some(isNamed)) ({ content } = await allPages(list, {}))
+  let content = (await unlessRefused('name', () => allPages(list, { name: wanted })))?.content ?? []
+  if (content.length === 0 && service.get && /^[1-9]\d{0,14}$/.test(wanted)) {
+    const found = await service.get(Number(wanted)).catch((error: unknown) => {
+      if (!(error instanceof RsmError && error.code === 'not_found')) throw error
+    })
+    if (found) return found
+  }
+  // To tell the nearest to a name that does not exist, and for a server that can't look by name.
+  if (content.length === 0) ({ content } = await allPages(list, {}))
   const named = content.filter(isNamed)
   if (named.length > 1) {
     const ids = named.map(({ id }) => id).join(', ')
@@ -53,19 +81,16 @@ async function findNamed<T extends { id: number }>(
   throw new RsmError('not_found', unknownName(noun, wanted, names), { hint: `rsm ${topic} list` })
 }
 
-export function findCluster(services: Pick<Services, 'clusters'>, name: string): Promise<Cluster> {
-  const naming = { noun: 'cluster', topic: 'clusters', nameOf: (cluster: Cluster) => cluster.name }
-  return findNamed(naming, name, (query) => services.clusters.list(query))
+export function findCluster({ clusters }: Pick<Services, 'clusters'>, name: string): Promise<Cluster> {
+  return findNamed('cluster', 'clusters', clusters, name)
 }
 
-export function findScript(services: Pick<Services, 'scripts'>, name: string): Promise<Script> {
-  const naming = { noun: 'script', topic: 'scripts', nameOf: (script: Script) => script.name }
-  return findNamed(naming, name, (query) => services.scripts.list(query))
+export function findScript({ scripts }: Pick<Services, 'scripts'>, name: string): Promise<Script> {
+  return findNamed('script', 'scripts', scripts, name)
 }
 
-export function findUser(services: Pick<Services, 'users'>, name: string): Promise<User> {
-  const naming = { noun: 'user', topic: 'users', nameOf: (user: User) => user.username }
-  return findNamed(naming, name, (query) => services.users.list(query))
+export function findUser({ users }: Pick<Services, 'users'>, name: string): Promise<User> {
+  return findNamed('user', 'users', users, name)
 }
 
 /** An empty list that was narrowed to one user: a name that nobody has is told; who may not see users is told nothing. */
@@ -80,19 +105,16 @@ export async function refuseUnknownUser(
 }
 
 /** One of the caller's own; names of tokens need not be unique: then `usage` lists the ids. */
-export function findToken(services: Pick<Services, 'tokens'>, name: string): Promise<Token> {
-  const naming = { noun: 'token', topic: 'tokens', nameOf: (token: Token) => token.name }
-  return findNamed(naming, name, (query) => services.tokens.list(query))
+export function findToken({ tokens }: Pick<Services, 'tokens'>, name: string): Promise<Token> {
+  return findNamed('token', 'tokens', tokens, name)
 }
 
 /** Names of enrolment tokens need not be unique either. */
-export function findEnrollment(services: Pick<Services, 'enrollments'>, name: string): Promise<Enrollment> {
-  const naming = {
-    noun: 'enrolment token',
-    topic: 'enrollments',
-    nameOf: (enrollment: Enrollment) => enrollment.name,
-  }
-  return findNamed(naming, name, (query) => services.enrollments.list(query))
+export function findEnrollment(
+  { enrollments }: Pick<Services, 'enrollments'>,
+  name: string,
+): Promise<Enrollment> {
+  return findNamed('enrolment token', 'enrollments', enrollments, name)
 }
 
 /** The one host of this name; `@id:17` names it by its id. */

@@ -1,6 +1,16 @@
-import test from 'ava'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
-import { findCluster, findEnrollment, findScript, findToken, findUser } from '../../../src/ui/names/names.ts'
+import {
+  findCluster,
+  findEnrollment,
+  findHost,
+  findScript,
+  findToken,
+  findUser,
+  hostsByName,
+} from '../../../src/ui/names/names.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'
 
 /** Every list with names: how a record of that name is made, and where lists show it. */
@@ -70,4 +80,101 @@ test('A16 a name is looked up by one call that reads one record, however many th
   await t.throwsAsync(findScript({ scripts }, 'bd1'), {
     message: /no such script: bd1 \(did you mean db1\?\)/,
   })
+})
+
+/** A wire to a server; answers a client over it, and what has gone over it since that was last asked. */
+async function overWire(t: ExecutionContext, server: TestServer) {
+  let sent = ''
+  let bytes = 0
+  const relay = createServer((socket) => {
+    const upstream = connect(Number(new URL(server.url).port), '127.0.0.1')
+    for (const [one, other] of [
+      [socket, upstream],
+      [upstream, socket],
+    ] as const) {
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+    socket.on('data', (data) => {
+      sent += data.toString('latin1')
+      upstream.write(data)
+    })
+    upstream.on('data', (data) => {
+      bytes += data.length
+      socket.write(data)
+    })
+  })
+  relay.listen(0, '127.0.0.1')
+  await once(relay, 'listening')
+  t.teardown(() => relay.close())
+  const url = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`
+  return {
+    client: await openClient({ url, token: server.token }),
+    gone() {
+      const requests = sent.match(/ HTTP\/1\.1\r\n/g)?.length ?? 0
+      const all = { requests, bytes }
+      sent = ''
+      bytes = 0
+      return all
+    },
+  }
+}
+
+test('A16 a name costs one request and one record, whatever there is beside it', async (t) => {
+  const server = await startTestServer(t)
+  await filled(server)
+  const content = `#!/bin/bash\n${'# as long as scripts are\n'.repeat(800)}`
+  for (let at = 0; at < 30; at++)
+    await server.data('POST', '/api/scripts', { name: `s${at}`, type: 'BASH', content })
+  const { client, gone } = await overWire(t, server)
+  gone()
+  const lookUps = [
+    () => findScript(client, 'S7'),
+    () => findScript(client, '7'),
+    () => findCluster(client, 'web1'),
+    () => findUser(client, 'web1'),
+    () => findHost(client, 'web1'),
+  ]
+  const costs: { requests: number; bytes: number }[] = []
+  for (const lookUp of lookUps) {
+    t.truthy(await lookUp())
+    costs.push(gone())
+  }
+  // An id is looked for as a name first.
+  t.deepEqual(
+    costs.map(({ requests }) => requests),
+    [1, 2, 1, 1, 1],
+  )
+  for (const { bytes } of costs) t.true(bytes < 1.5 * content.length, `${bytes} bytes`)
+})
+
+test('the first hosts by name are one page of the server, which keeps its order by id unless it is asked', async (t) => {
+  const server = await startTestServer(t)
+  const names = Array.from({ length: 60 }, (_, index) => `n${60 - index}`)
+  for (const hostname of names) await server.data('POST', '/api/hosts', { hostname, ip: '10.0.0.1' })
+  const { client, gone } = await overWire(t, server)
+  const shown = async (query: string) =>
+    (await server.data('GET', `/api/hosts?${query}`)).content.map(
+      ({ hostname }: { hostname: string }) => hostname,
+    )
+  t.deepEqual(await shown('size=3'), ['n60', 'n59', 'n58'])
+  t.deepEqual(await shown('size=3&sort=hostname'), ['n1', 'n2', 'n3'])
+  t.deepEqual(await shown('size=2&page=4&sort=hostname'), ['n9', 'n10'])
+  t.deepEqual(await shown('search=n1&size=3&sort=hostname'), ['n1', 'n10', 'n11'])
+  t.deepEqual(await shown('selector=n[9-11]&sort=hostname'), ['n9', 'n10', 'n11'])
+  t.deepEqual(await shown('status=OFFLINE&size=2&sort=hostname'), ['n1', 'n2'])
+  t.is((await server.api('GET', '/api/hosts?sort=ip')).status, 400)
+  gone()
+  const all = await hostsByName(client, {})
+  const whole = gone()
+  const page = await hostsByName(client, {}, 5)
+  const { requests, bytes } = gone()
+  t.deepEqual(page.content, all.content.slice(0, 5))
+  t.deepEqual(
+    page.content.map(({ hostname }) => hostname),
+    ['n1', 'n2', 'n3', 'n4', 'n5'],
+  )
+  t.is(page.totalElements, 60)
+  t.is(requests, 1)
+  t.true(bytes < whole.bytes / 6, `${bytes} of ${whole.bytes} bytes`)
 })
