@@ -404,10 +404,10 @@ export function storeContract(
         for (const record of records) tx.put(noun, record as never)
       })
       for (const opened of [store, await reopen()]) {
-        const found = await opened.query(noun, query as never)
+        const found = await opened.query(noun, query)
         t.deepEqual(idsOf(found), ids)
         t.is(found.total, ids.length)
-        const [second] = (await opened.query(noun, { ...query, offset: 1, limit: 1 } as never)).items
+        const [second] = (await opened.query(noun, { ...query, offset: 1, limit: 1 })).items
         t.is(second?.id, ids[1])
       }
     })
@@ -421,11 +421,11 @@ export function storeContract(
       })
       await store.transact(async (tx) => {
         for (const record of ours) tx.put(noun, record as never)
-        t.deepEqual(idsOf(await tx.query(noun, query as never)), ids)
+        t.deepEqual(idsOf(await tx.query(noun, query)), ids)
         const [last] = ids.slice(-1)
         if (last === undefined) return
-        tx.remove(noun, last as never)
-        const left = await tx.query(noun, query as never)
+        tx.remove(noun, last)
+        const left = await tx.query(noun, query)
         t.deepEqual(idsOf(left), ids.slice(0, -1))
         t.is(left.total, ids.length - 1)
       })

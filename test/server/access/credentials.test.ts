@@ -122,7 +122,7 @@ test('an agent that registers anew is known by its new token only', async (t) =>
 
 test('what changes while a token is looked up is not remembered as it was', async (t) => {
   const { store, credentials, session } = await setUp(t)
-  const { get } = store
+  const get = store.get.bind(store)
   let demote: Promise<void> | undefined
   store.get = async (noun, id) => {
     const found = await get(noun, id)

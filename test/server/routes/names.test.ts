@@ -110,7 +110,7 @@ async function overWire(t: ExecutionContext, server: TestServer) {
   const url = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`
   return {
     client: await openClient({ url, token: server.token }),
-    gone() {
+    gone: () => {
       const requests = sent.match(/ HTTP\/1\.1\r\n/g)?.length ?? 0
       const all = { requests, bytes }
       sent = ''

@@ -38,7 +38,7 @@ export function conditionsOf(noun: Noun, where: Where<never>): Condition[] {
     conditions.push({ kind: 'ids', ids: set, test: ({ id }) => set.has(id) })
   }
   const indexOf = (field: string) => indexList[noun].find(({ name }) => name === field)
-  for (const [field, value] of Object.entries(equals) as [string, Value | undefined][]) {
+  for (const [field, value] of Object.entries(equals)) {
     if (value === undefined) continue
     const index = indexOf(field)
     const test = (record: AnyRecord) =>
@@ -50,7 +50,7 @@ export function conditionsOf(noun: Noun, where: Where<never>): Condition[] {
     const test = (record: AnyRecord) => members.every((member) => hasMember(valueOf(record, field), member))
     conditions.push({ kind: 'has', index: indexOf(field), members, test })
   }
-  for (const [field, time] of Object.entries(before) as [string, string | undefined][]) {
+  for (const [field, time] of Object.entries(before)) {
     const isBefore = (value: unknown) => typeof value === 'string' && time !== undefined && value < time
     if (time !== undefined)
       conditions.push({ kind: 'before', test: (record) => isBefore(valueOf(record, field)) })

@@ -114,7 +114,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
         ? transactions.run(work)
         : Promise.reject(new RsmError('unavailable', 'the store is closed')),
     watch(noun, changed) {
-      watchers.set(noun, [...(watchers.get(noun) ?? []), changed as (id: Id) => void])
+      watchers.set(noun, [...(watchers.get(noun) ?? []), changed])
     },
     close: () => (closed ??= close()),
   }

@@ -33,7 +33,7 @@ function filled() {
   }
   return {
     tables,
-    reads() {
+    reads: () => {
       const { size } = looked
       looked.clear()
       return size
