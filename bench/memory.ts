@@ -8,7 +8,7 @@ const settle = 15_000
 const agentBound = 25
 const serverBound = 150
 
-/** Resident memory when nothing happens; to be measured before the fleet has worked. */
+/** Resident memory when nothing happens; to be measured before the fleet has worked (reliability L01). */
 export async function benchMemory(fleet: Fleet): Promise<Row[]> {
   const bare = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   await setTimeout(settle)

@@ -8,7 +8,7 @@ const agents = 1000
 const perProcess = 100
 const rounds = 5
 
-/** `true` on many protocol-level agents: what the server and its protocol add to the spawns, which both sides do. */
+/** `true` on many protocol-level agents: what the server and its protocol add to the spawns, which both sides do (reliability L02). */
 export async function benchScale(): Promise<Row[]> {
   const fleet = await startProtocolFleet(agents, perProcess)
   try {

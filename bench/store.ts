@@ -66,7 +66,7 @@ async function bareGroupCommit(path: string) {
 
 /**
  * Acknowledged writes a second beside a bare loop that appends the same records as JSON lines, with the same concurrency
- * on the same disk; medians of interleaved rounds.
+ * on the same disk; medians of interleaved rounds (reliability L03).
  */
 export async function benchStore(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-store-'))

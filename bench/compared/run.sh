@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The eight tasks of docs/compared.md, typed in pdsh, clush, ansible and rsm against the same hosts: prints what each
+# The eight tasks of docs/start/compared.md, typed in pdsh, clush, ansible and rsm against the same hosts: prints what each
 # says, its exit code, the keys typed and the seconds taken, then all of it as a table.
 #
 #   npm run build && bench/compared/run.sh [TASK…]

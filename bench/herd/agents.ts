@@ -1,6 +1,6 @@
 /**
  * A part of a fleet as the server's network sees it: each agent links, says HELLO, sends a heartbeat every 30 s, and comes
- * back after the seed's backoff when its link falls or is refused. Sent one `HerdOrder`; answers how many links stand
+ * back after an agent's backoff when its link falls or is refused. Sent one `HerdOrder`; answers how many links stand
  * whenever that changes.
  */
 import { once } from 'node:events'

@@ -80,7 +80,7 @@ async function callUntil(server: BenchServer, over: AbortSignal): Promise<Calls>
   return seen
 }
 
-/** A whole fleet comes back after its server was killed, beside the same program on a bare `ws` server. */
+/** A whole fleet comes back after its server was killed, beside the same program on a bare `ws` server (reliability L05). */
 export async function benchHerd(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-herd-'))
   const port = await freePort()

@@ -7,7 +7,7 @@ import type { Row } from '../row.ts'
 
 const hostCount = 1000
 const bytesPerHost = 100 * 1024
-/** As the wire carries it (design.md). */
+/** As the wire carries it. */
 const bytesPerPiece = 16 * 1024
 const rounds = 5
 const goalSeconds = 1

@@ -48,7 +48,7 @@ async function heartbeatRow(load: Load, bare: BareFastify, server: BenchServer, 
   return ratioRow('heartbeats, beside bare Fastify', 'requests/s', measured, { atLeast: 0.9 })
 }
 
-/** Requests a second of the real server beside bare Fastify with the same schemas, each in its own process. */
+/** Requests a second of the real server beside bare Fastify with the same schemas, each in its own process (reliability L01). */
 export async function benchRest(): Promise<Row[]> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-rest-'))
   const load = startLoad()

@@ -1,6 +1,6 @@
 #!/bin/bash -euo pipefail
 # Runs on each host: puts a version of the shop in place, asks it whether it is well, and goes back to the former
-# version if it is not. docs/scripts.md has what the next lines say.
+# version if it is not. docs/use/scripts.md has what the next lines say.
 #
 # rsm: name=put-version, timeout=2m, description="Puts a version in place; goes back if it is not well", tags=deploy
 # rsm: param VERSION required "version to put in place, like 1.2.3"

@@ -14,7 +14,7 @@ export interface AgentOptions extends ScriptOptions {
   hostname?: string | undefined
   /** More wait their turn. */
   maxExecutions: number
-  /** Links only while there is something to do, as the seed has it. */
+  /** Links only while there is work. */
   onDemand: boolean
   /** `stop` waits for what runs. */
   drain: boolean

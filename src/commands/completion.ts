@@ -18,7 +18,7 @@ async function scriptOf(shell: Shell): Promise<string> {
 
 export default class Completion extends BaseCommand {
   static override summary =
-    'Print what makes a shell complete rsm with Tab: commands, options, names of hosts and more'
+    'Print the completion script of a shell: commands, options, names of hosts and more'
   static override description = `For this shell only:
   bash        source <(rsm completion bash)
   zsh         source <(rsm completion zsh)
@@ -27,7 +27,7 @@ For every new one:
   bash        rsm completion bash > ~/.local/share/bash-completion/completions/rsm, or the line above in ~/.bashrc
   zsh         rsm completion zsh > "\${fpath[1]}/_rsm", or the line above in ~/.zshrc
   fish        rsm completion fish > ~/.config/fish/completions/rsm.fish
-Names come from the server of the command line, and are kept for some seconds in ~/.cache/rsm.`
+Names come from the server in use, and are cached for some seconds in ~/.cache/rsm.`
   static override examples = [
     '$ source <(rsm completion bash)',
     '$ source <(rsm completion zsh)',

@@ -9,8 +9,8 @@ import { sinkOf } from '../ui/output/sink.ts'
 export default class Events extends BaseCommand {
   static override summary = 'Follow changes of hosts, tasks and clusters until Ctrl-C'
   static override description =
-    'With --json one line of JSON an event; its "id" is what --after goes on behind. ' +
-    '"reset" says that what came in between is not known any more.'
+    'With --json, one line of JSON per event; --after resumes after its "id". "reset" says that the events in between ' +
+    'are no longer known.'
   static override examples = [
     '$ rsm events',
     '$ rsm events --type host,cluster',
@@ -22,9 +22,9 @@ export default class Events extends BaseCommand {
       multiple: true,
       multipleNonGreedy: true,
       delimiter: ',',
-      description: 'only changes of these',
+      description: 'only changes of this kind',
     }),
-    after: string({ helpValue: 'ID', description: 'go on behind this event' }),
+    after: string({ helpValue: 'ID', description: 'resume after this event' }),
   }
 
   async run() {

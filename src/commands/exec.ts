@@ -64,7 +64,7 @@ export default class Exec extends RunCommand {
   static override description =
     `Options end at the first other word. The words are joined by one space, as ssh does, and run by bash.
 Each host has RSM_HOST, RSM_HOST_ID, RSM_CLUSTERS, RSM_TAGS and RSM_TAG_... (each tag) in its environment.
-Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); of several 1 when any did not succeed.`
+Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unreachable); for several, 1 if any did not succeed.`
   static override examples = [
     "$ rsm exec -w 'web[1-3]' uptime",
     '$ rsm exec -t role=web --strategy rolling --batch-size 1,25% -- systemctl restart nginx',
@@ -80,9 +80,9 @@ Exit code: 0 all succeeded; of one host its own (124 timeout, 255 unreachable); 
     script: string({
       helpGroup: 'RUN',
       helpValue: 'FILE|NAME',
-      description: 'run this file, or this stored script',
+      description: 'run this file or stored script',
     }),
-    type: string({ helpGroup: 'RUN', options: scriptTypeNames, description: 'what runs it, if not bash' }),
+    type: string({ helpGroup: 'RUN', options: scriptTypeNames, description: 'interpreter (default: bash)' }),
     ...runFlags,
   }
 

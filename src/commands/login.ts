@@ -16,21 +16,21 @@ import { stdinReader } from '../ui/input/stdin.ts'
 export default class Login extends BaseCommand {
   static override summary = 'Log in to a server and remember it'
   static override description =
-    'With a token, as rsm tokens add makes one, nothing is asked: it is tried, and stored as it is.'
+    'With a token from rsm tokens add, nothing is asked: the token is tried and stored.'
   static override examples = [
     '$ rsm login https://rsm.example.org',
     '$ rsm login http://127.0.0.1:18080 --username ci --password-stdin < password',
     '$ rsm login https://rsm.example.org --context production --token-file ~/rsm-token',
   ]
   static override args = {
-    url: word({ ignoreStdin: true, description: 'server; the one in use when left out' }),
+    url: word({ ignoreStdin: true, description: 'server (default: the one in use)' }),
   }
   static override flags = {
-    username: string({ char: 'u', description: 'who logs in; asked when left out' }),
-    'password-stdin': boolean({ description: 'password from stdin instead of asking' }),
+    username: string({ char: 'u', description: 'username (asked if not given)' }),
+    'password-stdin': boolean({ description: 'read the password from stdin' }),
     'token-stdin': boolean({
       exclusive: ['username', 'password-stdin', 'token-file'],
-      description: 'a token from stdin instead of a password; or --token-file FILE',
+      description: 'read a token from stdin instead of a password; or use --token-file FILE',
     }),
   }
 

@@ -9,7 +9,7 @@ const isSession = (token: string) => token.startsWith('rsm_ses_')
 export default class Logout extends BaseCommand {
   static override summary = 'End the session with a server and forget its token'
   static override description =
-    'A token that was made with rsm tokens add is forgotten and stays valid; rsm tokens remove ends it.'
+    'A token from rsm tokens add is forgotten but stays valid; rsm tokens remove ends it.'
   static override examples = ['$ rsm logout', '$ rsm logout --context staging']
 
   async run() {

@@ -53,7 +53,7 @@ export default class Logs extends BaseCommand {
     task: word({ required: true, ignoreStdin: true, description: taskDescription }),
   }
   static override flags = {
-    follow: boolean({ char: 'f', description: 'go on until the task has ended' }),
+    follow: boolean({ char: 'f', description: 'follow until the task has ended' }),
     after: integer({ min: 0, helpValue: 'ID', description: 'only entries after this one' }),
     host: string({ char: 'w', helpValue: 'HOST', description: 'only of this host' }),
     stream: string({ options: ['stdout', 'stderr'], description: 'only this stream' }),
@@ -61,10 +61,10 @@ export default class Logs extends BaseCommand {
       min: 0,
       max: mostTailLines,
       helpValue: 'N',
-      description: 'only the last N lines, of all that is chosen together; with -f and what follows',
+      description: 'only the last N lines of all chosen hosts together; with -f also what follows',
       exclusive: ['after'],
     }),
-    timestamps: boolean({ description: 'when each line came' }),
+    timestamps: boolean({ description: 'show when each line came' }),
     ...outputFlags,
   }
 

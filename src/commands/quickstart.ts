@@ -24,7 +24,7 @@ const look = 50
 type Undo = (() => Promise<void> | void)[]
 
 export default class Quickstart extends TaskCommand {
-  static override summary = 'Try it: server and agent on this machine, and a first command run on it'
+  static override summary = 'Try rsm: start a server and an agent on this machine and run a first command'
   static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
   static override flags = {
     once: boolean({ description: 'end after the first command and leave nothing behind' }),

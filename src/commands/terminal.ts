@@ -30,10 +30,10 @@ async function findNamedHost(client: Client, name: string): Promise<Host> {
 export default class Terminal extends BaseCommand {
   static override summary = 'Open a terminal on a host'
   static override description =
-    `A login shell, or COMMAND in one. It survives a lost network for 60 s, and is recorded by the server.
+    `A login shell, or COMMAND in one. It survives a lost network for 60 s. The server records it.
 At the beginning of a line ~. leaves, ~? helps, ~^Z suspends and ~~ is one ~.
-Exit code: the shell's own; 128 + the number of the signal that ended it; 255 when the session is lost or was left, or the host is away.
-Without a terminal on stdin: what stdin holds is run by the shell, or, with COMMAND, stdin is not read.`
+Exit code: the shell's own; 128 + the number of the signal that ended it; 255 if the session is lost or was left, or the host is away.
+Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdin is not read.`
   static override usage = 'terminal HOST [OPTIONS] [-- COMMAND...]'
   static override examples = [
     '$ rsm terminal web1',
@@ -53,12 +53,12 @@ Without a terminal on stdin: what stdin holds is run by the shell, or, with COMM
       char: 'e',
       default: '~',
       helpValue: 'CHAR|none',
-      description: 'what begins an escape; ^X is a control character',
+      description: 'character that begins an escape; ^X is a control character',
     }),
     watch: string({
       helpValue: 'SESSION',
       exclusive: ['run-as', 'shell'],
-      description: 'read along, without a key of yours; q leaves (for administrators)',
+      description: 'watch this session without typing; q leaves (for administrators)',
     }),
   }
 

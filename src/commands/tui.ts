@@ -11,13 +11,13 @@ import { termOf } from '../ui/terminal/term.ts'
 const sessionLost = 255
 
 export default class Tui extends BaseCommand {
-  static override summary = 'Look at the fleet, or at a task, on the whole screen'
+  static override summary = 'Show the fleet, or a task, on the full screen'
   static override description =
-    `Hosts on the left, failures first; on the right the log of the chosen one, or of all, as it comes.
-A task may be running or finished. ? shows the keys; q leaves, and a running task goes on.`
+    `Hosts on the left, failures first; on the right the log of the chosen host, or of all. The task may be running
+or finished. ? shows the keys; q leaves, and a running task goes on.`
   static override examples = ['$ rsm tui', '$ rsm tui TASK', '$ rsm tui latest']
   static override args = {
-    task: word({ ignoreStdin: true, description: `${taskDescription}; without it the fleet` }),
+    task: word({ ignoreStdin: true, description: `${taskDescription}; without it, the fleet` }),
   }
 
   async run() {

@@ -2,7 +2,7 @@ import { showCaller } from '../ui/caller.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 
 export default class Whoami extends BaseCommand {
-  static override summary = 'Say who is logged in where'
+  static override summary = 'Show who is logged in, and on which server'
   static override examples = ['$ rsm whoami']
 
   async run() {

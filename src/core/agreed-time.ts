@@ -77,7 +77,7 @@ export function agreesIn({ steps }: AgreedTime): number {
 }
 
 /**
- * Takes up a new look at the clocks (contract-2 §9b "Time"). `wasRunning`: the program has been running since the last one;
+ * Takes up a new look at the clocks (contract §11 "Time"). `wasRunning`: the program has been running since the last one;
  * else there was a restart between the two, of it or of the machine.
  */
 export function lookAgain(time: AgreedTime, reading: Reading, wasRunning: boolean): AgreedTime {

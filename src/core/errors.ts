@@ -23,7 +23,7 @@ export type ErrorCode =
   | 'interrupted'
   | 'timeout'
 
-/** HTTP status of each code that a server can answer with (seed "Errors", contract §1). */
+/** HTTP status of each code that a server can answer with (contract §1). */
 const statuses = {
   invalid: 400,
   unauthenticated: 401,

@@ -1,5 +1,5 @@
 /**
- * The durable steps in the life of an execution, in the order of docs/execution.md, which says what a crash right before
+ * The durable steps in the life of an execution, in the order of docs/inside/execution.md, which says what a crash right before
  * and right after each of them leaves.
  */
 export type FaultPoint =

@@ -35,7 +35,7 @@ export interface HostSigns {
   readonly duplicateIdentity: boolean
 }
 
-/** Heartbeat intervals without a heartbeat that make a host OFFLINE (seed). */
+/** Heartbeat intervals without a heartbeat that make a host OFFLINE (contract §3). */
 export const silentIntervals = 3
 
 /** Reasons that `rsm hosts doctor` tells apart by their words. */
@@ -63,7 +63,7 @@ function measuresOf(metrics: Metrics | null): Measure[] {
 const warnPercent = 90
 const clearPercent = 85
 
-/** So long cpu and memory have to be high until they warn, seconds, where nobody says otherwise (contract-2 §9b). */
+/** So long cpu and memory have to be high until they warn, seconds, where nobody says otherwise (contract §3). */
 export const defaultWarnAfter = 600
 
 const isDisk = ({ name }: Measure): boolean => name.startsWith('disk ')
@@ -194,7 +194,7 @@ export interface LinkSigns {
 /** Heartbeat intervals for which a host without a link of its own counts as reachable. */
 export const reachIntervals = 2
 
-/** Whether what is sent to a host gets there (contract-2 §9b "Reachable"); its status is what it says, not how it is. */
+/** Whether what is sent to a host gets there (contract §3 "Reachable"); its status is what it says, not how it is. */
 export function isReachable(
   { connected, hasLinked, onDemand }: LinkSigns,
   {

@@ -2,7 +2,7 @@
 export const roles = ['VIEWER', 'OPERATOR', 'ADMIN'] as const
 export type Role = (typeof roles)[number]
 
-/** What a user may be allowed beside what the role says (contract-2 §9b). */
+/** What a user may be allowed beside what the role says (contract §2). */
 export const rights = ['hosts:remove'] as const
 export type Right = (typeof rights)[number]
 

@@ -60,7 +60,7 @@ export interface HostService {
   update(id: number, patch: HostPatch): Promise<Host>
   /**
    * Revokes the agent token; its link closes at once (contract §3), and no enrolment token that there is lets it in again
-   * (contract-2 §9b). `not_found` for a host without one.
+   * (contract §3). `not_found` for a host without one.
    */
   revokeAgent(id: number): Promise<Parted>
   /** `conflict` while it runs something, unless `force`: then its results become LOST (contract §3). */

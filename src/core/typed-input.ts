@@ -2,7 +2,7 @@ import type { Payloads } from './protocol/messages.ts'
 
 export type TypedInput = 'TERMINAL_INPUT' | 'TERMINAL_RESIZE'
 
-/** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract-2 §9b). */
+/** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
 export interface InputMark {
   /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
   readonly counter: number

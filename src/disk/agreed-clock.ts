@@ -43,7 +43,7 @@ export interface AgreedClockOptions {
 
 /**
  * Whether the wall clock is believed, kept in a file over restarts: all that is removed because it is old is asked about
- * here (contract-2 §9b "Time").
+ * here (contract §11 "Time").
  */
 export class AgreedClock {
   #time: AgreedTime

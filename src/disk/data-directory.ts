@@ -16,7 +16,7 @@ const lockName = 'lock'
 /**
  * Creates the directory (mode 0700) where there is none, checks that it is a fit place for secrets, and locks it.
  * @throws RsmError `conflict` when another process holds it; `invalid` when it is not a directory; `unavailable` when
- * it can't be used as it is. Each says what to do (reliability.md F05, F06).
+ * it can't be used as it is. Each says what to do (reliability F05, F06).
  */
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const directory = resolve(path)

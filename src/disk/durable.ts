@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 /** Ends the name of a file that is still being written: whoever finds one after a crash may remove it. */
 export const temporarySuffix = '.tmp'
 
-/** A name of its own beside `path`: two writers never share one (steno does, reliability.md "Facts that bite"). */
+/** A name of its own beside `path`: two writers never share one (steno does, reliability "Facts that bite"). */
 export function temporaryName(path: string): string {
   return `${path}.${process.pid}-${randomBytes(6).toString('hex')}${temporarySuffix}`
 }

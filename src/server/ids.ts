@@ -21,7 +21,7 @@ export function opaqueId(now: number): string {
   return text
 }
 
-/** No id is made that is not above this one: the clock may have been ahead when that was made (contract-2 §9b "Time"). */
+/** No id is made that is not above this one: the clock may have been ahead when that was made (contract §1). */
 export function ascendFrom(id: string): void {
   lastTime = Math.max(lastTime, timeOfId(id) ?? 0)
 }

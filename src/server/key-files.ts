@@ -56,7 +56,7 @@ function faultOf(
 
 /**
  * The keys below `directory`, made at the first start. A store knows the ids of its keys: those that are missing or others
- * are refused (contract-2 §9b "Data"), or with `newKeys` replaced, and what was made with them is taken from the store.
+ * are refused (contract §11 "Data"), or with `newKeys` replaced, and what was made with them is taken from the store.
  * @throws RsmError `unavailable`, naming the file and the way out
  */
 export async function loadKeys(

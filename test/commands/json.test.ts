@@ -4,14 +4,14 @@ import { fetchDocument } from '../helpers/api/api-document.ts'
 import { runLines } from '../helpers/clients/command-line.ts'
 import { everyCommand, notOnTour, withOption } from '../helpers/clients/every-command.ts'
 
-/** Command and shape of each row of docs/json.md. */
+/** Command and shape of each row of docs/use/json.md. */
 const rows = new Map(
-  [...readFileSync('docs/json.md', 'utf8').matchAll(/^\| `rsm ([^`]+)` \| (.+) \|$/gm)].map(
+  [...readFileSync('docs/use/json.md', 'utf8').matchAll(/^\| `rsm ([^`]+)` \| (.+) \|$/gm)].map(
     ([, command = '', shape = '']) => [command, shape] as const,
   ),
 )
 
-test('docs/json.md names every command', (t) => {
+test('docs/use/json.md names every command', (t) => {
   const manifest = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
     commands: Record<string, unknown>
   }
@@ -33,7 +33,7 @@ test('docs/json.md names every command', (t) => {
     )
 })
 
-test('--json prints what docs/json.md says, by the schemas of the API', async (t) => {
+test('--json prints what docs/use/json.md says, by the schemas of the API', async (t) => {
   const { server, lines: words, added } = await everyCommand(t, '--json')
   const lines = words.map((line) => ({ argv: withOption(line, '--json') }))
   const ran = await runLines(t, server, lines)

@@ -92,7 +92,7 @@ test('users list and clusters list --search show only what fits', async (t) => {
   const clusters = await rsm(['clusters', 'list', '--search', 'we'])
   t.regex(clusters.stdout, /\bweb\b/)
   t.notRegex(clusters.stdout, /\bdb\b/)
-  t.is((await rsm(['clusters', 'list', '--search', 'x'])).stderr, 'rsm: no cluster is like that\n')
+  t.is((await rsm(['clusters', 'list', '--search', 'x'])).stderr, 'rsm: no clusters match\n')
 })
 
 test('A16 users add and edit give and take rights; show, list and whoami tell them', async (t) => {

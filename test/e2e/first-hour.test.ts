@@ -41,7 +41,10 @@ whereThere(
     let password = ''
     let fingerprint = ''
     let ran = 0
-    for (const written of commandsOf(readFileSync('docs/first-hour.md', 'utf8'), ['you$ ', 'server# '])) {
+    for (const written of commandsOf(readFileSync('docs/start/first-hour.md', 'utf8'), [
+      'you$ ',
+      'server# ',
+    ])) {
       if (elsewhere.some(([line]) => line.test(written))) continue
       ran++
       if (written === 'systemctl enable --now rsm-server') {

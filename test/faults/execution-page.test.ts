@@ -9,9 +9,9 @@ const ascending = (a = '', b = '') => (a < b ? -1 : 1)
 // The tables of the tests are typed to have every fault point that the code names, each once.
 const tested = ['agent', 'server'].flatMap((half) => pointsOf(`test/faults/long/${half}-windows.test.ts`))
 
-test('docs/execution.md has a row for every fault point that a test crashes at, and no other', (t) => {
+test('docs/inside/execution.md has a row for every fault point that a test crashes at, and no other', (t) => {
   t.true(tested.length > 50)
-  const page = readFileSync('docs/execution.md', 'utf8')
+  const page = readFileSync('docs/inside/execution.md', 'utf8')
   const told = [...page.matchAll(/`((?:server|agent)\.[a-z]+\.[a-z]+)`/g)].map(([, name]) => name)
   t.deepEqual([...new Set(told)].toSorted(ascending), [...new Set(tested)].toSorted(ascending))
 })

@@ -51,7 +51,7 @@ interface End {
 /** Of a tree that was not to be ended. */
 export const nothingLeft: Ended = { remnants: [], isAllKnown: true }
 
-/** What the end of a script means (seed "Script exit codes"), and what of its tree could not be ended. */
+/** What the end of a script means (contract §4), and what of its tree could not be ended. */
 export function outcome(exit: Exit | null, { tree, reason, duration, ended }: End): Outcome {
   const { left, told: error } = leftOver(ended)
   const common = { duration, containment: levelOf(tree), ...left }

@@ -41,7 +41,7 @@ export async function register(
       return { registration, enrollToken }
     } catch (error) {
       if (!(error instanceof RsmError)) throw error
-      // A host that was removed is told to wait for a newer token (contract-2 §9b).
+      // A host that was removed is told to wait for a newer token (contract §3).
       if (!mendable(error) && error.retryAfter === undefined) throw explained(error)
       const delay = Math.max(backoff.next(), (error.retryAfter ?? 0) * 1000)
       options.waits(error.message)

@@ -15,7 +15,7 @@ const answerTimeout = 30_000
 const longestAnswer = 1024 * 1024
 const tooLong = () => new Error('the answer is too long')
 
-/** The agent's HTTP endpoints (seed "Agent HTTP endpoints"). Rejects with RsmError; no answer is `unreachable`. */
+/** The agent's HTTP endpoints (base-api "Calls of agents"). Rejects with RsmError; no answer is `unreachable`. */
 export interface ServerApi {
   register(body: RegisterRequest, token: string): Promise<RegisterResult>
   heartbeat(body: HeartbeatRequest): Promise<AgentAck>

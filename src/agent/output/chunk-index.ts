@@ -14,7 +14,7 @@ const entryBytes = 12
 
 /**
  * Where each chunk of output was cut, by its sequence: 12 bytes an entry, written before the chunk is first sent. So
- * whatever is sent again, after a reconnect or a restart of the agent, is the same (contract §4 "none twice").
+ * whatever is sent again, after a reconnect or a restart of the agent, is the same (contract §4).
  */
 export class ChunkIndex {
   readonly #path: string

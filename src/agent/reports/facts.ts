@@ -32,7 +32,7 @@ async function diskSize(): Promise<number> {
   }
 }
 
-/** What the host is, as the registration tells it (seed "Agent registration"). */
+/** What the host is, as the registration tells it (base-api "Calls of agents"). */
 export async function hostFacts(agentId: string, hostname?: string): Promise<RegisterRequest> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))

@@ -1,7 +1,7 @@
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import type { Metrics } from '../../core/protocol/http/hosts.ts'
 
-/** Seconds of metrics that are kept while the server is away (seed "Limits"). */
+/** Seconds of metrics that are kept while the server is away (contract §6). */
 const keptSeconds = 3600
 
 /** Metrics that the server has not had yet, oldest first; on disk, so that a restart of the agent keeps them. */

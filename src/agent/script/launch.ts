@@ -92,7 +92,7 @@ export function installedTypes(): ScriptType[] {
   )
 }
 
-/** Why an execution can't be started here, with the exit code that says so (seed "Script exit codes"). */
+/** Why an execution can't be started here, with the exit code that says so (contract §4). */
 export interface Refusal {
   readonly exitCode: 126 | 127
   readonly error: string

@@ -12,7 +12,7 @@ import { inputKeyInfo, markedText, type TypedInput } from '../../core/typed-inpu
 /** `gap`: it is the server's, and something that the server sent before it has not come. */
 type Judgement = 'next' | 'foreign' | 'again' | 'gap'
 
-/** Tells what the server typed, over the link of one TERMINAL_OPEN, from what anyone else did (contract-2 §9b). */
+/** Tells what the server typed, over the link of one TERMINAL_OPEN, from what anyone else did (contract §7). */
 export class InputGuard {
   /** The agent's half, made for this message alone: no mark of another holds here. */
   readonly publicKey: string

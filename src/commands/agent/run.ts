@@ -20,7 +20,8 @@ export default class AgentRun extends BaseCommand {
     'enroll-token': string({
       env: 'RSM_AGENT_ENROLL_TOKEN',
       helpValue: 'TOKEN',
-      description: 'from rsm hosts join; better by the environment or a file: arguments are seen by all',
+      description:
+        'token from rsm hosts join; safer in the environment or a file, since every user sees arguments',
     }),
     'enroll-token-file': string({
       env: 'RSM_AGENT_ENROLL_TOKEN_FILE',
@@ -28,17 +29,21 @@ export default class AgentRun extends BaseCommand {
       exclusive: ['enroll-token'],
       description: 'file with the enrolment token',
     }),
-    'agent-id': string({ env: 'RSM_AGENT_ID', helpValue: 'ID', description: 'made and kept when left out' }),
+    'agent-id': string({
+      env: 'RSM_AGENT_ID',
+      helpValue: 'ID',
+      description: 'id of this agent; made up and kept if not given',
+    }),
     hostname: string({ env: 'RSM_AGENT_HOSTNAME', description: 'name of this host, if not its own' }),
     'data-dir': string({
       env: 'RSM_AGENT_DATA_DIR',
       helpValue: 'DIR',
-      description: `where identity, journal and output are kept; ${dataDirectoryHelp('agent')}`,
+      description: `directory for identity, journal and output; ${dataDirectoryHelp('agent')}`,
     }),
     'run-as': string({
       env: 'RSM_AGENT_RUN_AS',
       helpValue: 'USER',
-      description: "user that scripts run as, if not the agent's own",
+      description: "user to run scripts as (default: the agent's own)",
     }),
     'allow-run-as': string({
       env: 'RSM_AGENT_ALLOW_RUN_AS',
@@ -46,14 +51,14 @@ export default class AgentRun extends BaseCommand {
       multiple: true,
       multipleNonGreedy: true,
       delimiter: ',',
-      description: 'user that a task may ask for',
+      description: 'user that a task may run as',
     }),
     sandbox: string({
       env: 'RSM_AGENT_SANDBOX',
       options: ['none', 'user', 'strict'],
       default: 'none',
       description:
-        "box of every script: user = never as root or the agent's own user; strict = bubblewrap: own processes, read-only system, private /tmp, no network",
+        "sandbox for every script: user = never as root or the agent's own user; strict = bubblewrap: own processes, read-only system, private /tmp, no network",
     }),
     'sandbox-network': boolean({
       env: 'RSM_AGENT_SANDBOX_NETWORK',
@@ -65,20 +70,20 @@ export default class AgentRun extends BaseCommand {
       multiple: true,
       multipleNonGreedy: true,
       delimiter: ',',
-      description: 'what no script may exceed: memory=512M, processes=100, cpu=50% of one core',
+      description: 'upper limits for every script: memory=512M, processes=100, cpu=50% of one core',
     }),
     'max-executions': integer({
       env: 'RSM_AGENT_MAX_EXECUTIONS',
       default: 16,
       min: 1,
       max: 10_000,
-      description: 'scripts at once; more wait',
+      description: 'most scripts at once; others wait',
     }),
     'on-demand': boolean({ env: 'RSM_AGENT_ON_DEMAND', description: 'link only while there is work' }),
-    drain: boolean({ env: 'RSM_AGENT_DRAIN', description: 'when stopped, wait for what runs' }),
+    drain: boolean({ env: 'RSM_AGENT_DRAIN', description: 'when stopped, wait for running scripts' }),
     'allow-unsigned': boolean({
       env: 'RSM_AGENT_ALLOW_UNSIGNED',
-      description: 'for servers that do not sign',
+      description: 'accept scripts without a signature, for servers that do not sign',
     }),
     'no-terminal': boolean({
       env: 'RSM_AGENT_NO_TERMINAL',
@@ -87,12 +92,12 @@ export default class AgentRun extends BaseCommand {
     'tls-fingerprint': string({
       env: 'RSM_AGENT_TLS_FINGERPRINT',
       helpValue: 'SHA256',
-      description: 'trust this certificate of the server only',
+      description: 'trust only this certificate of the server',
     }),
     'log-level': string({
       env: 'RSM_AGENT_LOG_LEVEL',
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
-      description: 'what is logged on stderr, if not what the server sets',
+      description: 'log level on stderr (default: set by the server)',
     }),
   }
 

@@ -7,10 +7,9 @@ import { findingData } from '../../ui/hosts/findings-view.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
 export default class AgentStatus extends BaseCommand {
-  static override summary =
-    'Show how the agent of this host is; exit code 0 when scripts reach it, 1 when they do not'
+  static override summary = 'Show the state of the agent on this host; exit 0 if scripts reach it, 1 if not'
   static override description =
-    'What is wrong stands at the end, each with what to do. Scripts reach an agent that is linked, or that links on ' +
+    'Faults are listed at the end, each with what to do. Scripts reach an agent that is linked, or that links on ' +
     'demand and is heard. Exit code 5: no agent runs on that data directory.'
   static override examples = ['$ rsm agent status', '$ rsm agent status --data-dir /tmp/web1 --json']
   static override flags = {

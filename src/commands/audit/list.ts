@@ -57,14 +57,17 @@ export default class AuditList extends BaseCommand {
   static override flags = {
     action: string({ helpValue: 'ACTION', description: 'only this action, like task.create or user.login' }),
     actor: string({ helpValue: 'NAME', description: 'only what this user or agent did' }),
-    object: string({ helpValue: 'TYPE[:ID]', description: 'only what was done to this, like host:17' }),
+    object: string({
+      helpValue: 'TYPE[:ID]',
+      description: 'only what was done to this object, like host:17',
+    }),
     outcome: string({
       options: [...auditOutcomes],
       description: 'only with this outcome',
     }),
-    since: string({ helpValue: 'TIME', description: "only since then: 2h, 3d, '2026-11-21 08:00'" }),
-    until: string({ helpValue: 'TIME', description: 'only up to then, in the same ways' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    since: string({ helpValue: 'TIME', description: "only entries since then: 2h, 3d, '2026-11-21 08:00'" }),
+    until: string({ helpValue: 'TIME', description: 'only entries until then, in the same forms' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
   }
 
   async run() {

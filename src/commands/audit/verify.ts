@@ -5,9 +5,10 @@ import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class AuditVerify extends BaseCommand {
-  static override summary = 'Check the audit log: whether an entry was changed or removed, and where'
+  static override summary = 'Check whether an entry of the audit log was changed or removed, and where'
   static override description =
-    'A log whose end was cut off is found when --head names a head noted earlier: this command prints it, and the server writes it to its own log every hour ("auditHead").'
+    'A log whose end was cut off is detected if --head names a head noted earlier. This command prints the head, ' +
+    'and the server writes it to its own log every hour ("auditHead").'
   static override examples = [
     '$ rsm audit verify',
     '$ rsm audit verify --head 57:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',

@@ -7,8 +7,8 @@ export default class ClustersList extends BaseCommand {
   static override summary = 'List clusters'
   static override examples = ['$ rsm clusters list']
   static override flags = {
-    search: string({ helpValue: 'TEXT', description: 'only with this in the name' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    search: string({ helpValue: 'TEXT', description: 'only names that contain this' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
   }
 
   async run() {
@@ -32,7 +32,7 @@ export default class ClustersList extends BaseCommand {
     }
     if (page.totalElements === 0) {
       const filtered = Object.keys(query).length > 0
-      this.notice(filtered ? 'no cluster is like that' : "no clusters: rsm clusters add NAME -w 'web[1-3]'")
+      this.notice(filtered ? 'no clusters match' : "no clusters: rsm clusters add NAME -w 'web[1-3]'")
     }
     this.saidCut(page, 'clusters')
     return page

@@ -2,7 +2,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
 
 export default class ContextList extends BaseCommand {
-  static override summary = 'List the servers that are known'
+  static override summary = 'List the known servers'
   static override examples = ['$ rsm context list']
 
   async run() {

@@ -8,7 +8,7 @@ import { showTime } from '../../ui/text/time.ts'
 export default class EnrollmentsList extends BaseCommand {
   static override summary = 'List enrolment tokens, which `rsm hosts join` makes (for administrators)'
   static override examples = ['$ rsm enrollments list']
-  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }) }
 
   async run() {
     const { flags } = await this.parse(EnrollmentsList)

@@ -3,12 +3,11 @@ import { complains } from '../../core/findings/finding.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class HostsDoctor extends BaseCommand {
-  static override summary =
-    'Say what is wrong with hosts and what to do; exit code 0 when nothing is, 1 when something is'
+  static override summary = 'Diagnose hosts and suggest fixes; exit 0 if they are healthy, 1 if not'
   static override description =
-    'Of several hosts equal findings are folded, worst first, and the way to the server is looked at too: versions, ' +
-    'clocks, certificate. Errors (no script can run there) and warnings make the exit code 1; notes, such as that ' +
-    'scripts run as root, do not.\n\n' +
+    'For several hosts, equal findings are grouped, worst first, and the server is checked too: versions, clocks, ' +
+    'certificate. Errors (no script can run there) and warnings exit 1; notes, such as scripts running as root, do ' +
+    'not.\n\n' +
     '--json: {server, hosts: [{host, id, status, statusReason, findings, well}]}; a finding is {code, severity, ' +
     'message, advice}, its severity error, warning or note; server is {url, version, findings, well}, and null for ' +
     'one HOST.'
@@ -18,7 +17,7 @@ export default class HostsDoctor extends BaseCommand {
     "$ rsm hosts doctor 'web*' --json",
   ]
   static override args = {
-    host: string({ ignoreStdin: true, description: 'hostname, @id:17 or a selector; all if left out' }),
+    host: string({ ignoreStdin: true, description: 'hostname, @id:17 or a selector (default: all hosts)' }),
   }
 
   async run() {

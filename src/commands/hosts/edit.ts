@@ -36,7 +36,7 @@ export default class HostsEdit extends BaseCommand {
     hostname: string({ description: 'new name, of one host' }),
     ip: string({ description: 'new IP address, of one host' }),
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port' }),
-    'ssh-user': string({ aliases: ['user'], description: "SSH user; '' takes it away" }),
+    'ssh-user': string({ aliases: ['user'], description: "SSH user; '' removes it" }),
     ...credentialFlags,
     tag: string({
       char: 't',
@@ -49,7 +49,7 @@ export default class HostsEdit extends BaseCommand {
       multiple: true,
       multipleNonGreedy: true,
       helpValue: 'KEY',
-      description: 'take this tag away',
+      description: 'remove this tag',
     }),
   }
 

@@ -12,15 +12,19 @@ import { showTime } from '../../ui/text/time.ts'
 import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class HostsJoin extends BaseCommand {
-  static override summary = 'Make an enrolment token and print the one line to run on the host'
+  static override summary = 'Make an enrolment token and print the command to run on the host'
   static override examples = ['$ rsm hosts join -t role=web', '$ rsm hosts join --replace web1']
   static override flags = {
     replace: string({
       helpValue: 'HOST',
-      description: 'for this host; the agent that it has now is revoked',
+      description: 'enrol this host again; its present agent is revoked',
     }),
-    'max-uses': integer({ min: 1, helpValue: 'N', description: 'how many hosts it enrols, 1 by default' }),
-    expires: string({ helpValue: 'TIME', description: 'how long it is good, 24h by default' }),
+    'max-uses': integer({
+      min: 1,
+      helpValue: 'N',
+      description: 'how many hosts the token enrols (default: 1)',
+    }),
+    expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
     tag: string({
       char: 't',
       multiple: true,

@@ -39,8 +39,8 @@ export default class HostsList extends BaseCommand {
       helpValue: 'KEY=VALUE',
       description: 'only with this tag',
     }),
-    search: string({ helpValue: 'TEXT', description: 'only with this in hostname or IP' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    search: string({ helpValue: 'TEXT', description: 'only hostnames and IPs that contain this' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
     output: string({
       char: 'o',
       options: ['table', 'wide', 'names', 'nodeset', 'json'],
@@ -81,7 +81,7 @@ export default class HostsList extends BaseCommand {
     }
     if (page.totalElements === 0) {
       const filtered = Object.keys(query).length + selectors.length > 0
-      this.notice(filtered ? 'no host is like that' : 'no hosts yet: rsm hosts join')
+      this.notice(filtered ? 'no hosts match' : 'no hosts yet: rsm hosts join')
     }
     this.saidCut(page, 'hosts')
     return page

@@ -19,7 +19,8 @@ function advice({ agent, hostname, status }: Host): string {
 export default class HostsMetrics extends BaseCommand {
   static override summary = "Show a host's metrics over time: cpu, load, memory, disks, network"
   static override description =
-    'A line for each measure: lowest, average, highest and last value, and its course. Percentages are drawn from 0 to 100, the rest from 0 to the highest value. Up to 7 days are kept.'
+    'One line per measure: lowest, average, highest and last value, and a graph. Percentages are drawn from 0 to ' +
+    '100, others from 0 to the highest value. History is kept for 7 days.'
   static override examples = [
     '$ rsm hosts metrics web1',
     '$ rsm hosts metrics web1 --since 2h',
@@ -30,14 +31,14 @@ export default class HostsMetrics extends BaseCommand {
     host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
   }
   static override flags = {
-    since: text({ helpValue: 'TIME', exclusive: ['from'], description: 'how far back, 24h by default' }),
+    since: text({ helpValue: 'TIME', exclusive: ['from'], description: 'how far back (default: 24h)' }),
     from: text({ helpValue: 'WHEN', description: 'from this time on' }),
-    to: text({ helpValue: 'WHEN', description: 'up to this time, now by default' }),
+    to: text({ helpValue: 'WHEN', description: 'up to this time (default: now)' }),
     points: integer({
       min: 1,
       max: 2000,
       helpValue: 'N',
-      description: 'average into at most so many samples',
+      description: 'average into at most N samples',
     }),
   }
 

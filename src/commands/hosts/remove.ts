@@ -8,12 +8,12 @@ import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 export default class HostsRemove extends RemovalCommand {
   static override summary = 'Remove hosts and revoke their agents'
   static override description =
-    'Their agents stay away until `rsm hosts join` makes a newer enrolment token. A machine whose agent directory was ' +
-    'wiped is a new one: every enrolment token that is open lets it in, and they are named.'
+    'Their agents stay out until `rsm hosts join` makes a newer enrolment token. A machine whose agent directory was ' +
+    'wiped is a new host: every open enrolment token lets it in, and this command names them.'
   static override examples = ['$ rsm hosts remove web1 --yes', "$ rsm hosts remove 'web[4-5]' --yes"]
   static override args = { host: namesToRemove(hostsDescription) }
   static override flags = {
-    force: boolean({ description: 'although something runs on it: that becomes LOST' }),
+    force: boolean({ description: 'even if something runs there; it becomes LOST' }),
     ...removalFlags,
   }
 

@@ -33,7 +33,7 @@ async function standingOfNew(client: Client, selector: string): Promise<Awaited>
 export default class HostsWait extends BaseCommand {
   static override summary = 'Wait until hosts can be reached'
   static override description = `Exit code: 0 once all of them can, 124 when the time is over.
-By default a host is there once a script would get to it, as @reachable selects it; --status waits for a status.`
+By default it waits until a script would reach the hosts, as @reachable selects them; --status waits for a status.`
   static override examples = [
     "$ rsm hosts wait 'web[1-3]' --timeout 2m",
     '$ rsm hosts wait --new web4 && rsm exec -w web4 ./setup.sh',
@@ -43,16 +43,16 @@ By default a host is there once a script would get to it, as @reachable selects 
     selector: word({
       multiple: true,
       ignoreStdin: true,
-      description: "hosts, like 'web[1-3]'; those that it names now",
+      description: "hosts, like 'web[1-3]', as they are now",
     }),
   }
   static override flags = {
     hosts: hostsFlag,
     status: string({
       options: ['ONLINE', 'WARNING', 'OFFLINE'],
-      description: 'until they have this status; if not said, until a script would get to them',
+      description: 'wait for this status (default: until a script would reach them)',
     }),
-    new: boolean({ description: 'names that do not exist yet are waited for, too' }),
+    new: boolean({ description: 'also wait for names that do not exist yet' }),
     timeout: string({
       char: 'u',
       helpValue: 'TIME',

@@ -23,7 +23,7 @@ export default class RecordingsExport extends BaseCommand {
     file: word({ ignoreStdin: true, description: 'file to write' }),
   }
   static override flags = {
-    yes: boolean({ char: 'y', description: 'replace a file that there is' }),
+    yes: boolean({ char: 'y', description: 'replace an existing file' }),
   }
 
   async run() {

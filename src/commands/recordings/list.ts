@@ -20,7 +20,7 @@ function durationOf({ startedAt, endedAt }: Terminal): number {
 export default class RecordingsList extends BaseCommand {
   static override summary = 'List the recorded terminal sessions, newest first'
   static override description =
-    'Your own; an administrator sees those of all users. With --open: the sessions that are open now, recorded or not.'
+    'Lists your own; an administrator sees those of all users. With --open: sessions that are open now, recorded or not.'
   static override examples = [
     '$ rsm recordings list',
     '$ rsm recordings list --host web1 --user ann --limit 20',
@@ -29,8 +29,8 @@ export default class RecordingsList extends BaseCommand {
   static override flags = {
     host: string({ char: 'w', helpValue: 'HOST', description: 'only on this host' }),
     user: string({ helpValue: 'USER', description: 'only of this user' }),
-    open: boolean({ description: 'only those that are open' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    open: boolean({ description: 'only open sessions' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
   }
 
   async run() {
@@ -66,7 +66,7 @@ export default class RecordingsList extends BaseCommand {
       await refuseUnknownUser(client, flags.user)
       const filtered = flags.user !== undefined || flags.host !== undefined
       const none = flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one'
-      this.notice(filtered ? `no ${flags.open ? 'session' : 'recording'} is like that` : none)
+      this.notice(filtered ? `no ${flags.open ? 'sessions' : 'recordings'} match` : none)
     }
     this.saidCut(page, flags.open ? 'sessions' : 'recordings')
     return page

@@ -22,8 +22,9 @@ function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): 
 
 export default class RecordingsPlay extends BaseCommand {
   static override summary = 'Play a recorded terminal session, or a .cast file'
-  static override description = `Space pauses and goes on, . steps while it is paused, q quits.
-Where stdout is no terminal all of the output is printed at once, as text without control sequences.`
+  static override description =
+    `Space pauses and resumes, . steps while paused, q quits. If stdout is no terminal, all output is printed at
+once, as text without control sequences.`
   static override examples = [
     '$ rsm recordings play SESSION --speed 2 --idle-limit 1s',
     '$ rsm recordings play latest',
@@ -37,9 +38,9 @@ Where stdout is no terminal all of the output is printed at once, as text withou
     }),
   }
   static override flags = {
-    speed: string({ default: '1', helpValue: 'N', description: 'so many times as fast' }),
-    'idle-limit': string({ helpValue: 'TIME', description: 'no pause longer than this' }),
-    raw: boolean({ description: 'let control sequences through where stdout is no terminal' }),
+    speed: string({ default: '1', helpValue: 'N', description: 'play N times as fast' }),
+    'idle-limit': string({ helpValue: 'TIME', description: 'shorten pauses to this' }),
+    raw: boolean({ description: 'let control sequences through if stdout is no terminal' }),
   }
 
   async run() {

@@ -38,8 +38,8 @@ function nameFor(file: string, matter: FrontMatter): string {
 export default class ScriptsAdd extends BaseCommand {
   static override summary = 'Store a script from a file, or from stdin with -'
   static override description =
-    `Lines like "# rsm: name=deploy, timeout=5m" at the head of the file say its settings and declare its params
-(docs/scripts.md); what is said here wins. Without NAME, and without a name in the file, the file's own is taken.`
+    `Lines like "# rsm: name=deploy, timeout=5m" at the head of the file set options and declare params
+(docs/use/scripts.md); options win. Without NAME, and without a name in the file, the name of the file is used.`
   static override usage = ['scripts add FILE [OPTIONS]', 'scripts add NAME FILE [OPTIONS]']
   static override examples = [
     '$ rsm scripts add ./deploy.sh',
@@ -51,7 +51,7 @@ export default class ScriptsAdd extends BaseCommand {
     file: word({ ignoreStdin: true, description: 'file, or - for stdin' }),
   }
   static override flags = {
-    type: string({ options: scriptTypeNames, description: 'type, if the file does not tell' }),
+    type: string({ options: scriptTypeNames, description: 'type, if the file does not say it' }),
     description: string({ char: 'd', description: 'what it does' }),
     timeout: string({ char: 'u', helpValue: 'TIME', description: 'run time on a host, like 90 or 5m' }),
     tag: string({ char: 't', multiple: true, multipleNonGreedy: true, description: 'tag of the script' }),

@@ -35,7 +35,7 @@ export default class ScriptsEdit extends BaseCommand {
   static override summary = 'Change a stored script; without options, its text in $VISUAL or $EDITOR'
   static override description =
     'Every change makes a new version. Tasks keep the version that they ran; `rsm scripts versions` lists them. \
-What a new text says of itself in its comments (docs/scripts.md) is taken over; options win.'
+Settings in the comments of a new text (docs/use/scripts.md) are stored; options win.'
   static override examples = [
     '$ rsm scripts edit deploy',
     '$ rsm scripts edit deploy --file ./deploy.sh --timeout 10m',

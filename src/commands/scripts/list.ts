@@ -12,8 +12,8 @@ export default class ScriptsList extends BaseCommand {
     type: string({ options: scriptTypeNames, description: 'only of this type' }),
     category: string({ description: 'only of this category' }),
     tag: string({ char: 't', description: 'only with this tag' }),
-    search: string({ helpValue: 'TEXT', description: 'only with this in the name' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    search: string({ helpValue: 'TEXT', description: 'only names that contain this' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
   }
 
   async run() {
@@ -41,7 +41,7 @@ export default class ScriptsList extends BaseCommand {
     }
     if (page.totalElements === 0) {
       const filtered = Object.keys(query).length > 0
-      this.notice(filtered ? 'no script is like that' : 'no scripts: rsm scripts add NAME FILE')
+      this.notice(filtered ? 'no scripts match' : 'no scripts: rsm scripts add NAME FILE')
     }
     this.saidCut(page, 'scripts')
     return page

@@ -8,7 +8,7 @@ import { RunCommand, storedRunnable } from '../../ui/task/run-command.ts'
 export default class ScriptsRun extends RunCommand {
   static override summary = 'Run a stored script on hosts'
   static override description =
-    'Params that the script declares and that are missing are asked on a terminal; `rsm scripts show` lists them.'
+    'On a terminal, rsm asks for missing params that the script declares; `rsm scripts show` lists them.'
   static override examples = ["$ rsm scripts run deploy -w 'web[1-3]' -p VERSION=1.2.3"]
   static override args = {
     script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),

@@ -13,7 +13,7 @@ const shortDigest = 12
 export default class ScriptsVersions extends BaseCommand {
   static override summary = 'List the versions of a stored script, or print the text of one'
   static override description =
-    'The text comes byte for byte where stdout is no terminal; on one, without control sequences.'
+    'The text is printed byte for byte if stdout is no terminal; on a terminal, without control sequences.'
   static override examples = [
     '$ rsm scripts versions deploy',
     '$ rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3',
@@ -22,7 +22,7 @@ export default class ScriptsVersions extends BaseCommand {
     script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
     version: number({ min: 1, ignoreStdin: true, description: 'print the text of this one' }),
   }
-  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }) }
 
   async run() {
     const { args, flags } = await this.parse(ScriptsVersions)

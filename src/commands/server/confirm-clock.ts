@@ -4,12 +4,12 @@ import { control } from '../../ui/command/control.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 
 export default class ServerConfirmClock extends BaseCommand {
-  static override summary = "Say that a server's clock is right after it has jumped"
+  static override summary = "Confirm that a server's clock is right after a jump"
   static override description =
-    'After a jump of its clock by more than an hour a server removes nothing for its age but by the time that passes: ' +
-    'tasks, output, recordings, metrics, expired tokens. It believes the clock after 24 hours of running, or when this ' +
-    'says that it is right: then what is past its time goes at once. It runs on the machine of the server, as its user ' +
-    'or root, and needs no token.'
+    'After its clock jumped by more than an hour, a server ages tasks, output, recordings, metrics and expired tokens ' +
+    'only by the time that really passes. It believes the clock after 24 hours of running, or after this command: ' +
+    'then it removes at once what is past its time. Run it on the machine of the server, as its user or root. It ' +
+    'needs no token.'
   static override examples = [
     '$ rsm server confirm-clock',
     '$ rsm server confirm-clock --data-dir /var/lib/rsm/server',

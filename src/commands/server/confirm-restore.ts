@@ -4,18 +4,18 @@ import { control } from '../../ui/command/control.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 
 export default class ServerConfirmRestore extends BaseCommand {
-  static override summary = 'Let a server that was restored from a backup go on with the tasks that it holds'
+  static override summary = 'Let a server that was restored from a backup continue the tasks that it holds'
   static override description =
-    'A server that finds out that its data directory is older than what its agents have seen holds every execution that ' +
-    'was still to start in it: each may have run since the backup was made. `rsm hosts doctor` and GET /api/server/status ' +
-    'say so. This starts them, or cancels them with --cancel-pending. It runs on the machine of the server, as its user ' +
-    'or root, and needs no token.'
+    'When a server notices that its data directory is older than what its agents have seen, it holds every execution ' +
+    'that had not started: each may have run since the backup. `rsm hosts doctor` and GET /api/server/status say so. ' +
+    'This command starts them, or cancels them with --cancel-pending. Run it on the machine of the server, as its ' +
+    'user or root. It needs no token.'
   static override examples = [
     '$ rsm server confirm-restore --cancel-pending',
     '$ rsm server confirm-restore --data-dir /var/lib/rsm/server',
   ]
   static override flags = {
-    'cancel-pending': boolean({ description: 'cancel what is held instead of starting it' }),
+    'cancel-pending': boolean({ description: 'cancel the held tasks instead of starting them' }),
     'data-dir': string({
       env: 'RSM_DATA_DIR',
       helpValue: 'DIR',

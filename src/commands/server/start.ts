@@ -50,7 +50,7 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_WARN_AFTER',
       default: '10m',
       helpValue: 'TIME',
-      description: 'a host is WARNING once its cpu or memory was at 90 % for so long; disks warn at once',
+      description: 'a host is WARNING once cpu or memory was at 90 % for this long; disks warn at once',
     }),
     'ws-idle-timeout': integer({
       env: 'RSM_WS_IDLE_TIMEOUT',
@@ -65,7 +65,7 @@ export default class ServerStart extends BaseCommand {
       min: 0,
       max: 36_500,
       helpValue: 'DAYS',
-      description: 'days for which ended tasks and their output are kept, 0 = for good',
+      description: 'days to keep ended tasks and their output, 0 = for good',
     }),
     'no-record': boolean({
       env: 'RSM_NO_RECORD',
@@ -77,7 +77,7 @@ export default class ServerStart extends BaseCommand {
       min: 0,
       max: 36_500,
       helpValue: 'DAYS',
-      description: 'days for which ended terminal sessions and their recordings are kept, 0 = for good',
+      description: 'days to keep ended terminal sessions and their recordings, 0 = for good',
     }),
     'terminal-idle-limit': integer({
       env: 'RSM_TERMINAL_IDLE_LIMIT',
@@ -95,7 +95,7 @@ export default class ServerStart extends BaseCommand {
     'tls-key': string({ env: 'RSM_TLS_KEY', helpValue: 'FILE', description: 'its private key, PEM' }),
     'tls-self-signed': boolean({
       env: 'RSM_TLS_SELF_SIGNED',
-      description: 'serve TLS with a certificate of its own, which clients pin',
+      description: 'serve TLS with a self-signed certificate, which clients pin',
     }),
     hsts: boolean({
       env: 'RSM_HSTS',
@@ -104,7 +104,7 @@ export default class ServerStart extends BaseCommand {
     }),
     'insecure-http': boolean({
       env: 'RSM_INSECURE_HTTP',
-      description: 'listen beyond loopback without TLS: all is sent in the clear',
+      description: 'listen beyond loopback without TLS: everything is sent in the clear',
     }),
     'metrics-open': boolean({
       env: 'RSM_METRICS_OPEN',
@@ -112,13 +112,13 @@ export default class ServerStart extends BaseCommand {
     }),
     'new-keys': boolean({
       description:
-        'replace signing and sealing keys that are missing or damaged: agents must be enrolled anew, sealed secrets are dropped',
+        'replace missing or damaged signing and sealing keys: agents must be enrolled again, stored secrets are dropped',
     }),
     'log-level': string({
       env: 'RSM_LOG_LEVEL',
       default: 'INFO',
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
-      description: 'what is logged on stderr',
+      description: 'log level on stderr',
     }),
   }
 

@@ -14,7 +14,7 @@ export default class TasksCancel extends BaseCommand {
     task: string({ required: true, multiple: true, ignoreStdin: true, description: tasksDescription }),
   }
   static override flags = {
-    yes: boolean({ char: 'y', description: 'do not ask whether latest is the one' }),
+    yes: boolean({ char: 'y', description: 'do not ask whether latest is right' }),
   }
 
   async run() {

@@ -26,15 +26,15 @@ export default class TasksList extends BaseCommand {
       options: ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'],
       description: 'only in this state',
     }),
-    host: string({ char: 'w', helpValue: 'HOST', description: 'only that ran on this host' }),
+    host: string({ char: 'w', helpValue: 'HOST', description: 'only tasks that ran on this host' }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only of this cluster' }),
     script: string({ helpValue: 'NAME', description: 'only of this stored script' }),
     'created-by': string({
       aliases: ['by'],
       helpValue: 'USER',
-      description: 'only that this user started',
+      description: 'only tasks that this user started',
     }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
   }
 
   async run() {
@@ -82,7 +82,7 @@ export default class TasksList extends BaseCommand {
     if (page.totalElements === 0) {
       await refuseUnknownUser(client, flags['created-by'])
       const filtered = Object.keys(query).length > 0
-      this.notice(filtered ? 'no task is like that' : 'no tasks: rsm exec -w HOST COMMAND')
+      this.notice(filtered ? 'no tasks match' : 'no tasks: rsm exec -w HOST COMMAND')
     }
     this.saidCut(page, 'tasks')
     return page

@@ -15,7 +15,7 @@ import { sanitizeLine } from '../../ui/text/sanitize.ts'
 export default class TasksRetry extends TaskCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
   static override description = `It is a new task, with the same text, params and options.
-Values of secret params are not kept: they are asked, or come from the environment with --secret-param.`
+Secret params are not kept: rsm asks for them, or takes them from the environment with --secret-param.`
   static override examples = [
     '$ rsm tasks retry TASK',
     '$ rsm tasks retry latest --yes',

@@ -42,7 +42,7 @@ function paramsOf({ params, secretParams }: TaskScript): string | null {
 }
 
 export default class TasksShow extends BaseCommand {
-  static override summary = 'Show a task, what it ran and how it went on each host'
+  static override summary = 'Show a task: what it ran and the result of each host'
   static override examples = ['$ rsm tasks show TASK', '$ rsm tasks show latest']
   static override args = {
     task: string({ required: true, ignoreStdin: true, description: taskDescription }),

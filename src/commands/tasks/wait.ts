@@ -20,7 +20,8 @@ function refuseSeveral(tasks: readonly string[], { format, files, outdir }: Show
 export default class TasksWait extends TaskCommand {
   static override summary = 'Wait until tasks have ended; exits as exec does'
   static override description =
-    `Of several tasks the exit code is that of the first named that did not succeed. --json prints the task; of several {"tasks": [...]}.
+    `For several tasks, the exit code is that of the first named task that did not succeed. --json prints the task, or
+{"tasks": [...]} for several.
 Output of one task is shown, or kept in a file, in the formats that -o names, from the task's beginning.`
   static override examples = [
     '$ rsm tasks wait TASK',

@@ -10,8 +10,8 @@ import { showTime } from '../../ui/text/time.ts'
 import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class TokensAdd extends BaseCommand {
-  static override summary = 'Make a personal access token, for a pipeline; it is shown this once'
-  static override description = 'The token alone goes to stdout.'
+  static override summary = 'Make a personal access token, for example for a pipeline; it is shown once'
+  static override description = 'Only the token goes to stdout.'
   static override examples = [
     '$ rsm tokens add nightly --role OPERATOR --expires 30d',
     '$ rsm tokens add inventory --role ADMIN --admin --expires 7d',
@@ -23,14 +23,15 @@ export default class TokensAdd extends BaseCommand {
   static override flags = {
     role: string({
       options: [...roles],
-      description: 'what it may do: yours by default, never more',
+      description: 'role of the token (default: yours), never above yours',
     }),
     admin: boolean({
-      description: 'of role ADMIN: lets it also change users and enrolment tokens, which outlast it',
+      description:
+        'for the role ADMIN: also allow changes of users and enrolment tokens, which outlast the token',
     }),
     expires: string({
       helpValue: 'TIME',
-      description: 'how long it is good, like 90 (days, the default), 90d or 12h',
+      description: 'how long it is valid, like 90 (days, the default), 90d or 12h',
     }),
   }
 

@@ -7,7 +7,7 @@ import { showTime } from '../../ui/text/time.ts'
 export default class TokensList extends BaseCommand {
   static override summary = 'List your own personal access tokens'
   static override examples = ['$ rsm tokens list']
-  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }) }
+  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }) }
 
   async run() {
     const { flags } = await this.parse(TokensList)

@@ -2,7 +2,7 @@ import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/re
 import { findToken } from '../../ui/names/names.ts'
 
 export default class TokensRemove extends RemovalCommand {
-  static override summary = 'Revoke one of your personal access tokens; what hangs on it closes at once'
+  static override summary = 'Revoke one of your personal access tokens; what depends on it closes at once'
   static override examples = ['$ rsm tokens remove nightly --yes']
   static override args = {
     token: namesToRemove('names of tokens, or their ids'),

@@ -25,10 +25,10 @@ export default class UsersAdd extends BaseCommand {
     right: string({
       multiple: true,
       options: [...rights],
-      description: 'what the user may do beside what the role says; may repeat',
+      description: 'an extra right beside the role; may repeat',
     }),
     email: string({ description: 'e-mail address' }),
-    'password-stdin': boolean({ description: 'password from stdin instead of asking' }),
+    'password-stdin': boolean({ description: 'read the password from stdin' }),
   }
 
   async run() {

@@ -38,12 +38,12 @@ export default class UsersEdit extends BaseCommand {
     right: string({
       multiple: true,
       options: [...rights, 'none'],
-      description: 'what the user may do beside what the role says; may repeat',
+      description: 'an extra right beside the role; may repeat',
     }),
-    email: string({ description: "e-mail address; '' takes it away" }),
+    email: string({ description: "e-mail address; '' removes it" }),
     username: string({ description: 'new name' }),
     enable: boolean({ exclusive: ['disable'], description: 'let the user log in again' }),
-    disable: boolean({ exclusive: ['enable'], description: 'let the user log in no more' }),
+    disable: boolean({ exclusive: ['enable'], description: 'do not let the user log in any more' }),
     password: boolean({ exclusive: ['password-stdin'], description: 'ask for a new password' }),
     'password-stdin': boolean({ exclusive: ['password'], description: 'new password from stdin' }),
   }

@@ -9,8 +9,11 @@ export default class UsersList extends BaseCommand {
   static override summary = 'List users (for administrators)'
   static override examples = ['$ rsm users list']
   static override flags = {
-    search: string({ helpValue: 'TEXT', description: 'only with this in username or e-mail' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'at most so many' }),
+    search: string({
+      helpValue: 'TEXT',
+      description: 'only usernames and e-mail addresses that contain this',
+    }),
+    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
   }
 
   async run() {
@@ -33,7 +36,7 @@ export default class UsersList extends BaseCommand {
         ]),
       )
     }
-    if (page.totalElements === 0) this.notice('no user is like that')
+    if (page.totalElements === 0) this.notice('no users match')
     this.saidCut(page, 'users')
     return page
   }

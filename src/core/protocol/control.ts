@@ -20,7 +20,7 @@ export interface ClockConfirmed {
 }
 
 /**
- * What commands on the server's own machine ask of it, over the Unix socket in its data directory (contract-2 §11): its
+ * What commands on the server's own machine ask of it, over the Unix socket in its data directory (contract §11): its
  * file rights are the permission. Each is a POST to `/NAME`, whose body is the input and whose answer is the envelope of
  * the REST API.
  */

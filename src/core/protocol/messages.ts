@@ -5,7 +5,7 @@ import type { Stream } from './http/logs.ts'
 import type { ScriptType } from './http/scripts.ts'
 import type { Limits, ResultStatus, Survivor } from './http/tasks.ts'
 
-/** The subprotocol that an agent of ours offers; without it only the seed's messages are sent (contract §6). */
+/** The subprotocol that an agent of ours offers; without it only base-protocol messages are sent (contract §6). */
 export const subprotocol = 'rsm.1'
 
 /** A larger frame closes the link with 1009. */
@@ -19,7 +19,7 @@ export const longestReason = 256
 
 /**
  * How far a server's store has come: a start of the server, and the number of the last commit that is on disk. A store that
- * does not know it has been restored from a backup (contract-2 §9b).
+ * does not know it has been restored from a backup (contract §11).
  */
 export interface RunMark {
   run: string
@@ -36,7 +36,7 @@ interface Signed {
   linkId?: string
 }
 
-/** `timeout` in seconds, 0 = none. Fields after `workDir` are ours, a seed-only agent ignores them. */
+/** `timeout` in seconds, 0 = none. A base-protocol agent ignores the fields after `workDir`. */
 export interface ExecuteScript extends Signed {
   taskId: string
   script: string
@@ -72,7 +72,7 @@ export interface ScriptOutput {
 }
 
 /**
- * The end of an execution; `duration` in milliseconds. A seed-only agent sends the first five fields.
+ * The end of an execution; `duration` in milliseconds. A base-protocol agent sends the first five fields.
  * `lastSequence` is -1 when there was no output. `status` is one of the final ones that a host can know.
  */
 export interface ScriptComplete {
@@ -161,7 +161,7 @@ export interface TerminalOpen extends Signed {
   inputKey?: string
 }
 
-/** Output of a session; `sequence` counts its frames from 0. An agent that knows only the seed's fields leaves it out. */
+/** Output of a session; `sequence` counts its frames from 0. A base-protocol agent leaves it out. */
 export interface TerminalOutput {
   sessionId: string
   data: string
@@ -176,7 +176,7 @@ export interface TerminalClosed {
   reason: string | null
 }
 
-/** Every message of the agent's WebSocket, by type (seed "Events", contract §6). */
+/** Every message of the agent's WebSocket, by type (contract §6). */
 export interface Payloads {
   EXECUTE_SCRIPT: ExecuteScript
   SCRIPT_RECEIVED: ScriptReceived

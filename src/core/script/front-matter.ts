@@ -17,7 +17,7 @@ export interface DeclaredParam {
   readonly description: string
 }
 
-/** What a script says of itself in the comments at its head (docs/scripts.md); what it does not say is left out. */
+/** What a script says of itself in the comments at its head (docs/use/scripts.md); what it does not say is left out. */
 export interface FrontMatter {
   readonly name?: string
   readonly type?: ScriptType

@@ -105,7 +105,7 @@ const lineOf = (content: string, at: number) => content.slice(0, at).split('\n')
 
 /**
  * Why a text can't be run as what it is meant to be: each sentence goes after the name of its field. What passes runs
- * byte for byte as it was given (docs/scripts.md).
+ * byte for byte as it was given (docs/use/scripts.md).
  */
 export function scriptFaults(type: ScriptType, content: string): string[] {
   const faults: string[] = []

@@ -13,7 +13,7 @@ export type Group =
 
 const statuses = { ONLINE: true, OFFLINE: true, WARNING: true } as const satisfies Record<HostStatus, true>
 
-/** A word of its own (contract-2 §9b), so no cluster may have it as a name. */
+/** A word of its own (contract §8), so no cluster may have it as a name. */
 export const reachableWord = 'reachable'
 
 const unknownStatus = (value: string) =>

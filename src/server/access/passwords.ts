@@ -10,7 +10,7 @@ export interface PasswordCost {
 
 export const usualCost: PasswordCost = { N: 16_384, r: 8, p: 1 }
 const keyBytes = 32
-/** scrypt and fsync share libuv's threads: four at once took an fsync from 0.2 to 279 ms (reliability, facts). */
+/** scrypt and fsync share libuv's threads: four at once took an fsync from 0.2 to 279 ms (reliability "Facts that bite"). */
 const atOnce = 2
 const queueLimit = 64
 

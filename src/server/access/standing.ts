@@ -10,7 +10,7 @@ export interface Standing {
   ownerRole: Role
   rights: readonly Right[]
   tokenKind: TokenRecord['kind']
-  /** Whether what it makes may outlast it: users, enrolment tokens and agents (contract-2 §9b). */
+  /** Whether what it makes may outlast it: users, enrolment tokens and agents (contract §2). */
   mayOutlast: boolean
 }
 

@@ -37,7 +37,7 @@ export interface EmbeddedOptions {
   onFatal(error: unknown): void
 }
 
-/** Opens all of it in the data directory at `path`, whose lock the caller holds; docs/architecture.md has the table of the files. */
+/** Opens all of it in the data directory at `path`, whose lock the caller holds; docs/inside/architecture.md has the table of the files. */
 export async function openEmbedded(path: string, options: EmbeddedOptions): Promise<Data> {
   const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)

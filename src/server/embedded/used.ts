@@ -53,7 +53,7 @@ async function signOfUse(path: string): Promise<string | null> {
 }
 
 /**
- * A data directory that was used never starts with an empty store in place of its own (contract-2 §9b "Data"). It was
+ * A data directory that was used never starts with an empty store in place of its own (contract §11 "Data"). It was
  * used once its first user is on disk; what a first start left that was cut before that is no sign.
  * @throws RsmError `unavailable`
  */

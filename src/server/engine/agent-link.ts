@@ -4,7 +4,7 @@ import type { AgentHello, FromServer, Payloads } from '../../core/protocol/messa
 export interface AgentLink {
   readonly hostId: number
   readonly agentId: string
-  /** Null for an agent that knows only the seed's messages. */
+  /** Null for a base-protocol agent. */
   readonly hello: AgentHello | null
   /** False when the link is gone and the frame did not leave; `written` is called once the socket has taken it, or never will. */
   send<T extends FromServer['type']>(type: T, payload: Payloads[T], written?: () => void): boolean

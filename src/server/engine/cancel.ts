@@ -31,7 +31,7 @@ export async function cancelTask(state: EngineState, taskId: string): Promise<Ta
   }
   const decide = (current: ExecutionRecord) => {
     if (current.status === 'PENDING') return ended(current, 'CANCELLED', at, null)
-    // A seed-only agent knows no cancel: what becomes of the script there can't be known.
+    // A base-protocol agent knows no cancel: what becomes of the script there can't be known.
     if (current.agentStoreId === null)
       return asLost(run, current, at, 'cancelled, but this agent can not end scripts')
     return current.cancelRequested ? null : { ...current, cancelRequested: true }

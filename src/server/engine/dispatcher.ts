@@ -13,9 +13,9 @@ import type { TaskRun } from './task-run.ts'
 
 /** How long a host that heartbeats without a link may take to come (contract §4). */
 const defaultQueueSeconds = 120
-/** How long one whose agent was stopped may: a restart of it takes no longer (contract-2 §9b). */
+/** How long one whose agent was stopped may: a restart of it takes no longer (contract §4). */
 const stoppedQueueSeconds = 15
-/** A seed-only agent says nothing of its capacity; the default of ours is taken for it (contract §9). */
+/** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
 const defaultCapacity = 16
 
 type Variables = Readonly<Record<string, string>>
@@ -72,7 +72,7 @@ export function createDispatcher(state: EngineState): Dispatcher {
     }
   }
 
-  /** What scripts are told of these hosts, by id; nothing where an agent knows only the seed's messages. */
+  /** What scripts are told of these hosts, by id; nothing for a base-protocol agent. */
   async function aboutHosts(links: Iterable<AgentLink | null>): Promise<Map<number, Variables>> {
     const ids = [...links].flatMap((link) => (link?.hello ? [link.hostId] : []))
     if (ids.length === 0) return new Map()

@@ -18,7 +18,7 @@ import { summaryOf, TaskRun } from './task-run.ts'
 const sweepInterval = 250
 const silenceSweepInterval = 5000
 
-/** Owns running tasks: plan → send → receive → settle (design.md "One script, there and back"). */
+/** Owns running tasks: plan → send → receive → settle (docs/inside/architecture.md). */
 export interface Engine {
   /** Takes up every task that a former process left running. */
   recover(): Promise<void>

@@ -33,7 +33,7 @@ export interface OpenRestore {
 
 /**
  * A store that is older than what agents have heard of this server is a backup that was brought back: what is still to
- * start in it may have run since. From the proof on it is held until a person confirms; new tasks run (contract-2 §9b).
+ * start in it may have run since. From the proof on it is held until a person confirms; new tasks run (contract §11).
  */
 export interface Held {
   readonly open: OpenRestore | null

@@ -33,7 +33,7 @@ const notTheSame =
 
 /**
  * Whether a HELLO is of the very process that an execution was sent to, with all of its journal. Only such a one may be
- * sent it again: any other may be a copy of it, and both would run it. 0.1.0 does not tell (contract-2 §9b).
+ * sent it again: any other may be a copy of it, and both would run it. 0.1.0 does not tell (contract §4).
  */
 function isSentTo(execution: ExecutionRecord, lane: HostLane, hello: AgentHello): boolean {
   const { agentInstanceId = null, agentJournal } = execution

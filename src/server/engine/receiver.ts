@@ -134,7 +134,7 @@ export function createReceiver(state: EngineState): Receiver {
     pending: PendingOutput,
     error: unknown,
   ): void {
-    // A seed-only agent sends nothing twice: what could not be stored is gone.
+    // A base-protocol agent sends nothing twice: what could not be stored is gone.
     if (!link.hello) live.incomplete = true
     if (!refused(live, pending)) return
     live.truncated = run.ofHost(link.hostId)?.truncated === true

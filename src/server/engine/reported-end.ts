@@ -63,7 +63,7 @@ function missing(complete: ScriptComplete, live: Live): string | null {
   })
   if (parts.length > 0) return `output is missing: ${parts.join(', ')}`
   if (!live.incomplete) return null
-  // An agent that knows only the seed does not tell how much there was.
+  // A base-protocol agent does not tell how much there was.
   return `output is missing: how much can not be known, ${live.stdoutBytes + live.stderrBytes} bytes are here`
 }
 

@@ -63,7 +63,7 @@ export function heardJournal(lane: HostLane, instanceId: string, sequence: numbe
   return highest
 }
 
-/** An agent's first retry comes 5 s after it lost its server (seed), with jitter; this gives it time for two. */
+/** An agent's first retry comes 5 s after it lost its server (contract §6), with jitter; this gives it time for two. */
 export const returnGrace = 15_000
 
 /** What the rooms of the engine share. */

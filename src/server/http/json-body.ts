@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { FastifyBodyParser, FastifyRequest } from 'fastify'
 import { RsmError } from '../../core/errors.ts'
 
-/** Deeper is an attack on whoever walks the value recursively (reliability, facts). */
+/** Deeper is an attack on whoever walks the value recursively (reliability "Facts that bite"). */
 const maxDepth = 32
 
 /** Longer texts may hold more than is worth validating; shorter ones, as a heartbeat is, are not looked through. */

@@ -35,7 +35,7 @@ const notDecimal = 'not decimal'
 
 /**
  * Leaves only numbers in decimal digits to be coerced: JavaScript would take `0x10`, `1e3`, `+1` and ` 1` for numbers, too
- * (contract-2 §9b).
+ * (contract §1).
  */
 function keepDecimals(query: Record<string, unknown>, numbers: readonly string[]): void {
   for (const name of numbers) {

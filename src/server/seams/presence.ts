@@ -23,7 +23,7 @@ export interface RunningScripts {
 /** What selectors ask of a host. */
 export interface Standing {
   status: HostStatus
-  /** Whether what is sent to it gets there (contract-2 §9b "Reachable"). */
+  /** Whether what is sent to it gets there (contract §3 "Reachable"). */
   reachable: boolean
 }
 

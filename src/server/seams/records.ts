@@ -117,7 +117,7 @@ export interface EnrollmentRecord {
 }
 
 /**
- * An agent that was removed or revoked, and so is not let in by the enrolment tokens of that moment (contract-2 §9b). It
+ * An agent that was removed or revoked, and so is not let in by the enrolment tokens of that moment (contract §3). It
  * goes when none of them is open.
  */
 export interface TombstoneRecord {
@@ -192,7 +192,7 @@ export interface ExecutionRecord {
   dueAt: string | null
   /** Durable before the frame leaves: at most one start (contract §4). */
   sentAt: string | null
-  /** The journal of the agent it was sent to; null for a seed-only agent. */
+  /** The journal of the agent it was sent to; null for a base-protocol agent. */
   agentStoreId: string | null
   /** The process of that agent, and how far its journal went; absent in records of older servers, null for older agents. */
   agentInstanceId?: string | null

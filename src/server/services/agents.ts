@@ -32,7 +32,7 @@ const bufferedSamples = 780
 /** Reports come a little faster than the interval by clocks that run apart, never by much. */
 const fasterThanAsked = 1.25
 
-/** The agent's HTTP endpoints (seed "Agent HTTP endpoints", contract §6). */
+/** The agent's HTTP endpoints (base-api "Calls of agents", contract §6). */
 export interface AgentService {
   register(caller: Caller, input: RegisterRequest, address: string): Promise<RegisterResult>
   heartbeat(caller: Caller, input: HeartbeatRequest): AgentAck

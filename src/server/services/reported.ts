@@ -2,7 +2,7 @@ import type { HeartbeatRequest, RegisterRequest } from '../../core/protocol/http
 import { Metrics } from '../../core/protocol/http/hosts.ts'
 import { printable } from '../../core/text/printable.ts'
 
-/** What an agent says is taken whatever it holds, and shown as text that every reader of JSON takes (contract-2 §9b). */
+/** What an agent says is taken whatever it holds, and shown as text that every reader of JSON takes (contract §1). */
 
 /** Bytes of a metrics report as JSON: each answer about the host bears the last one. */
 const mostBytes = 32 * 1024

@@ -25,7 +25,7 @@ export function contentFaults(type: ScriptType, content: string, field: string):
   return messages.map((message) => ({ field, message }))
 }
 
-/** A script of another form would not run as it reads, nor would what it declares wrongly be enforced (docs/scripts.md). */
+/** A script of another form would not run as it reads, nor would what it declares wrongly be enforced (docs/use/scripts.md). */
 async function checkContent(type: ScriptType, content: string, field: 'content' | 'type'): Promise<void> {
   const faults = contentFaults(type, content, field)
   // Older servers stored what can't be read: only a new text has to be mended.

@@ -4,7 +4,7 @@ import type { Caller } from '../access/caller.ts'
 import type { EnrollmentRecord, HostRecord, TombstoneRecord } from '../seams/records.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 
-/** When an agent that is kept out asks again, seconds (contract-2 §9b). */
+/** When an agent that is kept out asks again, seconds (contract §3). */
 const askAgainAfter = 300
 
 /** From now on no enrolment token that there is lets this host's agent in again; nothing for a host without one. */

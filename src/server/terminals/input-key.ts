@@ -4,7 +4,7 @@ import { inputKeyInfo, markedText, type TypedInput } from '../../core/typed-inpu
 
 /**
  * The server's half of the key that marks what is typed into one session over one link. Its public part is signed with
- * the TERMINAL_OPEN; the agent's is not, and who puts their own in its place has every input refused (contract-2 §9b).
+ * the TERMINAL_OPEN; the agent's is not, and who puts their own in its place has every input refused (contract §7).
  */
 export class InputKey {
   readonly publicKey: string

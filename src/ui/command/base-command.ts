@@ -31,7 +31,7 @@ type Values = Record<string, unknown>
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
 export abstract class BaseCommand extends Command {
   static override baseFlags = {
-    json: boolean({ helpGroup, description: 'print the data as JSON, nothing else' }),
+    json: boolean({ helpGroup, description: 'print only the data, as JSON' }),
     url: string({ helpGroup, helpValue: 'URL', description: 'server to speak to (RSM_URL)' }),
     context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to speak to (RSM_CONTEXT)' }),
     'token-file': string({
@@ -42,16 +42,16 @@ export abstract class BaseCommand extends Command {
     'ca-file': string({
       helpGroup,
       helpValue: 'FILE',
-      description: 'certificates to trust as well (RSM_CA_FILE)',
+      description: 'extra certificates to trust (RSM_CA_FILE)',
     }),
     'tls-fingerprint': string({
       helpGroup,
       helpValue: 'SHA256',
-      description: 'trust this certificate of the server only',
+      description: 'trust only this certificate of the server',
     }),
-    quiet: boolean({ helpGroup, char: 'q', description: 'say nothing but errors' }),
+    quiet: boolean({ helpGroup, char: 'q', description: 'print only errors' }),
     utc: boolean({ helpGroup, description: 'show times in UTC' }),
-    'no-pager': boolean({ helpGroup, description: 'show long lists without $PAGER' }),
+    'no-pager': boolean({ helpGroup, description: 'do not send long lists to $PAGER' }),
   }
 
   protected globals: GlobalFlags = { json: false, quiet: false, utc: false }

@@ -8,11 +8,11 @@ export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
     exclusive: ['password-stdin'],
-    description: 'SSH key for the record, kept sealed; rsm itself uses none',
+    description: 'SSH key for the record, stored encrypted; rsm itself never uses it',
   }),
   'password-stdin': boolean({
     exclusive: ['private-key'],
-    description: 'SSH password for the record from stdin, kept sealed; rsm itself uses none',
+    description: 'SSH password for the record from stdin, stored encrypted; rsm itself never uses it',
   }),
 }
 

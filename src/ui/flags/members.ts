@@ -9,12 +9,12 @@ export const memberFlags = {
     char: 'w',
     helpValue: 'SELECTOR',
     exclusive: ['selector'],
-    description: 'members: the hosts that this names now',
+    description: 'members: the hosts that this matches now',
   }),
   selector: string({
     helpValue: 'SELECTOR',
     exclusive: ['hosts'],
-    description: 'members: whatever this names whenever it is asked',
+    description: 'members: the hosts that this matches at any time',
   }),
 }
 

@@ -13,16 +13,20 @@ export const outputFlags = {
     helpValue: 'FORMAT[=FILE]',
     multiple: true,
     multipleNonGreedy: true,
-    description: `${formatNames.join(', ')}; with =FILE into a file, beside what is shown`,
+    description: `${formatNames.join(', ')}; FORMAT=FILE also writes a file`,
   }),
-  grouped: boolean({ helpGroup, char: 'b', description: 'equal output once, under its hosts: -o grouped' }),
-  diff: boolean({ helpGroup, description: 'grouped; all but the largest group as what they change in it' }),
+  grouped: boolean({
+    helpGroup,
+    char: 'b',
+    description: 'show equal output once, under its hosts: -o grouped',
+  }),
+  diff: boolean({ helpGroup, description: 'grouped, showing smaller groups as a diff against the largest' }),
   outdir: string({
     helpGroup,
     helpValue: 'DIR',
-    description: 'a file a host and stream beside it, like DIR/web1.out',
+    description: 'also write one file per host and stream to DIR, like DIR/web1.out',
   }),
-  'no-prefix': boolean({ helpGroup, char: 'N', description: 'no host name before the lines' }),
+  'no-prefix': boolean({ helpGroup, char: 'N', description: 'no host name in front of lines' }),
   raw: boolean({ helpGroup, description: 'let control sequences of the hosts through' }),
 }
 

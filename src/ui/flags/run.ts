@@ -21,23 +21,24 @@ export const startFlags = {
   'secret-param': string({
     ...several,
     helpValue: 'KEY',
-    description: 'secret environment variable of the script, its value taken from the environment or asked',
+    description:
+      'secret environment variable of the script; the value comes from the environment, or rsm asks',
   }),
   deadline: string({
     ...run,
     helpValue: 'TIME',
-    description: 'for the whole task: then it is cancelled, exit 124',
+    description: 'time for the whole task; then cancel it, exit 124',
   }),
   'idempotency-key': string({
     ...run,
     helpValue: 'KEY',
-    description: 'the same key starts once within 24 hours',
+    description: 'the same key starts one task within 24 hours',
   }),
   detach: boolean({ ...run, description: 'start it, print its task id, do not wait' }),
   yes: boolean({
     ...run,
     char: 'y',
-    description: 'do not ask, however many hosts it is',
+    description: 'do not ask, whatever the number of hosts',
   }),
 }
 
@@ -56,23 +57,24 @@ export const runFlags = {
     helpValue: 'SIZE',
     description: "rolling: a number, '25%', or canaries like '1,10%,50%'",
   }),
-  concurrency: string({ ...run, char: 'f', helpValue: 'N', description: 'at most so many hosts at once' }),
+  concurrency: string({ ...run, char: 'f', helpValue: 'N', description: 'run on at most N hosts at once' }),
   'max-failures': string({
     ...run,
     helpValue: 'N',
-    description: 'stop once more than so many failed; a number or a percentage',
+    description: 'stop starting hosts once more than N have failed; a number or a percentage',
   }),
   pause: string({ ...run, helpValue: 'TIME', description: 'between batches' }),
   timeout: string({
     ...run,
     char: 'u',
     helpValue: 'TIME',
-    description: "run time on a host, like 90, 90s, 5m; 0 = none; if not said, the script's own, else 300",
+    description: "run time on a host, like 90, 90s, 5m; 0 = none (default: the script's own, else 300)",
   }),
   queue: string({
     ...run,
     helpValue: 'TIME',
-    description: 'how long a host may take to be reachable; 15s if its agent was stopped, else 2m',
+    description:
+      'how long to wait for a host to be reachable (default: 15s if its agent was stopped, else 2m)',
   }),
   'run-as': string({ ...run, char: 'l', helpValue: 'USER', description: 'user on the host' }),
   workdir: string({ ...run, helpValue: 'DIR', description: 'directory on the host' }),

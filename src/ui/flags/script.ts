@@ -14,12 +14,12 @@ export const scriptPatchFlags = {
     helpValue: 'TIME',
     description: "run time on a host, like 90 or 5m; 0 = none; default = the server's",
   }),
-  category: string({ description: "category of the script; '' takes it away" }),
+  category: string({ description: "category of the script; '' removes it" }),
   tag: string({
     char: 't',
     multiple: true,
     multipleNonGreedy: true,
-    description: "all tags of the script; '' takes them away",
+    description: "all tags of the script; '' removes them",
   }),
   file: string({ helpValue: 'FILE', description: 'new text, from a file or - for stdin' }),
 }

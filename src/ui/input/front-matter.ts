@@ -16,7 +16,7 @@ export function tellFaults(what: string, faults: readonly FrontMatterFault[]): s
 }
 
 /**
- * What a script says of itself (docs/scripts.md). Errors: `usage` with line and column of everything that can't be read.
+ * What a script says of itself (docs/use/scripts.md). Errors: `usage` with line and column of everything that can't be read.
  * `notice` hears of a line that stands too far down to be read.
  */
 export function readFrontMatter(

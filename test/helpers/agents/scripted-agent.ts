@@ -18,7 +18,7 @@ export interface Identity {
 }
 
 interface LinkOptions {
-  /** Null for an agent that knows only the seed's messages: no subprotocol, no HELLO. */
+  /** Null for a base-protocol agent: no subprotocol, no HELLO. */
   storeId?: string | null
   maxExecutions?: number
   /** Of the process that it stands for, with the end of its journal; left out as by 0.1.0. */

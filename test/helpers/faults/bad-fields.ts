@@ -1,4 +1,4 @@
-/** What is wrong with a field, by the kind of the field (reliability.md "Bad input"); `absent` is the field left out. */
+/** What is wrong with a field, by the kind of the field (reliability "Bad input"); `absent` is the field left out. */
 export const absent = Symbol('absent')
 
 const never: unknown[] = [null, true, [], {}, [null], { toString: 'x' }]

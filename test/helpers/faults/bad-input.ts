@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What people, broken programs and attackers put where something else belongs (reliability.md "Bad input"). */
+/** What people, broken programs and attackers put where something else belongs (reliability "Bad input"). */
 const badValues: unknown[] = [
   null,
   true,

@@ -90,7 +90,7 @@ test('a task that waits for a host is cancelled at once', async (t) => {
   t.false(agent.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('P27 a cancel that a seed-only agent can not carry out ends LOST; its end becomes the late result', async (t) => {
+test('P27 a cancel that a base-protocol agent can not carry out ends LOST; its end becomes the late result', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: null })

@@ -74,13 +74,13 @@ test('P11 an agent of ours says HELLO first, or the link is closed with 4400', a
   t.is((await agent.closed).code, 4400)
 })
 
-test('P11 a second HELLO, or one of a seed-only agent, is answered with ERROR', async (t) => {
+test('P11 a second HELLO, or one of a base-protocol agent, is answered with ERROR', async (t) => {
   const { server, identity, agent } = await linked(t)
   agent.hello('store-9')
   t.is((await agent.next('ERROR')).code, 400)
-  const seed = await ScriptedAgent.link(server, identity, { storeId: null })
-  seed.hello('store-9')
-  t.is((await seed.next('ERROR')).code, 400)
+  const base = await ScriptedAgent.link(server, identity, { storeId: null })
+  base.hello('store-9')
+  t.is((await base.next('ERROR')).code, 400)
 })
 
 for (const [what, data] of [

@@ -31,12 +31,12 @@ param
   t.deepEqual((await server.data('GET', `/api/tasks/${taskId}`)).params, { OWN: 'param' })
 })
 
-test('A16 an agent that knows only the seed is sent the params alone; RSM_ names are refused as params', async (t) => {
+test('A16 a base-protocol agent is sent the params alone; RSM_ names are refused as params', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
-  const seed = await ScriptedAgent.link(server, identity, { storeId: null })
+  const base = await ScriptedAgent.link(server, identity, { storeId: null })
   const taskId = await startTask(server, [identity.hostId], { params: { OWN: 'x' } })
-  t.deepEqual((await seed.execution(taskId)).params, { OWN: 'x' })
+  t.deepEqual((await base.execution(taskId)).params, { OWN: 'x' })
   for (const name of ['RSM_HOST', 'RSM_TAG_ROLE', 'RSM_ANY']) {
     const body = {
       script: { content: 'true' },

@@ -26,14 +26,14 @@ test('an agent that does not know a limit is sent nothing: the host FAILED with 
   const server = await startTestServer(t)
   const old = await server.enrol('web1')
   const partly = await server.enrol('web2')
-  const seed = await server.enrol('web3')
+  const base = await server.enrol('web3')
   const agents = [
     await ScriptedAgent.link(server, old),
     await ScriptedAgent.link(server, partly, { capabilities: { limits: ['processes'] } }),
-    await ScriptedAgent.link(server, seed, { storeId: null }),
+    await ScriptedAgent.link(server, base, { storeId: null }),
   ]
   for (const agent of agents) await agent.settled()
-  const hostIds = [old.hostId, partly.hostId, seed.hostId]
+  const hostIds = [old.hostId, partly.hostId, base.hostId]
   const limits = { memoryMB: 64, processes: 9 }
   const taskId = await startTask(server, hostIds, { limits, strategy: 'SEQUENTIAL', maxFailures: 3 })
   const { status, results } = await finished(server, taskId)
@@ -51,7 +51,7 @@ test('an agent that does not know a limit is sent nothing: the host FAILED with 
   t.is((await agents[0]?.execution(again))?.limits, undefined)
 })
 
-test('an agent that knows only the seed is sent nothing that is to run as another user', async (t) => {
+test('a base-protocol agent is sent nothing that is to run as another user', async (t) => {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: null })
@@ -109,7 +109,7 @@ test('a host shows how its agent runs scripts, after a restart of the server too
   t.like(await shown(), { ...said, terminal: true, enforces: ['memoryMB', 'processes'] })
   agent.socket.terminate()
   await agent.closed
-  const seed = await ScriptedAgent.link(server, identity, { storeId: null })
-  await seed.settled()
+  const base = await ScriptedAgent.link(server, identity, { storeId: null })
+  await base.settled()
   t.like(await shown(), unsaid)
 })

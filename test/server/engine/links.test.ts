@@ -79,7 +79,7 @@ test('F12 an agent that does not name what it has sent output of: LOST, and not 
   t.false(copy.heard.some(({ type }) => type === 'EXECUTE_SCRIPT'))
 })
 
-test('P17 a seed-only agent is sent an execution once; its word over a second link still counts', async (t) => {
+test('P17 a base-protocol agent is sent an execution once; its word over a second link still counts', async (t) => {
   const { server, identity, agent, taskId } = await sent(t, { storeId: null })
   await agent.cut()
   const again = await ScriptedAgent.link(server, identity, { storeId: null })

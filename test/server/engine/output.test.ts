@@ -3,10 +3,10 @@ import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { entries, finished, startTask, task } from '../../helpers/clients/tasks.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 
-async function started(t: ExecutionContext, options: { seed?: boolean; task?: object } = {}) {
+async function started(t: ExecutionContext, options: { base?: boolean; task?: object } = {}) {
   const server = await startTestServer(t)
   const identity = await server.enrol('web1')
-  const agent = await ScriptedAgent.link(server, identity, options.seed ? { storeId: null } : {})
+  const agent = await ScriptedAgent.link(server, identity, options.base ? { storeId: null } : {})
   const taskId = await startTask(server, [identity.hostId], { ...options.task })
   await agent.execution(taskId)
   return { server, identity, agent, taskId }
@@ -87,8 +87,8 @@ test('P25 an end that overtakes its output settles when all up to lastSequence i
   t.is((await entries(server, taskId)).map(({ data }) => data).join(''), 'abc')
 })
 
-test('P23 a seed-only agent may leave out numbers, start anywhere and count in microseconds', async (t) => {
-  const { server, agent, taskId } = await started(t, { seed: true })
+test('P23 a base-protocol agent may leave out numbers, start anywhere and count in microseconds', async (t) => {
+  const { server, agent, taskId } = await started(t, { base: true })
   const base = 1_763_000_000_000_000
   for (const [step, data] of ['x', 'y', 'y again', 'z'].entries())
     agent.output(taskId, base + [0, 500, 500, Number.MAX_SAFE_INTEGER - base][step]!, data)
@@ -137,7 +137,7 @@ test('output of many hosts and streams keeps the order of each, and ids that asc
 })
 
 test('output far past maxOutputBytes is cut, says truncated, and holds nobody up', async (t) => {
-  const { server, agent, taskId } = await started(t, { seed: true, task: { maxOutputBytes: 1024 } })
+  const { server, agent, taskId } = await started(t, { base: true, task: { maxOutputBytes: 1024 } })
   for (let n = 0; n < 20; n++) agent.output(taskId, n, 'x'.repeat(100_000))
   agent.complete(taskId)
   const ended = await finished(server, taskId)

@@ -240,7 +240,7 @@ test('A02 of one agent a start of the server remembers one unknown run, and writ
   t.regex(strangers[1] ?? '', /^open-/)
 })
 
-test('A02 agents of 0.1.0 and those that know only the seed say no mark, and are sent what waits', async (t) => {
+test('A02 agents of 0.1.0 and base-protocol agents say no mark, and are sent what waits', async (t) => {
   const { server, identity, taskId } = await restored(t)
   const agent = await ScriptedAgent.link(server, identity)
   await agent.execution(taskId)

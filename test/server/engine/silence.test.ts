@@ -61,7 +61,7 @@ for (const [what, timeout, limit] of [
     t.like(after?.lateResult, { status: 'SUCCESS', exitCode: 0 })
   })
 
-test('a seed-only agent that was sent an execution and says no word of it: LOST after the same time', async (t) => {
+test('a base-protocol agent that was sent an execution and says no word of it: LOST after the same time', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t, null)
   const taskId = await startTask(server, [identity.hostId], { timeout: 30 })
   await agent.execution(taskId)

@@ -9,7 +9,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 
 const rules = resolve('examples/prometheus/rsm-rules.yml')
 const config = resolve('examples/prometheus/prometheus.yml')
-const operations = resolve('docs/operations.md')
+const operations = resolve('docs/operate/monitoring.md')
 // Skipped where Prometheus' checker is missing (Debian package prometheus).
 const whereChecked = hasPromtool ? test : test.skip
 
@@ -84,7 +84,7 @@ whereChecked('each example rule fires for its fault, and none for a server that 
   t.regex(promtool(['test', 'rules', file]), /SUCCESS/)
 })
 
-test('the rules and docs/operations.md name only metrics that a server has, and the docs every one of rsm', async (t) => {
+test('the rules and docs/operate/monitoring.md name only metrics that a server has, and the docs every one of rsm', async (t) => {
   const server = await startTestServer(t)
   const { text } = await scrape(server)
   const exposed = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? ''))

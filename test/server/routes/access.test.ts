@@ -129,7 +129,7 @@ const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
 }
 const takesLasting =
   /this takes (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/
-/** What a refusal tells a user that this takes (contract-2 §9b). */
+/** What a refusal tells a user that this takes (contract §2). */
 const takes: Partial<Record<Right, RegExp>> = {
   session: /this takes a session: log in$/,
   change: /this takes OPERATOR$/,

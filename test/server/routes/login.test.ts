@@ -5,7 +5,7 @@ import { followEvents } from '../../helpers/clients/follow.ts'
 import { startTask } from '../../helpers/clients/tasks.ts'
 import { adminLogin, startTestServer } from '../../helpers/servers/server.ts'
 
-test('ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
+test('S02 ten failed logins of one user from one address give 429 with Retry-After, at once or one by one', async (t) => {
   const server = await startTestServer(t, { passwordCost: usualCost })
   const login = (password: string, headers: Record<string, string> = {}) =>
     server.api('POST', '/api/auth/login', { username: 'ADMIN', password }, headers)
@@ -21,7 +21,7 @@ test('ten failed logins of one user from one address give 429 with Retry-After, 
   t.is(other.status, 401)
 })
 
-test('an unknown user and a wrong password give the same answer', async (t) => {
+test('S02 an unknown user and a wrong password give the same answer', async (t) => {
   const server = await startTestServer(t, { passwordCost: usualCost })
   const [unknown, wrong] = await Promise.all(
     ['nobody', 'admin'].map((username) =>
@@ -43,7 +43,7 @@ test('many right logins at once all succeed', async (t) => {
   t.like(data.user, { username: 'admin', role: 'ADMIN' })
 })
 
-test('a flood of logins from one address leaves room: what is beyond its share is 429 at once', async (t) => {
+test('S02 a flood of logins from one address leaves room: what is beyond its share is 429 at once', async (t) => {
   const server = await startTestServer(t, { passwordCost: usualCost })
   const login = (username: string) =>
     server.api('POST', '/api/auth/login', { username, password: 'a guess of many' })

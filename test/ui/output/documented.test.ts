@@ -5,7 +5,7 @@ import { type FormatName, formatNames, formats } from '../../../src/ui/output/fo
 import { resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { formatOptions } from '../../fixtures/format-options.ts'
 
-const document = readFileSync('docs/output.md', 'utf8')
+const document = readFileSync('docs/use/output.md', 'utf8')
 
 /** The first block of code below this heading. */
 function sampleOf(heading: string): string {
@@ -62,14 +62,14 @@ async function shown(name: FormatName, diff = false): Promise<string> {
 }
 
 for (const name of formatNames)
-  test(`docs/output.md shows ${name} as it is`, async (t) => {
+  test(`docs/use/output.md shows ${name} as it is`, async (t) => {
     t.is(await shown(name), sampleOf(name))
   })
 
-test('docs/output.md shows --diff as it is', async (t) => {
+test('docs/use/output.md shows --diff as it is', async (t) => {
   t.is(await shown('grouped', true), sampleOf('--diff'))
 })
 
-test('docs/output.md shows the task of --json as it is', (t) => {
+test('docs/use/output.md shows the task of --json as it is', (t) => {
   t.deepEqual(JSON.parse(sampleOf('--json')), task)
 })

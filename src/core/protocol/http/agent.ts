@@ -12,7 +12,7 @@ export const AgentId = Type.String({
   format: 'not-blank',
 })
 
-/** What an agent says of itself may hold anything: what can't be shown is replaced, never refused (contract-2 §9b). */
+/** What an agent says of itself may hold anything: what can't be shown is replaced, never refused (contract §1). */
 const Fact = Type.String({ maxLength: 256 })
 const Reason = Type.String({ maxLength: longestReason })
 
@@ -49,7 +49,7 @@ export const RegisterResult = Type.Object(
 )
 export type RegisterResult = Static<typeof RegisterResult>
 
-/** How far the server's store has come (docs/protocol.md, P49); opaque to agents. */
+/** How far the server's store has come (docs/reference/protocol.md, P49); opaque to agents. */
 const Mark = Type.Object({
   run: Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
   sequence: Type.Integer({ minimum: 0 }),
@@ -57,8 +57,8 @@ const Mark = Type.Object({
 
 /**
  * `uptime` in seconds; `reason`: why the status is not HEALTHY; `onDemand`: whether it links only while there is work;
- * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it. Agents that know only the
- * seed leave the last four out.
+ * `linkFault`: why it has no link although it wants one; `mark`: the newest that a server gave it. Base-protocol
+ * agents leave the last four out.
  */
 export const HeartbeatRequest = Type.Object(
   {

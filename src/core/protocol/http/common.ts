@@ -16,7 +16,7 @@ export const OpaqueId = Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })
 /** ISO 8601 UTC with milliseconds. */
 export const Time = Type.String({ format: 'date-time' })
 
-/** Control characters but for tabs and ends of lines, bidi and zero-width ones, halves of surrogate pairs (contract-2 §9b). */
+/** Control characters but for tabs and ends of lines, bidi and zero-width ones, halves of surrogate pairs (contract §1). */
 const unshown =
   '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2069\\ufeff\\ud800-\\udfff'
 
@@ -54,7 +54,7 @@ export const paging = {
 export const PageQuery = Closed(paging)
 export type PageQuery = Static<typeof PageQuery>
 
-/** Query of every list whose records have names (contract-2 §9b). */
+/** Query of every list whose records have names (contract §1). */
 export const named = {
   name: Type.Optional(
     Type.String({

@@ -52,7 +52,7 @@ export const ScriptQuery = Closed({
 })
 export type ScriptQuery = Static<typeof ScriptQuery>
 
-/** A param that a script declares in its comments (docs/scripts.md). */
+/** A param that a script declares in its comments (docs/use/scripts.md). */
 const ScriptParam = Type.Object({
   name: Type.String(),
   /** It has to be given, and not empty. */

@@ -18,7 +18,7 @@ export interface IndexRecord {
 /** Fixed size, so that a cursor is found by bisection and a host's entries without reading the others' output. */
 export const recordBytes = 32
 const recordsPerRead = 2048
-/** A sequence goes up to 2^53 (a seed-only agent may count in microseconds): what is past 48 bits has a byte of its own. */
+/** A sequence goes up to 2^53 (a base-protocol agent may count in microseconds): what is past 48 bits has a byte of its own. */
 const low = 2 ** 48
 const checkAt = 26
 

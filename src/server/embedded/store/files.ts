@@ -6,7 +6,7 @@ import { writeFileDurably } from '../../../disk/durable.ts'
 import { encodeLine } from './line.ts'
 
 /**
- * Version of everything in the store's directory; a newer one is refused (reliability.md F19). It goes up with each new kind
+ * Version of everything in the store's directory; a newer one is refused (reliability F19). It goes up with each new kind
  * of records: one that is left out may be the very one that forbids something. 2: tombstones, runs, keys.
  */
 export const formatVersion = 2

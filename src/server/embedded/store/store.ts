@@ -34,8 +34,8 @@ export interface JsonStore extends Store {
 }
 
 /**
- * Opens the embedded store (design.md "The embedded store"): everything in memory, every write in a journal that is
- * fsynced before it is acknowledged, and now and then a snapshot.
+ * Opens the embedded store: everything in memory, every write in a journal that is fsynced before it is acknowledged, and
+ * now and then a snapshot.
  * @throws RsmError `conflict` when another process has it open; `unavailable` when its files are damaged, missing or
  * from a newer rsm, naming file and byte offset.
  */

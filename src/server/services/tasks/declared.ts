@@ -3,7 +3,7 @@ import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
 import { compareParams, declaredFaults, matcherOf } from '../../../core/script/declared-params.ts'
 import { parseFrontMatter } from '../../../core/script/front-matter.ts'
 
-/** What is given to a stored script beside what it declares, and the params that it gets: defaults filled in (contract-2 §9b). */
+/** What is given to a stored script beside what it declares, and the params that it gets: defaults filled in (contract §4). */
 export async function declaredOf(
   script: string,
   content: string,

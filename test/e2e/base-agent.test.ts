@@ -7,10 +7,10 @@ import { followEvents, textOf } from '../helpers/clients/follow.ts'
 import { said, shownErrors } from '../helpers/programs/said.ts'
 import { startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
-const program = fileURLToPath(new URL('../fixtures/seed-agent.js', import.meta.url))
+const program = fileURLToPath(new URL('../fixtures/base-agent.js', import.meta.url))
 
-/** Starts the seed-only agent as a process of its own; answers what it printed of the messages that it got. */
-async function startSeedAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<string[]> {
+/** Starts the base-protocol agent as a process of its own; answers what it printed of the messages that it got. */
+async function startBaseAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<string[]> {
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const child = spawn(process.execPath, [program, server.url, token, hostname], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -27,9 +27,9 @@ async function startSeedAgent(t: ExecutionContext, server: TestServer, hostname:
   return lines
 }
 
-test('an agent written from the seed alone gets its pending task, runs it, and its result is right', async (t) => {
+test('an agent written from docs/reference/base-api.md alone gets its pending task, runs it, and its result is right', async (t) => {
   const server = await startTestServer(t)
-  const messages = await startSeedAgent(t, server, 'old1')
+  const messages = await startBaseAgent(t, server, 'old1')
   const host = (await server.data('GET', '/api/hosts')).content[0]
   t.is(host.status, 'ONLINE')
   t.is(host.agent.connected, false)
@@ -63,9 +63,9 @@ test('an agent written from the seed alone gets its pending task, runs it, and i
   t.deepEqual([...new Set(messages.slice(1))], ['got EXECUTE_SCRIPT'])
 })
 
-test('a cancel that a seed-only agent can not carry out ends LOST and says why', async (t) => {
+test('a cancel that a base-protocol agent can not carry out ends LOST and says why', async (t) => {
   const server = await startTestServer(t)
-  await startSeedAgent(t, server, 'old2')
+  await startBaseAgent(t, server, 'old2')
   const started = await server.data('POST', '/api/tasks', {
     script: { content: 'echo begun; sleep 1; echo done' },
     target: { selector: 'old2' },

@@ -1,0 +1,124 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'ava'
+
+function files(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|tsx|js|md|sh|service|yml)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !path.includes('node_modules') && path !== 'test/documents.test.ts')
+}
+const ascending = (a = '', b = '') => (a < b ? -1 : 1)
+const read = (path: string) => readFileSync(path, 'utf8')
+const pages = ['README.md', ...files('docs'), ...files('examples').filter((path) => path.endsWith('.md'))]
+const code = [...['src', 'test', 'bench', 'examples'].flatMap(files), ...files('.ci'), '.ci/run']
+const everything = [...new Set([...pages, ...code])].map((path) => [path, read(path)] as const)
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page: string) =>
+  [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+test('every link of a page leads to a file, and to a heading where it names one', (t) => {
+  const broken: string[] = []
+  let seen = 0
+  for (const page of pages)
+    for (const [, target = ''] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(target)) continue
+      seen++
+      const [path = '', anchor] = target.split('#')
+      const file = path === '' ? page : join(dirname(page), path)
+      const isThere = existsSync(file) && (anchor === undefined || anchorsOf(read(file)).includes(anchor))
+      if (!isThere) broken.push(`${page}: ${target}`)
+    }
+  t.deepEqual(broken, [])
+  t.true(seen > 60, String(seen))
+})
+
+test('every page that code, tests and pages name by its path is there', (t) => {
+  const missing = everything.flatMap(([path, text]) =>
+    [...text.matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
+      .filter(([named]) => !existsSync(named))
+      .map(([named]) => `${path}: ${named}`),
+  )
+  t.deepEqual(missing, [])
+})
+
+test('the map of the documentation names every page', (t) => {
+  const map = read('docs/README.md')
+  const named = new Set([...map.matchAll(/\]\(([^)]+\.md)\)/g)].map(([, path = '']) => join('docs', path)))
+  const unnamed = files('docs').filter((path) => !named.has(path) && !path.startsWith('docs/inside/adr/'))
+  t.deepEqual(unnamed, ['docs/README.md'])
+})
+
+/** The sections of a page by the number of their heading. */
+const sectionsOf = (page: string) =>
+  new Map(
+    [...page.matchAll(/^## (\d+)\. [\s\S]*?(?=^## |(?![\s\S]))/gm)].map(([text, number = '']) => [
+      number,
+      text,
+    ]),
+  )
+/** Whether a section or page has a heading, or a paragraph in bold, that begins so. */
+const begins = (text: string, title: string) =>
+  new RegExp(`^(#+ |- \\*\\*|\\*\\*)${title.replaceAll(/[.*+?()]/g, '\\$&')}`, 'm').test(text)
+
+test('what is cited can be looked up', (t) => {
+  const contract = sectionsOf(read('docs/contract.md'))
+  const reliability = read('docs/reliability.md')
+  const base = read('docs/reference/base-api.md')
+  const lost: string[] = []
+  let seen = 0
+  for (const [path, text] of everything) {
+    const cite = (found: boolean, what: string) => {
+      seen++
+      if (!found) lost.push(`${path}: ${what}`)
+    }
+    for (const [what, sections = '', title] of text.matchAll(/contract ((?:§\d+(?:, )?)+)(?: "([^"\n]+)")?/g))
+      for (const [, number = ''] of sections.matchAll(/§(\d+)/g)) {
+        const section = contract.get(number)
+        cite(section !== undefined && (title === undefined || begins(section, title)), what)
+      }
+    for (const [what, number] of text.matchAll(/reliability ([A-Z]\d\d)\b/g))
+      cite(reliability.includes(`\n| ${number} |`), what)
+    for (const [what, title = ''] of text.matchAll(/reliability "([^"\n]+)"/g))
+      cite(begins(reliability, title), what)
+    for (const [what, title = ''] of text.matchAll(/base-api "([^"\n]+)"/g)) cite(begins(base, title), what)
+  }
+  t.deepEqual(lost, [])
+  t.true(seen > 250, String(seen))
+})
+
+test('no document outside of the repository is cited', (t) => {
+  const outside =
+    /contract-\d|\b(?:design|growth|house|toolchain|seed|style)\.md|seed-only|\s\(seed[,)]|seed "|the seed's/
+  const citing = everything.filter(([, text]) => outside.test(text)).map(([path]) => path)
+  t.deepEqual(citing, [])
+})
+
+test('docs/reference/cli.md has every command once', (t) => {
+  const { commands } = JSON.parse(read('oclif.manifest.json')) as { commands: Record<string, unknown> }
+  const rows = read('docs/reference/cli.md').match(/^\| `rsm .*$/gm) ?? []
+  const named = rows.flatMap((row) =>
+    [...(row.split(' | ')[0] ?? '').matchAll(/`rsm ([^`]+)`/g)].map(([, id]) => id),
+  )
+  t.deepEqual(
+    named.toSorted(ascending),
+    Object.keys(commands)
+      .map((id) => id.replaceAll(':', ' '))
+      .toSorted(ascending),
+  )
+})
+
+test('every file that docs/inside/contributing.md names is there', (t) => {
+  const named = [...read('docs/inside/contributing.md').matchAll(/`((?:src|test|\.ci)\/[\w./-]+)`/g)]
+  t.true(named.length > 25)
+  t.deepEqual(
+    named.map(([, path = '']) => path).filter((path) => !existsSync(path)),
+    [],
+  )
+})
