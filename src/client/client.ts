@@ -1,9 +1,8 @@
 import type { Services } from '../core/services.ts'
 import type { OpenSessionSocket } from '../net/attachment.ts'
 import { type Connection, type Endpoint, openConnection } from '../net/connect.ts'
-import { openRequests } from '../net/request.ts'
 import { Api } from './http/api.ts'
-import { unreachable } from './http/transport.ts'
+import { openTransport } from './http/transport.ts'
 import { auditOver, type ClientAuditService } from './services/audit.ts'
 import { type AuthService, authOver } from './services/auth.ts'
 import { clustersOver } from './services/clusters.ts'
@@ -36,8 +35,7 @@ export async function openClient({
   ...endpoint
 }: Endpoint & { token?: string | undefined }): Promise<Client> {
   const connection = openConnection(endpoint)
-  const send = openRequests(connection, (error) => unreachable(connection, error))
-  return clientOver(connection, token, new Api(endpoint.url, send, token))
+  return clientOver(connection, token, new Api(endpoint.url, openTransport(connection), token))
 }
 
 function clientOver(connection: Connection, token: string | undefined, api: Api): Client {

@@ -23,7 +23,7 @@ export interface Incoming {
 export type Send = (request: Outgoing) => Promise<Incoming>
 
 /** In milliseconds. */
-interface Patience {
+export interface Patience {
   /** Until the answer begins. */
   readonly answer?: number
   /** Within the answer, until more comes; comments of event streams come every 15 s (contract §5). */
@@ -110,14 +110,17 @@ export function openRequests(
 }
 
 /** All of an answer. Errors: `tooLarge` where it is longer than `most` bytes. */
-export async function readText(body: Readable, most: number, tooLarge: () => Error): Promise<string> {
+export async function readText(
+  body: AsyncIterable<Buffer>,
+  most: number,
+  tooLarge: () => Error,
+): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of body) {
-    const bytes = chunk as Buffer
-    size += bytes.length
+    size += chunk.length
     if (size > most) throw tooLarge()
-    chunks.push(bytes)
+    chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }

@@ -3,6 +3,7 @@ import { codeOfStatus, type FieldFault, RsmError } from '../core/errors.ts'
 import type { Page } from '../core/protocol/http/common.ts'
 import { shortened } from '../core/text/shortened.ts'
 import { areUnknownNames, foldUnknownNames } from '../core/text/unknown-names.ts'
+import { parseEnvelope } from '../net/envelope.ts'
 import { sanitizeLine } from '../ui/text/sanitize.ts'
 import { endSession, session } from './session.ts'
 
@@ -16,11 +17,6 @@ interface CallOptions {
 
 type Query = Record<string, string | number | boolean | undefined>
 
-interface Envelope {
-  message?: string
-  errors?: FieldFault[]
-}
-
 /** `path?a=1&b=2`; what is undefined or empty is left out. */
 export function withQuery(path: string, query: Query): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '')
@@ -28,15 +24,10 @@ export function withQuery(path: string, query: Query): string {
 }
 
 async function failure(response: Response): Promise<RsmError> {
-  const text = await response.text().catch(() => '')
-  let envelope: Envelope = {}
-  try {
-    envelope = JSON.parse(text) as Envelope
-  } catch {
-    // A proxy's page: the status says enough.
-  }
-  const message = envelope.message ?? `The server answered ${response.status}`
-  return new RsmError(codeOfStatus(response.status), message, { fields: envelope.errors ?? [] })
+  // Of a proxy's page the status says enough.
+  const { message = `The server answered ${response.status}`, errors = [] } =
+    parseEnvelope(await response.text().catch(() => '')) ?? {}
+  return new RsmError(codeOfStatus(response.status), message, { fields: errors })
 }
 
 /** A request with the session's token; rejects with an RsmError. Paths are relative, so that a proxy's prefix works. */

@@ -3,13 +3,18 @@ import { Api } from '../../src/client/http/api.ts'
 import { openTransport } from '../../src/client/http/transport.ts'
 import { type TaskEvent, type WatchOptions, watchTask } from '../../src/client/watch.ts'
 import { RsmError } from '../../src/core/errors.ts'
+import { openConnection } from '../../src/net/connect.ts'
 import { entryOf, envelope, eventStream, resultOf, startFakeServer, taskOf } from '../fixtures/fake-server.ts'
 
 const task = taskOf([resultOf('web1')])
 const logs = `/api/tasks/${task.taskId}/logs`
 
 async function follow(url: string, options: WatchOptions = {}, silence?: number): Promise<TaskEvent[]> {
-  const api = new Api(url, openTransport({ url }, silence === undefined ? {} : { silence }), 'secret')
+  const api = new Api(
+    url,
+    openTransport(openConnection({ url }), silence === undefined ? {} : { silence }),
+    'secret',
+  )
   const events: TaskEvent[] = []
   for await (const event of watchTask(api, task.taskId, options)) events.push(event)
   return events
@@ -105,7 +110,11 @@ test('a reader that takes its time is no silence of the server', async (t) => {
       response.once('close', () => clearInterval(comments))
     },
   })
-  const api = new Api(server.url, openTransport({ url: server.url }, { silence: 450 }), 'secret')
+  const api = new Api(
+    server.url,
+    openTransport(openConnection({ url: server.url }), { silence: 450 }),
+    'secret',
+  )
   const events: TaskEvent[] = []
   for await (const event of watchTask(api, task.taskId)) {
     events.push(event)

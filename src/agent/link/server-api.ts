@@ -8,6 +8,7 @@ import type {
   RegisterResult,
 } from '../../core/protocol/http/agent.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
+import { parseEnvelope } from '../../net/envelope.ts'
 import { openRequests, readText } from '../../net/request.ts'
 import type { ServerTime } from '../clock.ts'
 
@@ -21,15 +22,6 @@ export interface ServerApi {
   heartbeat(body: HeartbeatRequest): Promise<AgentAck>
   metrics(body: MetricsRequest): Promise<AgentAck>
   config(agentId: string): Promise<AgentConfig>
-}
-
-function parsed(text: string): { message?: unknown; data?: unknown } {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 /** `token` is asked for at every call, as a new registration may change it. */
@@ -55,13 +47,13 @@ export function serverApi(connection: Connection, token: () => string, serverTim
   async function call<T>(method: string, path: string, bearer: string, body?: object): Promise<T> {
     const askedAt = performance.now()
     const { status, headers, text } = await exchange(method, path, bearer, body)
-    const { message, data } = parsed(text)
+    const { message, data } = parseEnvelope(text) ?? {}
     if (status >= 200 && status < 300 && typeof data === 'object' && data !== null) {
       const time = 'serverTime' in data ? data.serverTime : undefined
       serverTime.observe(typeof time === 'string' ? time : undefined, askedAt)
       return data as T
     }
-    const sentence = typeof message === 'string' ? message : `the server answered ${status}`
+    const sentence = message ?? `the server answered ${status}`
     const retryAfter = Number(headers['retry-after'])
     throw new RsmError(
       status < 400 ? 'internal' : codeOfStatus(status),

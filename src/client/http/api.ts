@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { codeOfStatus, type ErrorCode, type FieldFault, RsmError } from '../../core/errors.ts'
+import { codeOfStatus, type ErrorCode, RsmError } from '../../core/errors.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import { areUnknownNames, foldUnknownNames } from '../../core/text/unknown-names.ts'
+import { isObject, parseEnvelope, parseObject } from '../../net/envelope.ts'
 import { type FollowOptions, followEvents } from '../../net/follow.ts'
-import { readText, type Send } from '../../net/request.ts'
+import { type Incoming, readText, type Send } from '../../net/request.ts'
 import type { ServerEvent } from '../../net/sse.ts'
 import { isLost } from './transport.ts'
 
@@ -41,38 +42,15 @@ export function withQuery(path: string, query: object = {}): string {
   return text === '' ? path : `${path}?${text}`
 }
 
-interface Envelope {
-  readonly code: number
-  readonly message: string
-  readonly data?: unknown
-  readonly errors?: readonly FieldFault[]
-}
-
 /** A connection that is lost in mid-answer must not look like the end of the answer, or like a fault of a file. */
 async function* whole(body: Readable, url: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of body) yield chunk as Buffer
-  } catch (cause) {
-    if (cause instanceof RsmError) throw cause
+  } catch (error) {
+    if (error instanceof RsmError) throw error
+    const cause = Object.assign(new Error('connection lost', { cause: error }), { code: 'ECONNRESET' })
     throw new RsmError('unreachable', `cannot reach ${url}: connection lost in mid-answer`, { cause })
   }
-}
-
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function parseObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function parseEnvelope(text: string): Envelope | undefined {
-  const value = parseObject(text)
-  return value !== undefined && 'code' in value && 'message' in value ? (value as Envelope) : undefined
 }
 
 /** An answer that no rsm server gives: something else listens there, or a stranger stands between. */
@@ -137,12 +115,7 @@ export class Api {
 
   /** Any call with its bare answer: `data` where it comes in the envelope, else its text. */
   async raw(method: string, path: string, body?: string): Promise<{ data: unknown } | { text: string }> {
-    const headers = this.#headers({ accept: '*/*' })
-    if (body !== undefined) {
-      headers['content-type'] = 'application/json'
-      headers['content-length'] = String(Buffer.byteLength(body))
-    }
-    const answer = await this.#send({ method, path, headers, body })
+    const answer = await this.#ask(method, path, body, { accept: '*/*' })
     // What is no JSON, as a log in text, may go on for as long as something comes.
     const isWhole = /^application\/json\b/.test(answer.headers['content-type'] ?? '')
     const text = await this.#text(answer.body, isWhole ? this.#answerTime : null)
@@ -153,7 +126,7 @@ export class Api {
 
   /** The bare stream of an answer (server-sent events, plain text). */
   async stream(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Readable> {
-    const answer = await this.#send({ method: 'GET', path, headers: this.#headers(headers), signal })
+    const answer = await this.#ask('GET', path, undefined, headers, signal)
     if (answer.status < 300) return answer.body
     throw this.failure(answer.status, await this.#text(answer.body), answer.headers['retry-after'])
   }
@@ -179,32 +152,33 @@ export class Api {
   }
 
   async #once<T>(method: string, path: string, options: CallOptions): Promise<T> {
+    const { query, has = [], headers = {}, signal } = options
     const body = options.body === undefined ? undefined : JSON.stringify(options.body)
-    const headers = this.#headers(options.headers ?? {})
+    const answer = await this.#ask(method, withQuery(path, query), body, headers, signal)
+    const { status } = answer
+    const text = await this.#text(answer.body)
+    const envelope = parseEnvelope(text)
+    if (status >= 300 || envelope === undefined)
+      throw this.failure(status, text, answer.headers['retry-after'])
+    const { data } = envelope
+    if (isObject(data) && has.every((field) => field in data)) return data as T
+    throw foreign('internal', this.url, `${status} without the data`)
+  }
+
+  #ask(
+    method: string,
+    path: string,
+    body: string | undefined,
+    more: Record<string, string>,
+    signal?: AbortSignal,
+  ): Promise<Incoming> {
+    const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'rsm', ...more }
+    if (this.#token !== undefined) headers['authorization'] = `Bearer ${this.#token}`
     if (body !== undefined) {
       headers['content-type'] = 'application/json'
       headers['content-length'] = String(Buffer.byteLength(body))
     }
-    const {
-      status,
-      headers: answered,
-      body: stream,
-    } = await this.#send({
-      method,
-      path: withQuery(path, options.query),
-      headers,
-      body,
-      signal: options.signal,
-    })
-    const text = await this.#text(stream)
-    const envelope = parseEnvelope(text)
-    const { has = [] } = options
-    if (status < 300 && envelope !== undefined) {
-      const { data } = envelope
-      if (isObject(data) && has.every((field) => field in data)) return data as T
-      throw foreign('internal', this.url, `${status} without the data`)
-    }
-    throw this.failure(status, text, answered['retry-after'])
+    return this.#send({ method, path, headers, body, signal })
   }
 
   async #text(body: Readable, within: number | null = this.#answerTime): Promise<string> {
@@ -214,22 +188,10 @@ export class Api {
     )
     const bound = within === null ? undefined : setTimeout(() => body.destroy(tooLong), within)
     try {
-      return await readText(body, maxAnswerBytes, tooLarge)
-    } catch (error) {
-      if (error instanceof RsmError) throw error
-      const lost = Object.assign(new Error('connection lost'), { code: 'ECONNRESET' })
-      throw new RsmError('unreachable', `cannot reach ${this.url}: connection lost in mid-answer`, {
-        cause: lost,
-      })
+      return await readText(whole(body, this.url), maxAnswerBytes, tooLarge)
     } finally {
       clearTimeout(bound)
     }
-  }
-
-  #headers(more: Record<string, string>): Record<string, string> {
-    const headers: Record<string, string> = { accept: 'application/json', 'user-agent': 'rsm', ...more }
-    if (this.#token !== undefined) headers['authorization'] = `Bearer ${this.#token}`
-    return headers
   }
 
   /** What an answer that is no success says. */

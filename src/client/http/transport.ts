@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import { type Connection, type Endpoint, openConnection, rootOf } from '../../net/connect.ts'
-import { openRequests, type Send } from '../../net/request.ts'
+import { type Connection, rootOf } from '../../net/connect.ts'
+import { openRequests, type Patience, type Send } from '../../net/request.ts'
 
 const meanings: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
@@ -52,8 +52,7 @@ export function unreachable(connection: Connection, error: unknown): RsmError {
   return new RsmError('unreachable', `cannot reach ${url}${through}: ${why}`, { hint, cause: error })
 }
 
-/** Requests to a server; they reject with `unreachable` when no answer came. */
-export function openTransport(endpoint: Endpoint, patience?: { answer?: number; silence?: number }): Send {
-  const connection = openConnection(endpoint)
+/** Requests over a connection; they reject with `unreachable` when no answer came. */
+export function openTransport(connection: Connection, patience?: Patience): Send {
   return openRequests(connection, (error) => unreachable(connection, error), patience)
 }

@@ -12,6 +12,7 @@ import { allPages } from '../../../src/client/http/pages.ts'
 import { openTransport } from '../../../src/client/http/transport.ts'
 import { writeRecordingFile } from '../../../src/client/services/recording-file.ts'
 import { type ErrorCode, exitCode, RsmError } from '../../../src/core/errors.ts'
+import { openConnection } from '../../../src/net/connect.ts'
 import { envelope, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
@@ -67,7 +68,7 @@ for (const [title, more, said] of [
         response.once('close', () => clearInterval(dripping))
       },
     })
-    const send = openTransport({ url: server.url }, { silence: 300 })
+    const send = openTransport(openConnection({ url: server.url }), { silence: 300 })
     const api = new Api(server.url, send, 'x', more === undefined ? undefined : 1_000)
     const error = await t.throwsAsync(api.call('GET', '/api/hosts/1'), { instanceOf: RsmError })
     t.is(exitCode(error), 4)
@@ -84,7 +85,7 @@ test('a download goes on for as long as bytes come, and as its reader is slow', 
       response.end()
     },
   })
-  const send = openTransport({ url: server.url }, { silence: 600 })
+  const send = openTransport(openConnection({ url: server.url }), { silence: 600 })
   const body = await new Api(server.url, send, 'x', 100).stream('/recording', {})
   let size = 0
   for await (const chunk of body) {
@@ -101,7 +102,7 @@ test('a download whose connection is lost is unreachable, whoever reads it', asy
       setTimeout(() => response.destroy(), 50)
     },
   })
-  const api = new Api(server.url, openTransport({ url: server.url }), 'x')
+  const api = new Api(server.url, openTransport(openConnection({ url: server.url })), 'x')
   const file = join(temporaryDirectory(t), 'session.cast')
   const download = await api.download('/recording', '*/*')
   const error = await t.throwsAsync(writeRecordingFile(file, download), { instanceOf: RsmError })

@@ -8,10 +8,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
-import { unreachable } from '../../../src/client/http/transport.ts'
+import { openTransport } from '../../../src/client/http/transport.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { openConnection } from '../../../src/net/connect.ts'
-import { openRequests } from '../../../src/net/request.ts'
 import { hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { startConnectProxy } from '../../helpers/clients/connect-proxy.ts'
@@ -72,7 +71,7 @@ for (const silent of ['proxy', 'server behind it'])
       { url: 'http://192.0.2.1', environment: { HTTP_PROXY: proxyUrl } },
       silent === 'proxy' ? 500 : 30_000,
     )
-    const send = openRequests(connection, (error) => unreachable(connection, error), { answer: 1_000 })
+    const send = openTransport(connection, { answer: 1_000 })
     const error = await t.throwsAsync(send({ method: 'GET', path: '/', headers: {} }), {
       instanceOf: RsmError,
     })

@@ -3,13 +3,14 @@ import { Api } from '../../../src/client/http/api.ts'
 import { openTransport } from '../../../src/client/http/transport.ts'
 import { type EventsOptions, type FleetEvent, watchEvents } from '../../../src/client/services/events.ts'
 import { RsmError } from '../../../src/core/errors.ts'
+import { openConnection } from '../../../src/net/connect.ts'
 import { eventStream, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
 
 const at = '2026-11-21T03:25:15.000Z'
 const changeOf = (id: number) => ({ change: 'updated', at, host: hostNamed(id, `web${id}`) })
 
 async function take(url: string, count: number, options: EventsOptions = {}): Promise<FleetEvent[]> {
-  const api = new Api(url, openTransport({ url }), 'secret')
+  const api = new Api(url, openTransport(openConnection({ url })), 'secret')
   const events: FleetEvent[] = []
   for await (const event of watchEvents(api, options)) if (events.push(event) === count) break
   return events

@@ -45,6 +45,10 @@ const cases: readonly (readonly [reason: string, advice: RegExp])[] = [
   ['it was closed with 1006', /tries again by itself/],
   [closingWords(1006), /tries again by itself/],
   ['proxy 10.0.0.2:3128 for rsm.example.org:8443: answered 407', /HTTPS_PROXY/],
+  [
+    'POST https://rsm.example.org:8443/api/agent/heartbeat: through the proxy 10.0.0.2:3128: connect ECONNREFUSED 10.0.0.2:3128',
+    /HTTPS_PROXY/,
+  ],
   ['something that nobody has seen before', /does HOST reach the server\? curl -m 5 https:\/\/rsm/],
 ]
 
