@@ -26,6 +26,7 @@ import { trackUnusedConnections } from './http/unused-connections.ts'
 import { createHub } from './hub/hub.ts'
 import { createLocalFacts } from './local-facts.ts'
 import { createLog } from './log.ts'
+import { joinServers } from './membership.ts'
 import { createServerMetrics } from './metrics/metrics.ts'
 import { explainListen, refuseOpenHttp, type ServerOptions } from './options.ts'
 import { registerRoutes } from './routes/routes.ts'
@@ -59,6 +60,8 @@ export interface RunningServer {
   close(): Promise<void>
 }
 
+/** Among the servers of its store: this one is alone. */
+const serverName = 'server'
 /** Streams and requests under way get so long to end before their sockets are closed. */
 const drainTime = 5000
 const idleLook = 50
@@ -103,6 +106,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     log,
     onFatal,
   }).catch(refuse)
+  const membership = await joinServers(data.ownership, serverName, log)
   const { store, hints, audit, notedHead: noted, presence, agreed, serverRuns } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
   const events = recordServerEvents({ audit, noted, refusals, store, facts, log })
@@ -133,6 +137,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const fleetEvents = createEvents(context)
   let accepting = false
   const hub = createHub({
+    member: membership.member,
+    links: data.links,
     credentials,
     engine,
     terminals,
@@ -250,6 +256,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     housekeeping.stop()
     await control?.close()
     const stepping = engine.stop()
+    await membership.leave()
     hub.close()
     facts.publish('stopping', { reason: 'the server is shutting down' })
     const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)

@@ -12,7 +12,9 @@ import { openFileAuditLog } from './audit/file-audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
 import { createHints } from './hints.ts'
 import { createFileHistory } from './history/file-history.ts'
+import { createLinks } from './links.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
+import { createOwnership } from './ownership.ts'
 import { createPresence } from './presence/memory-presence.ts'
 import { openFileRecordings } from './recordings/file-recordings.ts'
 import { createFileResults } from './results.ts'
@@ -79,6 +81,7 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
   })
   for (const { id, agent } of (await store.query('hosts')).items)
     if (agent?.tokenHash === null) presence.revoked(id)
+  const ownership = createOwnership(clock)
   const tasks = join(path, 'tasks')
   const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
   const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced)
@@ -92,6 +95,8 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
     notedHead: createNotedHead(join(path, 'audit.head'), audit),
     keys: loaded.keys,
     replacedKeys: loaded.replaced,
+    links: createLinks(clock, ownership),
+    ownership,
     presence,
     history,
     outputs,

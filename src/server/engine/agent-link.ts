@@ -1,9 +1,12 @@
 import type { AgentHello, FromServer, Payloads } from '../../core/protocol/messages.ts'
+import type { LinkClaim } from '../seams/links.ts'
 
 /** A live link to an agent, as engine and terminals see it: the hub makes it, they never see a socket. */
 export interface AgentLink {
   readonly hostId: number
   readonly agentId: string
+  /** Fences what is written for this link. */
+  readonly claim: LinkClaim
   /** Null for a base-protocol agent. */
   readonly hello: AgentHello | null
   /** False when the link is gone and the frame did not leave; `written` is called once the socket has taken it, or never will. */

@@ -8,14 +8,21 @@ import type { Clock } from '../clock.ts'
 import { isoTime } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { Log } from '../log.ts'
+import type { LinkClaim } from '../seams/links.ts'
 import type { Backlog, BacklogShare } from './backlog.ts'
 import { closeReason } from './close-reason.ts'
 
 /** A peer that reads nothing while so much waits for it is as good as gone. */
 const sendBufferLimit = 64 * 1024 * 1024
+/** Bytes of frames that may come before the answer to the first ping: more than the sockets of both ends hold. */
+const earlyLimit = 16 * 1024 * 1024
+/** Bytes that a frame takes beside its own. */
+const frameCost = 256
 
 /** What the owner of a socket does with it. */
 export interface SocketEvents {
+  /** The agent has answered the ping that was sent after the claim; frames follow. */
+  proven(link: AgentSocket): void
   hello(link: AgentSocket, hello: AgentHello): Promise<void>
   /** Any other message; resolves when it is dealt with. */
   message(
@@ -40,6 +47,12 @@ export class AgentSocket implements AgentLink {
   #lastHeard: number
   #pingedAt = Number.NEGATIVE_INFINITY
   #open = true
+  #claim: LinkClaim | null = null
+  /** What the pong has to say, and since when it is waited for. */
+  #proof: { data: Buffer; since: number } | null = null
+  /** Frames that wait for that pong; null once it has come. */
+  #early: { data: Buffer; isBinary: boolean }[] | null = []
+  #earlyBytes = 0
   readonly #backlog: BacklogShare
   #nextId = 0
   readonly #idPrefix = randomBytes(6).toString('base64url')
@@ -79,8 +92,9 @@ export class AgentSocket implements AgentLink {
       if (socket.bufferedAmount > sendBufferLimit)
         this.close(closeCodes.overloaded, 'the agent does not read')
     })
-    socket.on('pong', () => {
+    socket.on('pong', (data) => {
       this.#lastHeard = clock.monotonic()
+      if (this.#open && this.#proof?.data.equals(data)) this.#proven()
     })
     socket.on('error', (error) => log.debug({ agentId: this.agentId, err: error }, 'agent link error'))
     socket.on('close', (code, reason) => {
@@ -92,9 +106,28 @@ export class AgentSocket implements AgentLink {
     })
   }
 
-  /** Frames that are read and not dealt with. */
+  get isOpen(): boolean {
+    return this.#open
+  }
+
+  /** Bytes of frames that are read and not dealt with. */
   get backlogBytes(): number {
-    return this.#backlog.bytes
+    return this.#earlyBytes + this.#backlog.bytes
+  }
+
+  get claim(): LinkClaim {
+    if (!this.#claim) throw new Error(`The link of host ${this.hostId} has no claim yet`)
+    return this.#claim
+  }
+
+  /**
+   * Asks for a sign of life that is newer than the claim: a link that waited for its claim may be older than one that the agent
+   * has elsewhere. The agent's frames wait for the answer.
+   */
+  prove(claim: LinkClaim): void {
+    this.#claim = claim
+    this.#proof = { data: Buffer.from(String(claim.epoch)), since: this.#clock.monotonic() }
+    this.#ping()
   }
 
   send<T extends MessageType>(type: T, payload: Payloads[T], written?: () => void): boolean {
@@ -129,16 +162,40 @@ export class AgentSocket implements AgentLink {
     this.#pingedAt = now
     if (this.#backlog.isHeld) {
       // It is we who do not read; the ping keeps the peer from giving us up.
-      if (this.#open) this.#socket.ping()
-    } else if (isAsked && now - this.#lastHeard > deadAfter) this.#socket.terminate()
+      this.#ping()
+    } else if (isAsked && now - Math.min(this.#lastHeard, this.#proof?.since ?? now) > deadAfter)
+      this.#socket.terminate()
     else if (now - this.lastActivity > idleTimeout) this.close(closeCodes.idle, 'idle')
-    else if (this.#open) this.#socket.ping()
+    else this.#ping()
+  }
+
+  /** A peer may answer the newest of several pings only (RFC 6455 §5.5.3), so each asks for the proof that is still missing. */
+  #ping(): void {
+    if (this.#open) this.#socket.ping(this.#proof?.data)
+  }
+
+  #proven(): void {
+    const early = this.#early ?? []
+    this.#proof = null
+    this.#early = null
+    this.#earlyBytes = 0
+    this.#events.proven(this)
+    for (const { data, isBinary } of early) this.#read(data, isBinary)
   }
 
   #receive(data: Buffer, isBinary: boolean): void {
     if (!this.#open) return
     this.lastActivity = this.#clock.monotonic()
     this.#lastHeard = this.lastActivity
+    if (!this.#early) return this.#read(data, isBinary)
+    this.#early.push({ data, isBinary })
+    this.#earlyBytes += data.length + frameCost
+    if (this.#earlyBytes > earlyLimit)
+      this.close(closeCodes.overloaded, 'too much came before the answer to a ping')
+  }
+
+  #read(data: Buffer, isBinary: boolean): void {
+    if (!this.#open) return
     if (isBinary) return this.close(closeCodes.protocolFault, 'binary frames are not part of the protocol')
     const { message, json } = readFromAgent(data)
     if (isFault(message)) {

@@ -24,6 +24,8 @@ import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Heard } from '../seams/presence.ts'
+import type { LinkClaim, Links } from '../seams/links.ts'
+import type { Member } from '../seams/ownership.ts'
 import type { Store } from '../seams/store.ts'
 import type { Terminals } from '../terminals/sessions.ts'
 import type { Tickets } from '../terminals/tickets.ts'
@@ -31,13 +33,15 @@ import { createAdmission } from './admission.ts'
 import { AgentSocket, type SocketEvents } from './agent-socket.ts'
 import { createBacklog } from './backlog.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
-import { createReplacements } from './replacements.ts'
 import { createTerminalDoor, isTerminalPath } from './terminal-door.ts'
 import type { TerminalSocket } from './terminal-socket.ts'
 
 export interface HubDependencies {
+  /** The server whose sockets these are. */
+  member: Member
+  links: Links
   credentials: Credentials
-  engine: Engine
+  engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'output' | 'complete'>
   terminals: Terminals
   tickets: Tickets
   store: Store
@@ -64,17 +68,15 @@ export interface Hub {
   close(): void
 }
 
+const sharedIdentity = 'Two agents share this identity; remove one, or enrol it anew'
 const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
 
 export function createHub(deps: HubDependencies): Hub {
   const { engine, terminals, presence, log, clock } = deps
-  const links = new Map<string, AgentSocket>()
+  const open = new Set<AgentSocket>()
+  /** Of those links that hold their host. */
+  const claims = new Map<AgentSocket, LinkClaim>()
   const backlog = createBacklog()
-  const replacements = createReplacements(clock, (hostId, duplicate) => {
-    if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
-    presence.duplicate(hostId, duplicate)
-    deps.facts.publish('duplicateAgent', { hostId, duplicate })
-  })
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: maxFrameBytes,
@@ -107,6 +109,13 @@ export function createHub(deps: HubDependencies): Hub {
   }
 
   const events: SocketEvents = {
+    proven(link) {
+      // One of ours can't be sent anything before its HELLO.
+      if (link.ofOurs) return
+      presence.greeted(link.hostId, null)
+      presence.connected(link.hostId, true)
+      takeUp(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
+    },
     hello(link, { agentVersion, capabilities }) {
       const { runAs = null, runsAsRoot = null, sandbox = null, containment, terminal, limits } = capabilities
       presence.greeted(link.hostId, {
@@ -142,12 +151,47 @@ export function createHub(deps: HubDependencies): Hub {
       }
     },
     closed(link) {
+      open.delete(link)
       letGo(link)
-      if (links.get(link.agentId) !== link) return
-      links.delete(link.agentId)
+      const claim = claims.get(link)
+      if (!claim) return
+      claims.delete(link)
       const why = link.isStopped ? `${stoppedReason} at ${isoTime(clock.now())}` : undefined
       presence.connected(link.hostId, false, why)
+      release(claim)
     },
+  }
+
+  function noteDuplicate(hostId: number, duplicate: boolean): void {
+    if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
+    presence.duplicate(hostId, duplicate)
+    deps.facts.publish('duplicateAgent', { hostId, duplicate })
+  }
+
+  async function expireRefusals(): Promise<void> {
+    for (const hostId of await deps.links.expire()) noteDuplicate(hostId, false)
+  }
+
+  function release(claim: LinkClaim): void {
+    deps.links
+      .release(claim)
+      .catch((error: unknown) => log.error({ err: error }, 'a link could not be released'))
+  }
+
+  /** Makes a link the one of its host; the agent's frames wait until it has answered a ping. */
+  async function hold(link: AgentSocket): Promise<void> {
+    const { hostId, agentId } = link
+    const claimed = await deps.links.claim(hostId, { server: deps.member, agentId }, () => {
+      claims.delete(link)
+      link.close(closeCodes.replaced, 'replaced by a newer link')
+    })
+    if (!claimed) return link.close(closeCodes.replaced, sharedIdentity)
+    const { claim, isDuplicate } = claimed
+    if (isDuplicate) noteDuplicate(hostId, true)
+    if (!link.isOpen) return release(claim)
+    claims.set(link, claim)
+    presence.connected(hostId, false)
+    link.prove(claim)
   }
 
   function accept(
@@ -159,19 +203,12 @@ export function createHub(deps: HubDependencies): Hub {
     sockets.handleUpgrade(request, socket, head, (ws) => {
       const ofOurs = ws.protocol === subprotocol
       const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog })
-      const former = links.get(identity.agentId)
-      links.set(identity.agentId, link)
-      if (former) {
-        letGo(former)
-        former.close(closeCodes.replaced, 'replaced by a newer link')
-        replacements.replaced(identity.hostId)
-      }
-      // One of ours can't be sent anything before its HELLO.
-      presence.connected(identity.hostId, !ofOurs)
+      open.add(link)
       log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
-      if (ofOurs) return
-      presence.greeted(identity.hostId, null)
-      takeUp(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
+      hold(link).catch((error: unknown) => {
+        log.error({ err: error }, 'a link could not be claimed')
+        link.close(closeCodes.overloaded, 'the server can not take this just now')
+      })
     })
   }
 
@@ -190,10 +227,7 @@ export function createHub(deps: HubDependencies): Hub {
     if (named === undefined) throw new RsmError('not_found', 'No such path')
     if (caller.type !== 'agent' || caller.agentId !== decodeComponent(named))
       throw new RsmError('forbidden', 'An agent token opens the link of its own agent only')
-    if (replacements.refuses(caller.hostId) && links.has(caller.agentId))
-      throw new RsmError('conflict', 'Two agents share this identity; remove one, or enrol it anew', {
-        retryAfter: 300,
-      })
+    if (deps.links.refuses(caller.hostId)) throw new RsmError('conflict', sharedIdentity, { retryAfter: 300 })
     return caller
   }
 
@@ -214,8 +248,8 @@ export function createHub(deps: HubDependencies): Hub {
   const ticking = setInterval(
     () => {
       const idle = deps.wsIdleTimeout * 1000
-      for (const link of links.values()) link.tick(idle)
-      replacements.tick()
+      for (const link of open) link.tick(idle)
+      expireRefusals().catch((error: unknown) => log.error({ err: error }, 'refusals of links did not end'))
       door.tick()
     },
     Math.min(pingInterval, Math.max(250, (deps.wsIdleTimeout * 1000) / 4)),
@@ -223,7 +257,7 @@ export function createHub(deps: HubDependencies): Hub {
   ticking.unref()
 
   const unsubscribe = deps.hints.subscribe('agentRevoked', null, ({ id }) => {
-    links.get(id)?.close(closeCodes.revoked, 'the token was revoked')
+    for (const link of open) if (link.agentId === id) link.close(closeCodes.revoked, 'the token was revoked')
   })
 
   return {
@@ -240,15 +274,15 @@ export function createHub(deps: HubDependencies): Hub {
     },
     load() {
       let backlogBytes = 0
-      for (const link of links.values()) backlogBytes += link.backlogBytes
-      return { open: links.size, backlogBytes }
+      for (const link of open) backlogBytes += link.backlogBytes
+      return { open: open.size, backlogBytes }
     },
     close() {
       clearInterval(ticking)
       unsubscribe()
       // Before the links: no client need hear that its host is away.
       door.close()
-      for (const link of links.values()) link.close(closeCodes.shuttingDown, 'the server is shutting down')
+      for (const link of open) link.close(closeCodes.shuttingDown, 'the server is shutting down')
       sockets.close()
     },
   }

@@ -4,7 +4,9 @@ import type { AuditLog, NotedHead } from './audit-log.ts'
 import type { Hints } from './hints.ts'
 import type { History } from './history.ts'
 import type { Keys, ReplacedKeys } from './keys.ts'
+import type { Links } from './links.ts'
 import type { Outputs } from './outputs.ts'
+import type { Ownership } from './ownership.ts'
 import type { Presence } from './presence.ts'
 import type { Recordings } from './recordings.ts'
 import type { Results } from './results.ts'
@@ -23,6 +25,8 @@ export interface Data {
   keys: Keys
   /** What this start has replaced. */
   replacedKeys: ReplacedKeys | null
+  links: Links
+  ownership: Ownership
   presence: Presence
   history: History
   outputs: Outputs

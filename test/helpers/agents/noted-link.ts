@@ -1,6 +1,8 @@
 import type { ExecuteScript, ScriptAck } from '../../../src/core/protocol/messages.ts'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
 
+let epochs = 0
+
 /** A link whose frames are only noted; one that is not `up` lets no frame leave. */
 export function noted(hostId: number) {
   const executions: ExecuteScript[] = []
@@ -12,6 +14,13 @@ export function noted(hostId: number) {
   const link: AgentLink = {
     hostId,
     agentId: `agent-${hostId}`,
+    claim: {
+      hostId,
+      agentId: `agent-${hostId}`,
+      server: { name: 'server', epoch: 1 },
+      epoch: ++epochs,
+      since: new Date().toISOString(),
+    },
     hello: {
       agentVersion: 'test',
       storeId: `journal-${hostId}`,

@@ -31,6 +31,8 @@ interface LinkOptions {
   capabilities?: Partial<AgentHello['capabilities']>
   /** False to open the link without a HELLO. */
   hello?: boolean
+  /** False to answer no ping but by `pong`. */
+  pongs?: boolean
 }
 
 /** One link of an agent whose every frame the test decides; what the server sends is kept until it is asked for. */
@@ -39,12 +41,15 @@ export class ScriptedAgent extends Listener<FromServer> {
   /** Resolves when the link is gone. */
   readonly closed: Promise<{ code: number; reason: string }>
   #ids = 0
+  readonly #pinged: Promise<Buffer>
 
-  private constructor(url: string, token: string, ofOurs: boolean) {
+  private constructor(url: string, token: string, { storeId = 'store-1', pongs = true }: LinkOptions) {
     super()
-    this.socket = new WebSocket(url, ofOurs ? [subprotocol] : [], {
+    this.socket = new WebSocket(url, storeId === null ? [] : [subprotocol], {
       headers: { authorization: `Bearer ${token}` },
+      autoPong: pongs,
     })
+    this.#pinged = once(this.socket, 'ping').then(([data]) => data as Buffer)
     this.socket.on('message', (data: Buffer) => {
       this.hear(JSON.parse(data.toString()) as FromServer)
     })
@@ -54,20 +59,22 @@ export class ScriptedAgent extends Listener<FromServer> {
     })
   }
 
-  /** Opens the link and, for an agent of ours, says HELLO. Rejects when the server refuses the upgrade. */
+  /** Opens the link, for an agent of ours says HELLO, and answers the first ping. Rejects when the server refuses the upgrade. */
   static async link(
     server: Pick<TestServer, 'url'>,
     { agentId, token }: Identity,
     options: LinkOptions = {},
   ): Promise<ScriptedAgent> {
-    const { storeId = 'store-1', hello = true } = options
+    const { storeId = 'store-1', hello = true, pongs = true } = options
     const url = `${server.url.replace('http', 'ws')}/ws/agent/${agentId}`
-    const agent = new ScriptedAgent(url, token, storeId !== null)
+    const agent = new ScriptedAgent(url, token, options)
     const refused = once(agent.socket, 'unexpected-response').then(([, response]) => {
       throw new Error(`refused with ${(response as { statusCode: number }).statusCode}`)
     })
     await Promise.race([once(agent.socket, 'open'), refused])
     if (storeId !== null && hello) agent.hello(storeId, options)
+    // The answer has left by then: whoever asks the server next finds the link taken up.
+    if (pongs) await Promise.race([agent.#pinged, agent.closed])
     return agent
   }
 
@@ -99,6 +106,11 @@ export class ScriptedAgent extends Listener<FromServer> {
     const id = `m${this.#ids++}`
     this.socket.send(JSON.stringify({ type, id, timestamp: new Date().toISOString(), payload }))
     return id
+  }
+
+  /** Answers the first ping of the server. */
+  async pong(): Promise<void> {
+    this.socket.pong(await this.#pinged)
   }
 
   execution(taskId?: string): Promise<ExecuteScript> {

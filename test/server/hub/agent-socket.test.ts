@@ -2,9 +2,19 @@ import { EventEmitter } from 'node:events'
 import test from 'ava'
 import type { WebSocket } from 'ws'
 import { encode } from '../../../src/core/protocol/envelope.ts'
+import type { FromAgent } from '../../../src/core/protocol/messages.ts'
 import { AgentSocket } from '../../../src/server/hub/agent-socket.ts'
 import { createBacklog } from '../../../src/server/hub/backlog.ts'
 import { createLog } from '../../../src/server/log.ts'
+
+const idleTimeout = 300_000
+const claim = {
+  hostId: 1,
+  agentId: 'a',
+  server: { name: 'server', epoch: 1 },
+  epoch: 7,
+  since: new Date().toISOString(),
+}
 
 /** What of a `ws` socket an AgentSocket uses. */
 class Wire extends EventEmitter {
@@ -12,52 +22,114 @@ class Wire extends EventEmitter {
   readonly readyState = 1
   readonly bufferedAmount = 0
   readonly calls: string[] = []
+  readonly pings: (Buffer | undefined)[] = []
   pause = () => this.calls.push('pause')
   resume = () => this.calls.push('resume')
-  ping = () => this.calls.push('ping')
+  ping = (data?: Buffer) => {
+    this.calls.push('ping')
+    this.pings.push(data)
+  }
   terminate = () => this.calls.push('terminate')
-  close = () => this.calls.push('close')
+  close = (code: number) => this.calls.push(`close ${code}`)
   send = () => undefined
+  output(sequence: number, data: string): void {
+    const frame = encode(
+      'SCRIPT_OUTPUT',
+      { taskId: 't', stream: 'stdout', sequence, data },
+      `m${sequence}`,
+      '',
+    )
+    this.emit('message', Buffer.from(frame), false)
+  }
 }
 
-test('F11 a peer that is not read because its output waits for the disk does not count as dead', async (t) => {
+/** A link of a base-protocol agent under a clock that the test sets; `heard` is what came out of it. */
+function linkOnWire(message: (message: FromAgent) => Promise<void> = async () => undefined) {
   const wire = new Wire()
-  let now = 0
-  const stored: (() => void)[] = []
+  const clock = { at: 0, now: () => clock.at, monotonic: () => clock.at }
+  const heard: string[] = []
   const link = new AgentSocket(
     wire as unknown as WebSocket,
     { hostId: 1, agentId: 'a', ofOurs: false },
     {
-      clock: { now: () => now, monotonic: () => now },
+      clock,
       log: createLog('ERROR'),
       backlog: createBacklog(),
       events: {
+        proven: () => heard.push('proven'),
         hello: () => Promise.resolve(),
-        message: () => new Promise<void>((resolve) => stored.push(resolve)),
-        closed: () => undefined,
+        message(_, frame) {
+          heard.push(frame.type === 'SCRIPT_OUTPUT' ? `output ${frame.payload.sequence}` : frame.type)
+          return message(frame)
+        },
+        closed: () => heard.push('closed'),
       },
     },
   )
+  return { wire, clock, link, heard }
+}
+
+test('F11 a peer that is not read because its output waits for the disk does not count as dead', async (t) => {
+  const stored: (() => void)[] = []
+  const { wire, clock, link } = linkOnWire(() => new Promise<void>((resolve) => stored.push(resolve)))
+  link.prove(claim)
+  wire.emit('pong', wire.pings[0])
   const data = 'x'.repeat(600_000)
-  for (const sequence of [0, 1])
-    wire.emit(
-      'message',
-      Buffer.from(
-        encode('SCRIPT_OUTPUT', { taskId: 't', stream: 'stdout', sequence, data }, `m${sequence}`, ''),
-      ),
-      false,
-    )
-  t.deepEqual(wire.calls, ['pause'])
-  now = 60_000
-  link.tick(300_000)
-  t.deepEqual(wire.calls, ['pause', 'ping'])
+  for (const sequence of [0, 1]) wire.output(sequence, data)
+  t.deepEqual(wire.calls, ['ping', 'pause'])
+  clock.at = 60_000
+  link.tick(idleTimeout)
+  t.deepEqual(wire.calls, ['ping', 'pause', 'ping'])
   for (const resolve of stored) resolve()
   await new Promise(setImmediate)
-  t.deepEqual(wire.calls, ['pause', 'ping', 'resume'])
-  now = 75_000
-  link.tick(300_000)
-  t.deepEqual(wire.calls, ['pause', 'ping', 'resume', 'ping'])
-  now = 91_000
-  link.tick(300_000)
+  t.deepEqual(wire.calls, ['ping', 'pause', 'ping', 'resume'])
+  clock.at = 75_000
+  link.tick(idleTimeout)
+  t.deepEqual(wire.calls, ['ping', 'pause', 'ping', 'resume', 'ping'])
+  clock.at = 91_000
+  link.tick(idleTimeout)
   t.is(wire.calls.at(-1), 'terminate')
+})
+
+test('P51 frames wait, in their order, for the answer to a ping that was sent after the claim', (t) => {
+  const { wire, link, heard } = linkOnWire()
+  wire.output(0, 'before the claim')
+  link.tick(idleTimeout)
+  link.prove(claim)
+  wire.output(1, 'after it')
+  wire.emit('pong', Buffer.alloc(0))
+  t.deepEqual(heard, [], 'that pong answers a ping from before the claim')
+  t.true(link.backlogBytes > 0)
+  link.tick(idleTimeout)
+  wire.output(2, 'later')
+  wire.emit('pong', wire.pings.at(-1))
+  wire.output(3, 'at once')
+  t.deepEqual(heard, ['proven', 'output 0', 'output 1', 'output 2', 'output 3'])
+  wire.emit('pong', wire.pings.at(-1))
+  t.is(heard.filter((what) => what === 'proven').length, 1)
+})
+
+test('P51 a peer that sends and answers no ping is given up within 45 s, and nothing it sent is looked at', (t) => {
+  const { wire, clock, link, heard } = linkOnWire()
+  clock.at = 1_000
+  link.prove(claim)
+  for (let ticks = 0; ticks < 3; ticks += 1) {
+    t.false(wire.calls.includes('terminate'))
+    clock.at += 15_000
+    wire.output(ticks, 'x')
+    link.tick(idleTimeout)
+  }
+  t.is(wire.calls.at(-1), 'terminate')
+  wire.emit('close', 1006, Buffer.alloc(0))
+  wire.emit('pong', wire.pings[0])
+  t.deepEqual(heard, ['closed'])
+})
+
+test('P51 what comes before the answer to a ping is bounded', (t) => {
+  const { wire, link, heard } = linkOnWire()
+  link.prove(claim)
+  const data = 'x'.repeat(1_000_000)
+  for (let sequence = 0; sequence < 17; sequence++) wire.output(sequence, data)
+  t.is(wire.calls.at(-1), 'close 1013')
+  t.deepEqual(heard, ['closed'])
 })

@@ -20,7 +20,12 @@ async function linkUnderClock(t: ExecutionContext) {
     server.close()
   })
   const clock = { at: 1_000_000, now: () => Date.now(), monotonic: () => clock.at }
-  const events = { hello: async () => undefined, message: async () => undefined, closed: () => undefined }
+  const events = {
+    proven: () => undefined,
+    hello: async () => undefined,
+    message: async () => undefined,
+    closed: () => undefined,
+  }
   const link = new AgentSocket(
     socket,
     { hostId: 1, agentId: 'a', ofOurs: true },

@@ -136,6 +136,7 @@ async function inside(
   const link: AgentLink = {
     hostId: 1,
     agentId: 'a1',
+    claim: { hostId: 1, agentId: 'a1', server: { name: 'server', epoch: 1 }, epoch: 1, since: at },
     hello: {
       agentVersion: '1',
       storeId: 's',

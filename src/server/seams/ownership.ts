@@ -1,0 +1,33 @@
+/** Milliseconds for which a member counts as living after it has joined or renewed, by a monotonic clock. */
+export const lease = 10_000
+/** Milliseconds between renewals: two may fail before the lease is over. */
+export const renewEvery = 3_000
+
+/** One life of a server: joining under the same name again begins another one, with a higher epoch. */
+export interface Member {
+  readonly name: string
+  readonly epoch: number
+}
+
+/**
+ * Which server owns which running task: the owner carries out the task's plan. The lease says only when another server may
+ * take a task over. Safety rests on `holds`, which knows no clock.
+ */
+export interface Ownership {
+  /** Fences the former life of this name: that one owns nothing any more. */
+  join(name: string): Promise<Member>
+  /** False when the member is fenced or has left: it must stop, or join anew. A lapsed one renews and keeps what nobody took. */
+  renew(member: Member): Promise<boolean>
+  /** Hands over: all its tasks are free at once. */
+  leave(member: Member): Promise<void>
+  /** Members whose lease is over and that have not left: whoever lives may take their tasks. */
+  lapsed(): Promise<Member[]>
+  /** Takes those of the tasks that no living member owns; answers all of them that the member owns now. */
+  claim(member: Member, taskIds: readonly string[]): Promise<string[]>
+  /** Forgets tasks that have ended, or gives them away; those of others stay theirs. */
+  release(member: Member, taskIds: readonly string[]): Promise<void>
+  /** Null: nobody that lives. */
+  owner(taskId: string): Promise<Member | null>
+  /** Whether a step of this member on the task still counts: false for a life that is fenced, or whose task another one took. */
+  holds(member: Member, taskId: string): Promise<boolean>
+}

@@ -1,0 +1,143 @@
+import type { TestFn } from 'ava'
+import type { Links } from '../../src/server/seams/links.ts'
+import { lease, type Member, type Ownership } from '../../src/server/seams/ownership.ts'
+
+const minute = 60_000
+
+/** Links that nobody holds yet, and a way to let time pass for them. */
+interface Timed {
+  links: Links
+  ownership: Ownership
+  /** Milliseconds. */
+  forward: (time: number) => void
+}
+
+const ignore = () => undefined
+
+/** What every implementation of Links has to do. */
+export function linksContract(test: TestFn, make: () => Promise<Timed>) {
+  /** Servers a and b, and claims by either. */
+  async function twoServers() {
+    const made = await make()
+    const [a, b] = [await made.ownership.join('a'), await made.ownership.join('b')]
+    const claim = (hostId: number, server: Member, superseded: () => void = ignore) =>
+      made.links.claim(hostId, { server, agentId: `agent-${hostId}` }, superseded)
+    const mustClaim = async (hostId: number, server: Member, superseded?: () => void) => {
+      const claimed = await claim(hostId, server, superseded)
+      if (!claimed) throw new Error(`The claim of host ${hostId} is refused`)
+      return claimed.claim
+    }
+    return { ...made, a, b, claim, mustClaim }
+  }
+
+  test('P12 the newest claim of a host holds its link, wherever the sockets are; the former hears of it', async (t) => {
+    const { links, a, b, mustClaim } = await twoServers()
+    const heard: string[] = []
+    const first = await mustClaim(1, a, () => heard.push('first'))
+    t.true(await links.isCurrent(first))
+    t.deepEqual(await links.holder(1), first)
+    const second = await mustClaim(1, b, () => heard.push('second'))
+    t.deepEqual(heard, ['first'])
+    t.false(await links.isCurrent(first))
+    t.true(await links.isCurrent(second))
+    t.like(await links.holder(1), { hostId: 1, agentId: 'agent-1', server: b, epoch: second.epoch })
+    t.false(Number.isNaN(Date.parse(second.since)))
+  })
+
+  test('epochs rise over the claims of all hosts and servers', async (t) => {
+    const { a, b, mustClaim } = await twoServers()
+    const claims = [
+      await mustClaim(1, a),
+      await mustClaim(2, b),
+      await mustClaim(1, b),
+      await mustClaim(3, a),
+    ]
+    const epochs = claims.map(({ epoch }) => epoch)
+    t.deepEqual(
+      epochs,
+      [...new Set(epochs)].sort((x, y) => x - y),
+    )
+  })
+
+  test('a link that is released has no holder; releasing an older claim takes nothing from a newer one', async (t) => {
+    const { links, a, b, mustClaim } = await twoServers()
+    const [first, second] = [await mustClaim(1, a), await mustClaim(1, b)]
+    await links.release(first)
+    t.deepEqual(await links.holder(1), second)
+    await links.release(second)
+    t.is(await links.holder(1), null)
+    t.false(await links.isCurrent(second))
+  })
+
+  test('holders are told of many hosts at once, without those that nobody holds', async (t) => {
+    const { links, a, b, mustClaim } = await twoServers()
+    const [one, three] = [await mustClaim(1, a), await mustClaim(3, b)]
+    t.deepEqual(
+      await links.holders([1, 2, 3]),
+      new Map([
+        [1, one],
+        [3, three],
+      ]),
+    )
+  })
+
+  test('P13 F12 three replacements within a minute, at whichever servers: new claims are refused for five minutes', async (t) => {
+    const { links, a, b, claim, forward } = await twoServers()
+    for (const server of [a, b, a]) t.like(await claim(1, server), { isDuplicate: false })
+    t.false(links.refuses(1))
+    const heard: string[] = []
+    const claimed = await claim(1, b, () => heard.push('superseded'))
+    t.true(claimed?.isDuplicate)
+    t.true(links.refuses(1))
+    t.is(await claim(1, a), null)
+    t.deepEqual([await links.holder(1), heard], [claimed?.claim ?? null, []])
+    t.false(links.refuses(2))
+    forward(5 * minute - 1)
+    t.deepEqual(await links.expire(), [])
+    t.true(links.refuses(1))
+    forward(1)
+    t.deepEqual(await links.expire(), [1])
+    t.deepEqual(await links.expire(), [], 'it is told once')
+    t.false(links.refuses(1))
+    t.truthy(await claim(1, a))
+  })
+
+  test('P13 a host whose holder has gone may be claimed while new claims are refused', async (t) => {
+    const { links, a, b, claim, mustClaim } = await twoServers()
+    for (const server of [a, b, a]) await mustClaim(1, server)
+    await links.release(await mustClaim(1, b))
+    t.false(links.refuses(1))
+    t.truthy(await claim(1, a))
+    t.true(links.refuses(1))
+  })
+
+  test('P13 replacements that are further apart, or of a link that was released, are no fight', async (t) => {
+    const { links, a, mustClaim, forward } = await twoServers()
+    for (let n = 0; n < 6; n++) {
+      await mustClaim(1, a)
+      forward(minute / 2)
+      await links.expire()
+    }
+    t.false(links.refuses(1))
+    for (let n = 0; n < 6; n++) await links.release(await mustClaim(2, a))
+    t.false(links.refuses(2))
+  })
+
+  test('a server that has left or lapsed holds no link, and its agents may come to others without a fight', async (t) => {
+    const { links, ownership, a, b, mustClaim, forward } = await twoServers()
+    for (const hostId of [1, 2]) await mustClaim(hostId, a)
+    await ownership.leave(a)
+    t.is(await links.holder(1), null)
+    const c = await ownership.join('c')
+    const atC = await mustClaim(1, c)
+    forward(lease)
+    await ownership.renew(b)
+    t.is(await links.holder(1), null)
+    t.deepEqual(await links.holders([1, 2]), new Map())
+    // Nothing is decided by time alone: until somebody claims the host, what it writes still counts.
+    t.true(await links.isCurrent(atC))
+    for (let n = 0; n < 3; n++) await mustClaim(1, b)
+    t.false(links.refuses(1))
+    t.false(await links.isCurrent(atC))
+  })
+}

@@ -1,0 +1,114 @@
+import type { TestFn } from 'ava'
+import { lease, type Ownership, renewEvery } from '../../src/server/seams/ownership.ts'
+
+/** An Ownership without members, and a way to let time pass for it. */
+interface Timed {
+  ownership: Ownership
+  /** Milliseconds. */
+  forward: (time: number) => void
+}
+
+/** What every implementation of Ownership has to do. */
+export function ownershipContract(test: TestFn, make: () => Promise<Timed>) {
+  test('a task belongs to the first member that claims it, and to no other', async (t) => {
+    const { ownership } = await make()
+    const [a, b] = [await ownership.join('a'), await ownership.join('b')]
+    t.deepEqual(await ownership.claim(a, ['t1', 't2']), ['t1', 't2'])
+    t.deepEqual(await ownership.claim(b, ['t2', 't3']), ['t3'])
+    t.deepEqual(await ownership.claim(a, ['t1', 't3']), ['t1'])
+    t.deepEqual(await ownership.owner('t2'), a)
+    t.is(await ownership.owner('t4'), null)
+    t.true(await ownership.holds(a, 't2'))
+    t.false(await ownership.holds(b, 't2'))
+    t.false(await ownership.holds(a, 't4'))
+  })
+
+  test('of many that claim one task at once, one gets it', async (t) => {
+    const { ownership } = await make()
+    const members = await Promise.all(Array.from({ length: 20 }, (_, n) => ownership.join(`server${n}`)))
+    const taken = await Promise.all(members.map((member) => ownership.claim(member, ['t1'])))
+    t.is(taken.flat().length, 1)
+  })
+
+  test('joining a name again fences its former life, whose tasks are free at once', async (t) => {
+    const { ownership } = await make()
+    const former = await ownership.join('a')
+    await ownership.claim(former, ['t1', 't2'])
+    const present = await ownership.join('a')
+    t.true(present.epoch > former.epoch)
+    t.false(await ownership.holds(former, 't1'))
+    t.is(await ownership.owner('t1'), null)
+    t.false(await ownership.renew(former))
+    t.deepEqual(await ownership.claim(former, ['t1', 't3']), [])
+    await ownership.leave(former)
+    t.deepEqual(await ownership.claim(present, ['t1']), ['t1'])
+    await ownership.release(former, ['t1'])
+    t.true(await ownership.holds(present, 't1'))
+    t.false(await ownership.holds(present, 't2'))
+  })
+
+  test('a member that leaves hands over: its tasks are free at once, and it is not a lapsed one', async (t) => {
+    const { ownership } = await make()
+    const [a, b] = [await ownership.join('a'), await ownership.join('b')]
+    await ownership.claim(a, ['t1'])
+    await ownership.leave(a)
+    t.deepEqual(await ownership.lapsed(), [])
+    t.is(await ownership.owner('t1'), null)
+    t.false(await ownership.holds(a, 't1'))
+    t.false(await ownership.renew(a))
+    t.deepEqual(await ownership.claim(b, ['t1']), ['t1'])
+  })
+
+  test('a member that does not renew for the length of its lease has lapsed, and others may take its tasks', async (t) => {
+    const { ownership, forward } = await make()
+    const [a, b] = [await ownership.join('a'), await ownership.join('b')]
+    await ownership.claim(a, ['t1'])
+    for (let time = 0; time + renewEvery < lease; time += renewEvery) {
+      forward(renewEvery)
+      t.true(await ownership.renew(b))
+      t.deepEqual(await ownership.lapsed(), [])
+      t.deepEqual(await ownership.claim(b, ['t1']), [])
+    }
+    forward(renewEvery)
+    await ownership.renew(b)
+    t.deepEqual(await ownership.lapsed(), [a])
+    t.is(await ownership.owner('t1'), null)
+    t.deepEqual(await ownership.claim(b, ['t1']), ['t1'])
+  })
+
+  test('the steps of a zombie are refused: it comes back after its lease, and another one has taken its task', async (t) => {
+    const { ownership, forward } = await make()
+    const [zombie, other] = [await ownership.join('a'), await ownership.join('b')]
+    await ownership.claim(zombie, ['t1'])
+    forward(lease)
+    await ownership.renew(other)
+    await ownership.claim(other, ['t1'])
+    t.false(await ownership.holds(zombie, 't1'))
+    t.true(await ownership.renew(zombie))
+    t.false(await ownership.holds(zombie, 't1'))
+    t.deepEqual(await ownership.claim(zombie, ['t1']), [])
+  })
+
+  test('a member that renews too late keeps what nobody took meanwhile', async (t) => {
+    const { ownership, forward } = await make()
+    const [late, other] = [await ownership.join('a'), await ownership.join('b')]
+    await ownership.claim(late, ['t1'])
+    forward(10 * lease)
+    await ownership.renew(other)
+    t.true(await ownership.renew(late))
+    t.true(await ownership.holds(late, 't1'))
+    t.deepEqual(await ownership.lapsed(), [])
+    t.deepEqual(await ownership.claim(other, ['t1']), [])
+  })
+
+  test('a task that its owner releases is free; nobody releases the tasks of others', async (t) => {
+    const { ownership } = await make()
+    const [a, b] = [await ownership.join('a'), await ownership.join('b')]
+    await ownership.claim(a, ['t1'])
+    await ownership.release(b, ['t1'])
+    t.true(await ownership.holds(a, 't1'))
+    await ownership.release(a, ['t1'])
+    t.is(await ownership.owner('t1'), null)
+    t.deepEqual(await ownership.claim(b, ['t1']), ['t1'])
+  })
+}

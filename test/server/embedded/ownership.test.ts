@@ -1,0 +1,30 @@
+import test from 'ava'
+import { createOwnership } from '../../../src/server/embedded/ownership.ts'
+import { lease } from '../../../src/server/seams/ownership.ts'
+import { ownershipContract } from '../../contracts/ownership.ts'
+
+function timed() {
+  let now = 0
+  const ownership = createOwnership({ now: () => Date.now(), monotonic: () => now })
+  return { ownership, forward: (time: number) => void (now += time) }
+}
+
+ownershipContract(test, async () => timed())
+
+test('F13 nobody lapses in a process that stood still', async (t) => {
+  const { ownership, forward } = timed()
+  const [a, b] = [await ownership.join('a'), await ownership.join('b')]
+  await ownership.claim(a, ['t1'])
+  forward(100 * lease)
+  t.deepEqual(await ownership.lapsed(), [])
+  t.deepEqual(await ownership.claim(b, ['t1']), [])
+  t.true(ownership.isLiving(a))
+})
+
+test('a process that starts anew finds no members, and all tasks free', async (t) => {
+  const former = timed().ownership
+  await former.claim(await former.join('server'), ['t1'])
+  const { ownership } = timed()
+  t.is(await ownership.owner('t1'), null)
+  t.deepEqual(await ownership.claim(await ownership.join('server'), ['t1']), ['t1'])
+})
