@@ -143,6 +143,8 @@ test('P13 F12 five minutes after three replacements links are taken again, and s
   clock.forward(minutes + 1)
   const again = await ScriptedAgent.link(server, identity)
   await again.settled()
-  const { content } = await server.data('GET', '/api/audit?action=agent.duplicate')
-  t.is(content.at(-1).detail.duplicate, true)
+  await until('the audit log says so', async () => {
+    const { content } = await server.data('GET', '/api/audit?action=agent.duplicate')
+    return content.at(-1)?.detail.duplicate === true
+  })
 })
