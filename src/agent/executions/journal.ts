@@ -148,9 +148,12 @@ export class Journal {
     let newest = 0
     this.sequence = head?.e === 'store' ? (head.sequence ?? 0) + lines.length - 1 : 0
     for (const line of lines) {
-      const { runMark, ...entry } = line
-      if (runMark) this.#mark = runMark
-      if (entry.e !== 'store') fold(this.records, entry)
+      if (line.runMark) {
+        this.#mark = line.runMark
+        // What is kept of the line is written again without it.
+        delete line.runMark
+      }
+      if (line.e !== 'store') fold(this.records, line)
       if ('at' in line) newest = Math.max(newest, line.at)
     }
     this.#base = newest || Date.now()
