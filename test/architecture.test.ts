@@ -118,6 +118,33 @@ test('only ui/tui/screen knows blessed, and only rsm tui loads the screen, when 
   for (const [file, text] of refused) t.is(screenBreaches(file, text).length, 1, text)
 })
 
+/** The files that import each other in circles, types included: taken away are, again and again, all without imports or importers. */
+function circular(importsByFile: ReadonlyMap<string, readonly string[]>): string[] {
+  const left = new Map([...importsByFile].map(([file, imports]) => [file, new Set(imports)]))
+  for (let before = -1; before !== left.size; ) {
+    before = left.size
+    const imported = new Set([...left.values()].flatMap((imports) => [...imports]))
+    for (const [file, imports] of left) {
+      for (const one of imports) if (!left.has(one)) imports.delete(one)
+      if (imports.size === 0 || !imported.has(file)) left.delete(file)
+    }
+  }
+  return [...left.keys()].sort()
+}
+
+test('no files import each other in a circle, not even types', (t) => {
+  const graph = sources().map((file) => {
+    const found = importsOf(readFileSync(path.join(src, file), 'utf8')).filter(({ from }) =>
+      from.startsWith('.'),
+    )
+    return [file, found.map(({ from }) => path.posix.join(path.posix.dirname(file), from))] as const
+  })
+  t.true(graph.flatMap(([, imports]) => imports).length > 1000)
+  t.deepEqual(circular(new Map(graph)), [])
+  const broken = { a: ['b', 'x'], b: ['c'], c: ['b', 'd'], d: [], e: ['e'] }
+  t.deepEqual(circular(new Map(Object.entries(broken))), ['b', 'c', 'e'])
+})
+
 test('what is bundled does not ask where it is: its files come to lie elsewhere', (t) => {
   const bundled = sources().filter((file) => /^(core|net|client|ui|commands)\//.test(file))
   t.true(bundled.length > 20)

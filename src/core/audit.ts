@@ -1,8 +1,5 @@
 import type { AuditEntry } from './protocol/http/audit.ts'
 
-/** How what was audited ended. */
-export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
-
 /** SHA-256, hex, of these pieces one after the other; it comes in as an argument, for core is pure. */
 export type Sha256 = (...pieces: (string | Uint8Array)[]) => string
 

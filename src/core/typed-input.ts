@@ -2,14 +2,6 @@ import type { Payloads } from './protocol/messages.ts'
 
 export type TypedInput = 'TERMINAL_INPUT' | 'TERMINAL_RESIZE'
 
-/** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
-export interface InputMark {
-  /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
-  readonly counter: number
-  /** HMAC-SHA256 of `markedText`, base64url. */
-  readonly mac: string
-}
-
 /** What HKDF-SHA256 is told beside the shared secret of both X25519 keys, so that a key is for this session and these two. */
 export function inputKeyInfo(sessionId: string, serverKey: string, agentKey: string): string {
   return `rsm typed input 1\0${sessionId}\0${serverKey}\0${agentKey}`

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Containment } from '../processes/containment.ts'
 import { isAlive, type Machine, type ProcessId } from '../processes/machine.ts'
-import { leftOver, treeOf } from '../processes/survivors.ts'
+import type { Tree } from '../processes/processes.ts'
+import { leftOver } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { readExit } from '../script/launch.ts'
 import type { ExecutionRecord, Started } from './execution-record.ts'
@@ -12,6 +13,16 @@ const lookEvery = 50
 
 /** Still there, by its wrapper; or ended, and how. */
 type Found = { root: ProcessId } | { outcome: Outcome }
+
+/** The tree of an execution that has been started, with its output in `directory`. */
+export function treeOf(
+  { mark, cgroup, isBoxed, uid }: Started,
+  root: ProcessId | null,
+  directory: string,
+): Tree {
+  const own = process.getuid?.() ?? 0
+  return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true, directory }
+}
 
 /** Finds out about an execution that an earlier agent started: the true result, or LOST where it can't be known. */
 export async function whatBecameOf(

@@ -58,3 +58,24 @@ export function removeCgroup(path: string): boolean {
     return false
   }
 }
+
+/** Cgroups of ended executions in which something lives on that a script left behind. */
+export class CgroupLeftovers {
+  readonly #inhabited = new Set<string>()
+
+  /** Removes the cgroups of an execution, now or once their last process has ended. */
+  remove(
+    held: {
+      readonly cgroup: string | null
+      readonly limited?: { readonly groups: readonly string[] }
+    } | null,
+  ): void {
+    const groups = new Set([held?.cgroup ?? [], held?.limited?.groups ?? []].flat())
+    for (const group of groups) if (!removeCgroup(group)) this.#inhabited.add(group)
+  }
+
+  /** To be called now and then. */
+  sweep(): void {
+    for (const cgroup of this.#inhabited) if (removeCgroup(cgroup)) this.#inhabited.delete(cgroup)
+  }
+}

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { AgentHello } from '../../core/protocol/messages.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
-import { ProcessTable } from './processes.ts'
+import { ProcessTable, type Tree } from './processes.ts'
 import { isLoose, lookAt } from './strays.ts'
-import { type EndingTimes, endTree, levelOf, type Remnant, type Tree } from './tree.ts'
+import { type EndingTimes, endTree, levelOf, type Remnant } from './tree.ts'
 import { Watch } from './watch.ts'
 
 /** What is known of the end of a tree. */

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileS
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import type { Limits } from '../../core/protocol/http/tasks.ts'
+import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import { type LimitName, limitNames, limitSize, limitWords } from '../../core/task/limits.ts'
-import type { Outcome } from '../executions/run.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
 
@@ -183,7 +183,7 @@ function countOf(group: string, file: string, key: string): number {
 /** What its limits had to do with a failure, as a sentence; null: nothing. To be asked before the groups are removed. */
 export function limitReached(
   limited: Limited | undefined,
-  { status, exitCode }: Pick<Outcome, 'status' | 'exitCode'>,
+  { status, exitCode }: Pick<ScriptComplete, 'status' | 'exitCode'>,
 ): string | null {
   if (limited === undefined || status !== 'FAILED') return null
   const { limits, groups } = limited

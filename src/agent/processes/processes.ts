@@ -36,6 +36,15 @@ export interface Origin {
   readonly uids: readonly number[]
 }
 
+/** One execution's processes: where they are held, and what they are known by. */
+export interface Tree extends Origin {
+  readonly cgroup: string | null
+  /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
+  readonly isBoxed: boolean
+  /** Where its output goes; absent where that is no file. */
+  readonly directory?: string
+}
+
 /** All processes of the machine but zombies and this one. Who asks at once shares one look, and /proc is read in slices. */
 export class ProcessTable {
   /** What does not change while a process lives in a way that matters: a child inherits it. */

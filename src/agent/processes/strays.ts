@@ -4,8 +4,7 @@ import { type BigIntStats, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as breathe } from 'node:timers/promises'
 import { isAlive, type ProcessId, readStat } from './machine.ts'
-import { membersOf, type Origin, type Process, type ProcessTable } from './processes.ts'
-import type { Tree } from './tree.ts'
+import { membersOf, type Origin, type Process, type ProcessTable, type Tree } from './processes.ts'
 
 /** Descriptors of one process that are looked at. */
 const mostDescriptors = 64

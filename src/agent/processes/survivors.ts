@@ -1,22 +1,10 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import type { Started } from '../executions/execution-record.ts'
 import type { Ended } from './containment.ts'
-import type { ProcessId } from './machine.ts'
-import type { Remnant, Tree } from './tree.ts'
+import type { Remnant } from './tree.ts'
 
 /** So many are named in a result; more would say no more. */
 export const mostSurvivors = 20
 export const longestCommand = 64
-
-/** The tree of an execution that has been started, with its output in `directory`. */
-export function treeOf(
-  { mark, cgroup, isBoxed, uid }: Started,
-  root: ProcessId | null,
-  directory: string,
-): Tree {
-  const own = process.getuid?.() ?? 0
-  return { mark: mark ?? null, root, uids: [uid ?? own], cgroup, isBoxed: isBoxed === true, directory }
-}
 
 /** As results carry them. */
 export function listed(remnants: readonly Remnant[]): { pid: number; command: string }[] {

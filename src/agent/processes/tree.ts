@@ -3,17 +3,8 @@ import { setImmediate as breathe, setTimeout as delay } from 'node:timers/promis
 import type { Containment as Level } from '../../core/protocol/http/hosts.ts'
 import { cgroupPids, isPopulated, killCgroup } from './cgroup-files.ts'
 import { isAlive, type ProcessId, readStat, thisMachine, ticksPerSecond } from './machine.ts'
-import { groupsWithin, isMarked, type Origin, type Process, type ProcessTable } from './processes.ts'
+import { groupsWithin, isMarked, type Process, type ProcessTable, type Tree } from './processes.ts'
 import { lookAt } from './strays.ts'
-
-/** One execution's processes: where they are held, and what they are known by. */
-export interface Tree extends Origin {
-  readonly cgroup: string | null
-  /** In a strict sandbox, whose own processes hand the script's exit code on and so are not asked to end. */
-  readonly isBoxed: boolean
-  /** Where its output goes; absent where that is no file. */
-  readonly directory?: string
-}
 
 /** What is in force for a tree, whatever the machine offers to others. */
 export function levelOf({ cgroup, isBoxed }: Pick<Tree, 'cgroup' | 'isBoxed'>): Level {

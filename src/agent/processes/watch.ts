@@ -1,7 +1,6 @@
 import type { ProcessId } from './machine.ts'
-import type { ProcessTable } from './processes.ts'
+import type { ProcessTable, Tree } from './processes.ts'
 import { lookAt } from './strays.ts'
-import type { Tree } from './tree.ts'
 
 /** Milliseconds from one look to the next. */
 const lookEvery = 1_000

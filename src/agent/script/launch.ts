@@ -6,7 +6,7 @@ import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { interpreterOptions } from '../../core/script/script-form.ts'
 import { notEnforced } from '../../core/task/limits.ts'
-import type { RunnerOptions } from '../executions/runner-options.ts'
+import type { Limiter } from '../processes/limits.ts'
 import { markVariable, type ProcessId, startTimeOf } from '../processes/machine.ts'
 import { limitOpenFiles } from '../processes/open-files.ts'
 import type { Account } from './account.ts'
@@ -98,7 +98,13 @@ export interface Refusal {
   readonly error: string
 }
 
-type RefusalOptions = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'limiter'>
+/** As the agent was started: as whom scripts run, as whom they may, and what can be limited here. */
+interface RefusalOptions {
+  readonly own: Account
+  readonly runAs: string
+  readonly allowRunAs: readonly string[]
+  readonly limiter: Limiter
+}
 
 /** Checks what can be known before the start: user, limits, interpreter, params. */
 export function refusal(request: ExecuteScript, options: RefusalOptions): Refusal | null {

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import { removeCgroup } from '../processes/cgroup-files.ts'
 import type { Containment } from '../processes/containment.ts'
 import type { Machine } from '../processes/machine.ts'
-import type { Tree } from '../processes/tree.ts'
+import type { Tree } from '../processes/processes.ts'
 
 /** What has to be ended of a session, whoever ends it. */
 export interface Held {

@@ -1,7 +1,7 @@
 import { integer, string } from '@oclif/core/flags'
 import { allEntries } from '../../client/services/audit.ts'
-import { auditOutcomes } from '../../core/audit.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import { auditOutcomes } from '../../core/protocol/http/audit.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
 import { counted } from '../../ui/text/counted.ts'

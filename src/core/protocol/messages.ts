@@ -1,5 +1,4 @@
 import type { LimitName } from '../task/limits.ts'
-import type { InputMark } from '../typed-input.ts'
 import type { Containment, SandboxMode } from './http/hosts.ts'
 import type { Stream } from './http/logs.ts'
 import type { ScriptType } from './http/scripts.ts'
@@ -174,6 +173,14 @@ export interface TerminalClosed {
   exitCode: number | null
   signal: string | null
   reason: string | null
+}
+
+/** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
+export interface InputMark {
+  /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
+  readonly counter: number
+  /** HMAC-SHA256 of `markedText` (core/typed-input.ts), base64url. */
+  readonly mac: string
 }
 
 /** Every message of the agent's WebSocket, by type (contract §6). */

@@ -1,8 +1,7 @@
-import type { Limits } from '../protocol/http/tasks.ts'
-
 /** What can be limited, as the API and an agent's HELLO name it. */
-export const limitNames = ['memoryMB', 'processes', 'cpuPercent'] as const satisfies readonly (keyof Limits)[]
+export const limitNames = ['memoryMB', 'processes', 'cpuPercent'] as const
 export type LimitName = (typeof limitNames)[number]
+type Limits = { [Name in LimitName]?: number }
 
 /** As people write them: `--limit memory=512M`. */
 export const limitWords: Record<LimitName, string> = {

@@ -1,15 +1,5 @@
-import type { Stream } from '../../core/protocol/http/logs.ts'
 import type { ScriptOutput } from '../../core/protocol/messages.ts'
-import type { Live } from './task-run.ts'
-
-/** A piece of output that is taken in and not yet durable. */
-export interface PendingOutput {
-  readonly sequence: number
-  /** What was the last one taken in before it. */
-  readonly before: number
-  readonly stream: Stream
-  readonly bytes: number
-}
+import type { Live, PendingOutput } from './task-run.ts'
 
 const counter = { stdout: 'stdoutBytes', stderr: 'stderrBytes' } as const
 

@@ -5,10 +5,10 @@ import type { ScriptComplete, ScriptOutput, ScriptReceived } from '../../core/pr
 import { isFinal } from '../../core/task/task-state.ts'
 import { isoTime } from '../clock.ts'
 import type { AgentLink } from './agent-link.ts'
-import { type PendingOutput, refused, stored, take } from './pending-output.ts'
+import { refused, stored, take } from './pending-output.ts'
 import { settled, signalOf, statusOf } from './reported-end.ts'
 import { type EngineState, heardJournal } from './state.ts'
-import type { Live, TaskRun } from './task-run.ts'
+import type { Live, PendingOutput, TaskRun } from './task-run.ts'
 
 /** An agent of ours keeps the cap itself, with a marker and the last 64 KiB past it; this is what it may exceed … */
 const capSlack = 256 * 1024

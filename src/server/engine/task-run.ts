@@ -1,9 +1,18 @@
+import type { Stream } from '../../core/protocol/http/logs.ts'
 import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { Plan } from '../../core/task/plan.ts'
 import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
 import type { ExecutionRecord, TaskRecord } from '../seams/records.ts'
 import type { AgentLink } from './agent-link.ts'
-import type { PendingOutput } from './pending-output.ts'
+
+/** A piece of output that is taken in and not yet durable. */
+export interface PendingOutput {
+  readonly sequence: number
+  /** What was the last one taken in before it. */
+  readonly before: number
+  readonly stream: Stream
+  readonly bytes: number
+}
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */
 export interface Live {

@@ -11,8 +11,8 @@ import {
 } from '../../core/protocol/http/agent.ts'
 import type { Caller } from '../access/caller.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
-import type { RouteDependencies } from './routes.ts'
 
 const allow = { agent: true } as const
 const tag = 'agents' as const

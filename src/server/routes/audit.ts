@@ -3,8 +3,8 @@ import { invalid } from '../../core/errors.ts'
 import { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { PageOf } from '../../core/protocol/http/common.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
-import type { RouteDependencies } from './routes.ts'
 
 const ndjson = 'application/x-ndjson'
 

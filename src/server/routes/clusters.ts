@@ -3,10 +3,10 @@ import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
 import { ClusterExecute, ExecutionAnswer } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
-import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const

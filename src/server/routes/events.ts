@@ -8,9 +8,9 @@ import {
   TaskEvent,
 } from '../../core/protocol/http/events.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { sendEvents } from './operation/event-stream.ts'
 import { operation } from './operation/operation.ts'
-import type { RouteDependencies } from './routes.ts'
 
 export function eventRoutes(app: AppInstance, { events, context }: RouteDependencies): void {
   app.get(

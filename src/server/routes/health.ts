@@ -1,8 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import { Up } from '../../core/protocol/http/common.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
-import type { RouteDependencies } from './routes.ts'
 
 const allow = { open: true } as const
 const always = true

@@ -11,9 +11,9 @@ import {
 } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
-import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const

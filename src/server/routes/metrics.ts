@@ -1,7 +1,7 @@
 import type { AppInstance } from '../http/app.ts'
 import { metricsMediaType } from '../metrics/exposition.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
-import type { RouteDependencies } from './routes.ts'
 
 export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(

@@ -1,7 +1,7 @@
 import { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
-import type { RouteDependencies } from './routes.ts'
 
 export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(

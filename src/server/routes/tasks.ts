@@ -18,11 +18,11 @@ import { userOf } from '../http/auth.ts'
 import { notFound } from '../services/context.ts'
 import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
+import type { RouteDependencies } from './dependencies.ts'
 import { sendEvents } from './operation/event-stream.ts'
 import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
 import { operation } from './operation/operation.ts'
 import { taskIdOf } from './operation/path.ts'
-import type { RouteDependencies } from './routes.ts'
 
 const read = { users: 'read' } as const
 const execute = { users: 'execute' } as const

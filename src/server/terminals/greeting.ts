@@ -1,10 +1,19 @@
+import type { TerminalRecord } from '../seams/records.ts'
 import type { TerminalClient } from './client.ts'
-import type { TerminalSession } from './session.ts'
+import type { Replay } from './replay.ts'
+import type { Watchers } from './watchers.ts'
+
+/** What a session shows of itself. */
+interface Greeted {
+  readonly record: TerminalRecord
+  readonly replay: Replay
+  readonly watchers: Watchers
+}
 
 /** The first that a client hears: what there is, where it begins, and who reads along. */
 export function greet(
   client: TerminalClient,
-  { record, replay, watchers }: Pick<TerminalSession, 'record' | 'replay' | 'watchers'>,
+  { record, replay, watchers }: Greeted,
   { from, watching }: { from: number; watching: boolean },
 ): void {
   const { id: sessionId, hostname, cols, rows, recorded } = record

@@ -5,7 +5,7 @@ import { printable } from '../../core/text/printable.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import { lostLink } from './opener.ts'
 import type { TerminalSession } from './session.ts'
-import { ended } from './session-events.ts'
+import { ended } from './session-end.ts'
 import type { TerminalsState } from './state.ts'
 
 /** What agents send of their sessions, and their links that come and go. */

@@ -1,5 +1,5 @@
 import { reattachWindow } from '../../core/protocol/terminal-messages.ts'
-import { ended, type SessionEnd } from './session-events.ts'
+import { ended, type SessionEnd } from './session-end.ts'
 
 /** Monotonic milliseconds: since when client and agent are away, and when there was data last. */
 interface Since {

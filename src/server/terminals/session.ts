@@ -12,7 +12,7 @@ import { overdue } from './overdue.ts'
 import { Progress } from './progress.ts'
 import type { Recording } from './recording/recording.ts'
 import { Replay } from './replay.ts'
-import { ended, isCutShort, type SessionEnd, type SessionEvents, saysOf } from './session-events.ts'
+import { ended, isCutShort, type SessionEnd, saysOf } from './session-end.ts'
 import { Viewer } from './viewer.ts'
 import { Watchers } from './watchers.ts'
 
@@ -23,6 +23,19 @@ import { Watchers } from './watchers.ts'
 const recalledBytes = 2 * 1024 * 1024
 
 const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
+
+/** What a session tells its registry. */
+export interface SessionEvents {
+  /** Sends a signed TERMINAL_OPEN. */
+  reopen(session: TerminalSession, link: AgentLink, after: number): void
+  /** It has ended; called once. */
+  ended(session: TerminalSession, end: SessionEnd): void
+  /** It has ended, and its client has heard so or will never: nothing is left to do. */
+  done(session: TerminalSession): void
+  watched(session: TerminalSession, client: TerminalClient): void
+  /** Its size has changed. */
+  resized(session: TerminalSession): void
+}
 
 /** A session that is not over: output on its way from the agent to recording and client, and who is away. */
 export class TerminalSession {

@@ -7,8 +7,7 @@ import type { Keys } from '../seams/keys.ts'
 import type { Recordings } from '../seams/recordings.ts'
 import type { Store } from '../seams/store.ts'
 import type { RecordingEvents } from './recording/recording.ts'
-import type { TerminalSession } from './session.ts'
-import type { SessionEvents } from './session-events.ts'
+import type { SessionEvents, TerminalSession } from './session.ts'
 
 export interface TerminalsDependencies {
   store: Store

@@ -11,9 +11,10 @@ import {
   membersOf,
   type Process,
   ProcessTable,
+  type Tree,
 } from '../../../src/agent/processes/processes.ts'
 import { listed, toldOf } from '../../../src/agent/processes/survivors.ts'
-import { endTree, levelOf, type Tree } from '../../../src/agent/processes/tree.ts'
+import { endTree, levelOf } from '../../../src/agent/processes/tree.ts'
 import { openProgram } from '../../helpers/programs/open-program.ts'
 import { said } from '../../helpers/programs/said.ts'
 

@@ -1,7 +1,9 @@
-import { auditOutcomes } from '../../audit.ts'
 import { Closed, Nullable, paging, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { type Static, Type } from './schema.ts'
+
+/** How what was audited ended. */
+export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
 
 const auditActors = ['user', 'agent', 'enrollment', 'system', 'anonymous'] as const
 export const AuditOutcome = Type.Enum([...auditOutcomes])

@@ -1,5 +1,6 @@
-import type { Outputs, ReadQuery } from '../../seams/outputs.ts'
-import { outputEvent } from './logs.ts'
+import type { Outputs, ReadQuery, StoredLine } from '../../seams/outputs.ts'
+
+const eventEnd = Buffer.from('\n\n')
 
 /** Stored output as the events of one write. */
 export interface Batch {
@@ -68,4 +69,10 @@ export class Batches {
   #forget(key: string, reading: Promise<Batch>): void {
     if (this.#kept.get(key) === reading) this.#kept.delete(key)
   }
+}
+
+/** The event of a stored piece, of the same fields as `showEntry`; the text is passed on as it is stored. */
+function outputEvent({ id, json }: StoredLine, hostname: string): [Buffer, Buffer, Buffer] {
+  const head = `event: output\nid: ${id}\ndata: {"id":${id},"hostname":${JSON.stringify(hostname)},`
+  return [Buffer.from(head), json.subarray(1), eventEnd]
 }

@@ -1,12 +1,11 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
 import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
-import type { StoredEntry, StoredLine } from '../../seams/outputs.ts'
+import type { StoredEntry } from '../../seams/outputs.ts'
 import type { TaskRecord } from '../../seams/records.ts'
 import type { Context } from '../context.ts'
 
 const defaultSize = 500
-const eventEnd = Buffer.from('\n\n')
 
 /** The results of a task; none where their file is damaged: its output can be read all the same. */
 export async function resultsOf(context: Context, task: TaskRecord): Promise<TaskResult[]> {
@@ -26,12 +25,6 @@ export async function hostnamesOf(context: Context, task: TaskRecord): Promise<(
 export function showEntry(entry: StoredEntry, hostname: string): LogEntry {
   const { id, hostId, stream, sequence, timestamp, data } = entry
   return { id, hostId, hostname, stream, sequence, timestamp, data }
-}
-
-/** The event of a stored piece, of the same fields as `showEntry`; the text is passed on as it is stored. */
-export function outputEvent({ id, json }: StoredLine, hostname: string): [Buffer, Buffer, Buffer] {
-  const head = `event: output\nid: ${id}\ndata: {"id":${id},"hostname":${JSON.stringify(hostname)},`
-  return [Buffer.from(head), json.subarray(1), eventEnd]
 }
 
 /** Where a read begins: at `after`, or before the last `tail` entries. */

@@ -1,11 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
 import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { lowerLimits } from '../../core/task/limits.ts'
-import type { Started } from '../executions/execution-record.ts'
-import type { RunnerOptions } from '../executions/runner-options.ts'
 import { markOf } from '../processes/machine.ts'
-import type { Account } from './account.ts'
-import { ownProcesses, type Start } from './launch.ts'
+import type { Account } from '../script/account.ts'
+import { ownProcesses, type Start } from '../script/launch.ts'
+import type { Started } from './execution-record.ts'
+import type { RunnerOptions } from './runner-options.ts'
 
 /**
  * Settles in what box and under which limits a script starts, makes the cgroups that hold it, and says what the journal
