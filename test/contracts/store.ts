@@ -485,6 +485,23 @@ export function storeContract(
     }
   })
 
+  test('records change places in a unique index within one transaction, and each is found by what it has then', async (t) => {
+    const { store, reopen } = await make((end) => t.teardown(end))
+    await store.transact((tx) => {
+      for (const id of [1, 2, 3]) tx.put('hosts', host(id, `web${id}`))
+    })
+    await store.transact((tx) => {
+      tx.put('hosts', host(3, 'web4'))
+      tx.put('hosts', host(1, 'web3'))
+      tx.remove('hosts', 2)
+    })
+    await store.transact((tx) => tx.put('hosts', host(5, 'web1')))
+    for (const opened of [store, await reopen()]) {
+      const ids = async (name: string) => (await opened.find('hosts', 'hostname', name)).map(({ id }) => id)
+      t.deepEqual(await Promise.all(['web1', 'web2', 'web3', 'web4'].map(ids)), [[5], [], [1], [3]])
+    }
+  })
+
   test('thousands of executions come, change and go', async (t) => {
     const { store } = await make((end) => t.teardown(end))
     const hostIds = Array.from({ length: 3000 }, (_, index) => index + 1)

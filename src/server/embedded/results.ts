@@ -4,7 +4,7 @@ import { RsmError } from '../../core/errors.ts'
 import { checkedJson, withoutCheck } from '../../disk/checked-json.ts'
 import { writeFileDurably } from '../../disk/durable.ts'
 import type { Results, TaskRemains } from '../seams/results.ts'
-import { createOrphans } from './orphans.ts'
+import { createOrphans, orphansName } from './orphans.ts'
 
 /** Finished tasks that stay in memory, for those who ask right after the end. */
 const kept = 64
@@ -12,6 +12,7 @@ const kept = 64
 /** A file a task, so that the store does not grow with history. */
 export function createFileResults(directory: string): Results {
   const recent = new Map<string, TaskRemains>()
+  const orphans = createOrphans(directory)
   const path = (taskId: string) => join(directory, taskId, 'task.json')
   const keep = (taskId: string, archived: TaskRemains) => {
     recent.delete(taskId)
@@ -46,13 +47,19 @@ export function createFileResults(directory: string): Results {
     },
     async list() {
       try {
-        return await readdir(directory)
+        return (await readdir(directory)).filter((name) => name !== orphansName)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
         throw error
       }
     },
-    orphans: createOrphans(directory),
+    orphans: {
+      ...orphans,
+      moveAside(taskIds, now) {
+        for (const taskId of taskIds) recent.delete(taskId)
+        return orphans.moveAside(taskIds, now)
+      },
+    },
   }
 }
 

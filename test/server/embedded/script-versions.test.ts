@@ -2,37 +2,14 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
 import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
-import type { ScriptRecord } from '../../../src/server/seams/records.ts'
+import { scriptVersion as script, scriptVersionsContract } from '../../contracts/script-versions.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { believed } from '../../helpers/faults/believed-clock.ts'
 import { mountSmallDisk } from '../../helpers/faults/small-disk.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 import { until } from '../../helpers/until.ts'
 
-const script = (id: number, version: number, content = 'true'): ScriptRecord => ({
-  id,
-  name: `s${id}`,
-  description: '',
-  type: 'BASH',
-  content,
-  timeout: null,
-  tags: [],
-  category: null,
-  version,
-  sha256: '',
-  createdBy: 'admin',
-  createdAt: '2026-01-01T00:00:00.000Z',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-})
-
-test('the newest versions of a script are kept, and the oldest goes for each that comes', async (t) => {
-  const directory = temporaryDirectory(t)
-  const versions = createScriptVersions(directory, 3)
-  for (let version = 1; version <= 5; version++) await versions.keep(script(7, version))
-  t.deepEqual(await versions.list(7), [3, 4, 5])
-  t.deepEqual((await readdir(join(directory, '7'))).toSorted(), ['3.json', '4.json', '5.json'])
-  t.is(await versions.read(7, 2), null)
-})
+scriptVersionsContract(test, async (t, most) => createScriptVersions(temporaryDirectory(t), most))
 
 test('A04 versions of scripts that do not exist are moved aside, no others, and go after the time for which they are kept', async (t) => {
   const directory = temporaryDirectory(t)

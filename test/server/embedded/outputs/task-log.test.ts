@@ -6,16 +6,8 @@ import test, { type ExecutionContext } from 'ava'
 import { realDisk } from '../../../../src/disk/append-log.ts'
 import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createFileOutputs } from '../../../../src/server/embedded/outputs/file-outputs.ts'
-import type { NewEntry, Outputs } from '../../../../src/server/seams/outputs.ts'
-
-const entry = (sequence: number, data: string, more: Partial<NewEntry> = {}): NewEntry => ({
-  hostId: 1,
-  stream: 'stdout',
-  sequence,
-  timestamp: '2026-01-01T00:00:00.000Z',
-  data,
-  ...more,
-})
+import type { Outputs } from '../../../../src/server/seams/outputs.ts'
+import { entry, outputsContract, text } from '../../../contracts/outputs.ts'
 
 async function temporary(t: ExecutionContext) {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-outputs-'))
@@ -28,91 +20,14 @@ async function temporary(t: ExecutionContext) {
   return { open, log: join(directory, 'task', 'output.log'), index: join(directory, 'task', 'output.idx') }
 }
 
-async function text(outputs: Outputs, after = 0): Promise<string> {
-  let whole = ''
-  for (let next = after; ; ) {
-    const read = await outputs.read('task', { after: next, limit: 500 })
-    if (read.next === next) return whole
-    next = read.next
-    whole += read.entries.map(({ data }) => data).join('')
+outputsContract(test, async (t) => {
+  const { open } = await temporary(t)
+  const outputs = open()
+  const reopen = async () => {
+    await outputs.close()
+    return open()
   }
-}
-
-test('entries come back in order from any cursor, whole characters, filtered by host and stream', async (t) => {
-  const outputs = (await temporary(t)).open()
-  const data = ['ä', '😀\n', '\u0000\u001b[0m', '', '"quoted"\\', '\u2028']
-  await Promise.all(
-    data.map((piece, n) =>
-      outputs.append('task', entry(n, piece, { hostId: (n % 2) + 1, stream: n % 3 ? 'stdout' : 'stderr' })),
-    ),
-  )
-  const { entries } = await outputs.read('task', { after: 0, limit: 500 })
-  t.deepEqual(
-    entries.map((one) => one.data),
-    data,
-  )
-  for (const [at, { id }] of entries.entries()) t.is(await text(outputs, id), data.slice(at + 1).join(''))
-  const odd = await outputs.read('task', { after: 0, limit: 500, hostId: 2 })
-  t.deepEqual(
-    odd.entries.map(({ sequence }) => sequence),
-    [1, 3, 5],
-  )
-  const errors = await outputs.read('task', { after: 0, limit: 1, stream: 'stderr' })
-  t.deepEqual(
-    errors.entries.map(({ sequence }) => sequence),
-    [0],
-  )
-  const progress = await outputs.progress('task')
-  t.is(progress.get(1)?.lastSequence, 4)
-  t.is(progress.get(2)?.lastSequence, 5)
-})
-
-test('a log is read backwards in pages, filtered too, and the places join up with reading forwards', async (t) => {
-  const outputs = (await temporary(t)).open()
-  const hostOf = (n: number) => (n % 10) + 1
-  await Promise.all(
-    Array.from({ length: 5000 }, (_, n) => outputs.append('task', entry(n, `${n}\n`, { hostId: hostOf(n) }))),
-  )
-  for (const query of [{ limit: 300 }, { limit: 7, hostId: 3 }]) {
-    const pages: number[][] = []
-    for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-      const page = await outputs.readBefore('task', { before, ...query })
-      pages.unshift(page.entries.map(({ sequence }) => sequence))
-      t.true(page.entries.every(({ id }) => id < before && id >= page.previous && id <= page.next))
-      const beyond = await outputs.read('task', { after: page.next, limit: 1 })
-      t.true(beyond.entries.every(({ id }) => id >= before))
-      if (page.previous === 0) break
-      before = page.previous
-    }
-    const all = Array.from({ length: 5000 }, (_, n) => n)
-    t.deepEqual(
-      pages.flat(),
-      all.filter((n) => query.hostId === undefined || hostOf(n) === query.hostId),
-    )
-    t.true(pages.every((page) => page.length <= query.limit))
-  }
-  t.deepEqual(await outputs.readBefore('nosuch', { before: 9, limit: 1 }), {
-    entries: [],
-    next: 0,
-    previous: 0,
-  })
-})
-
-test('one read backwards looks at a bounded part of the log, and says where to go on', async (t) => {
-  const outputs = (await temporary(t)).open()
-  const count = 70_000
-  await outputs.append('task', entry(0, 'first\n', { hostId: 2 }))
-  await Promise.all(Array.from({ length: count }, (_, n) => outputs.append('task', entry(n, ''))))
-  const query = { hostId: 2, limit: 500 }
-  const none = await outputs.readBefore('task', { before: Number.MAX_SAFE_INTEGER, ...query })
-  t.is(none.entries.length, 0)
-  t.true(none.previous > 0)
-  const found = await outputs.readBefore('task', { before: none.previous, ...query })
-  t.deepEqual(
-    found.entries.map(({ data }) => data),
-    ['first\n'],
-  )
-  t.is(found.previous, 0)
+  return { outputs, reopen }
 })
 
 test('a cursor in the middle of an entry, past the end or of another log reads no torn entry', async (t) => {
@@ -121,22 +36,6 @@ test('a cursor in the middle of an entry, past the end or of another log reads n
   t.is(await text(outputs, 1), '0;1;2;3;4;')
   t.is(await text(outputs, Number.MAX_SAFE_INTEGER), '')
   t.deepEqual(await outputs.read('nosuch', { after: 7, limit: 5 }), { entries: [], next: 7 })
-})
-
-test('the cursor before the last entries counts only those of the selection', async (t) => {
-  const outputs = (await temporary(t)).open()
-  for (let n = 0; n < 10; n++) await outputs.append('task', entry(n, `${n};`, { hostId: (n % 2) + 1 }))
-  const tail = async (count: number, hostId?: number) => {
-    const after = await outputs.cursorBeforeLast('task', count, { hostId })
-    const { entries } = await outputs.read('task', { after, limit: 500, hostId })
-    return entries.map(({ data }) => data).join('')
-  }
-  t.is(await tail(3), '7;8;9;')
-  t.is(await tail(2, 1), '6;8;')
-  t.is(await tail(0), '')
-  t.is(await tail(100), '0;1;2;3;4;5;6;7;8;9;')
-  t.is(await tail(100, 2), '1;3;5;7;9;')
-  t.is(await tail(1, 77), '')
 })
 
 const damages: [string, (log: string, index: string) => Promise<void>, string][] = [

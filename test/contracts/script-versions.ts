@@ -1,0 +1,69 @@
+import type { ExecutionContext, TestFn } from 'ava'
+import type { ScriptRecord } from '../../src/server/seams/records.ts'
+import type { ScriptVersions } from '../../src/server/seams/script-versions.ts'
+import { believed } from '../helpers/faults/believed-clock.ts'
+
+const day = 24 * 3600_000
+
+export const scriptVersion = (id: number, version: number, content = 'true'): ScriptRecord => ({
+  id,
+  name: `s${id}`,
+  description: '',
+  type: 'BASH',
+  content,
+  timeout: null,
+  tags: [],
+  category: null,
+  version,
+  sha256: '',
+  createdBy: 'admin',
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+})
+
+/** What every implementation of ScriptVersions does; `most` is how many it keeps of a script. */
+export function scriptVersionsContract(
+  test: TestFn,
+  open: (t: ExecutionContext, most: number) => Promise<ScriptVersions>,
+): void {
+  test('versions are read back as they were kept, and listed in their order', async (t) => {
+    const versions = await open(t, 100)
+    for (const version of [2, 10, 1]) await versions.keep(scriptVersion(7, version, `echo 'ä' ${version}\n`))
+    await versions.keep(scriptVersion(8, 1))
+    t.deepEqual(await versions.list(7), [1, 2, 10])
+    t.deepEqual(await versions.read(7, 10), scriptVersion(7, 10, "echo 'ä' 10\n"))
+    t.is(await versions.read(7, 3), null)
+    t.deepEqual(await versions.list(9), [])
+    await versions.keep(scriptVersion(7, 10, "echo 'ä' 10\n"))
+    t.deepEqual(await versions.list(7), [1, 2, 10])
+  })
+
+  test('the newest versions of a script are kept, and the oldest goes for each that comes', async (t) => {
+    const versions = await open(t, 3)
+    for (let version = 1; version <= 5; version++) await versions.keep(scriptVersion(7, version))
+    t.deepEqual(await versions.list(7), [3, 4, 5])
+    t.is(await versions.read(7, 2), null)
+  })
+
+  test('of a script that is forgotten nothing is left', async (t) => {
+    const versions = await open(t, 100)
+    for (const id of [1, 2]) await versions.keep(scriptVersion(id, 1))
+    await versions.forget(1)
+    await versions.forget(1)
+    t.deepEqual(await versions.list(1), [])
+    t.is(await versions.read(1, 1), null)
+    t.deepEqual(await versions.list(2), [1])
+  })
+
+  test('A04 versions of scripts that do not exist are moved aside, and no others', async (t) => {
+    const versions = await open(t, 100)
+    const now = Date.now()
+    const agreed = believed(() => now)
+    t.is(await versions.sweep(async () => false, 30, agreed.age(), now), null)
+    for (const id of [1, 2, 3]) await versions.keep(scriptVersion(id, 1))
+    t.not(await versions.sweep(async (id) => id === 2, 30, agreed.age(), now), null)
+    t.deepEqual(await Promise.all([1, 2, 3].map((id) => versions.list(id))), [[], [1], []])
+    t.is(await versions.sweep(async (id) => id === 2, 30, believed(() => now + 31 * day).age(), now), null)
+    t.deepEqual(await versions.list(2), [1])
+  })
+}
