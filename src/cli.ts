@@ -49,7 +49,6 @@ async function carryOut(asked: Asked): Promise<void> {
   await new Command([...asked.argv], lightConfig())._run()
 }
 
-/** Runs one command line and sets the exit code (contract §9). */
 export async function main(argv: string[]): Promise<void> {
   let asked: Asked | undefined
   const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))

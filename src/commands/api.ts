@@ -13,7 +13,7 @@ async function readBody(data: string | undefined): Promise<string | undefined> {
   return text
 }
 
-/** The path as it is sent; one that is encoded already stays as it is. */
+/** The path as it is sent; one that is already encoded stays as it is. */
 function sentPath(path: string): string {
   try {
     return encodeURI(decodeURI(path))
@@ -22,7 +22,7 @@ function sentPath(path: string): string {
   }
 }
 
-/** A path alone is read. Errors: `usage`. */
+/** A path alone means GET. Errors: `usage`. */
 function callOf(first: string, second: string | undefined): { method: string; path: string } {
   if (second === undefined && first.startsWith('/')) return { method: 'GET', path: first }
   if (second === undefined)
@@ -54,14 +54,13 @@ export default class ApiCommand extends BaseCommand {
     data: string({ char: 'd', helpValue: 'JSON', description: 'body; @FILE reads a file, - stdin' }),
   }
 
-  /** A path that someone typed may be none of any server. */
+  /** No server may have the path that someone typed. */
   protected override blamed(error: Error): Promise<Error> {
     return Promise.resolve(error)
   }
 
   async run() {
     const { args, flags } = await this.parse(ApiCommand)
-    this.globals = flags
     const { method, path } = callOf(args.method, args.path)
     if (args.path === undefined && flags.data !== undefined)
       throw new RsmError('usage', 'a body goes with a method', { hint: `rsm api POST ${path} -d ...` })

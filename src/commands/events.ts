@@ -29,7 +29,6 @@ export default class Events extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Events)
-    this.globals = flags
     const client = await this.client()
     const stdout = sinkOf(process.stdout)
     const events = watchEvents(client.api, {

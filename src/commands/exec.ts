@@ -7,9 +7,9 @@ import { type TargetFlags, targetFlags } from '../ui/flags/targets.ts'
 import { meansFile, readScriptFile, scriptType, scriptTypeNames } from '../ui/input/script-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
 import { findScript } from '../ui/names/names.ts'
-import { RunCommand, type Runnable, storedRunnable } from '../ui/task/run-command.ts'
+import { besideStdin, type Runnable, readOrder, runOrder, storedRunnable } from '../ui/task/run.ts'
 
-/** A script of one's own with what it says of itself; options win. */
+/** The script of a file or of stdin, with the settings in its comments; options win. */
 async function scriptRunnable(
   content: string,
   path: string,
@@ -29,7 +29,7 @@ async function scriptRunnable(
   return { script, text: content, params }
 }
 
-/** The text that the command line itself brings; undefined where it names a stored script. */
+/** The text that the command line itself brings; undefined if it names a stored script. */
 async function readOwnText(
   script: string | undefined,
   type: string | undefined,
@@ -59,7 +59,7 @@ function isTornShell([program = '', option = '', text = '']: readonly string[]):
   return /^(?:\/\S*\/)?(?:ba|da|z|k)?sh$/.test(program) && /^-\w*c$/.test(option) && /\s/.test(text)
 }
 
-export default class Exec extends RunCommand {
+export default class Exec extends BaseCommand {
   static override summary = 'Run a command or a script on hosts and watch its output'
   static override description =
     `Options end at the first other word. The words are joined by one space, as ssh does, and run by bash.
@@ -89,9 +89,8 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
   async run() {
     const { options, words } = splitOptions(this.argv, { ...Exec.flags, ...BaseCommand.baseFlags })
     const { flags } = await this.parse(Exec, options)
-    this.globals = flags
     const stdin = stdinReader()
-    const order = await this.readOrder(flags, stdin).catch((error: unknown) =>
+    const order = await readOrder(flags, stdin).catch((error: unknown) =>
       this.#hostMeant(error, flags, words),
     )
     if (isTornShell(words))
@@ -101,13 +100,13 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
     const asScript = flags.script === undefined ? '; use - to run it as the script' : ''
-    return this.beside(stdin, asScript, async () => {
+    return besideStdin(this, stdin, asScript, async () => {
       const runnable = own ?? (await storedRunnable(await findScript(client, flags.script ?? '')))
-      return this.execute(client, flags, order, runnable)
+      return runOrder(this, client, order, runnable)
     })
   }
 
-  /** Without a target the first word may be one, as of ssh; whether it is, only the server knows. */
+  /** Without a target the first word may be a host, as with ssh; only the server knows whether it is. */
   async #hostMeant(mistake: unknown, flags: TargetFlags, words: readonly string[]): Promise<never> {
     const [first = ''] = words
     const isNamed = [flags.hosts, flags.cluster, flags.tag].some((names) => names !== undefined)

@@ -36,7 +36,6 @@ export default class Login extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(Login)
-    this.globals = flags
     const contexts = new Contexts()
     const { url, caFile, tlsFingerprint, context } =
       args.url === undefined
@@ -74,7 +73,7 @@ export default class Login extends BaseCommand {
     return { url, context: name, expiresAt: got.expiresAt, user: got.user }
   }
 
-  /** A URL as it stands in a browser: the server is where its path begins. One under a path of its own answers there. */
+  /** Refuses a URL copied from a browser: the server is at its origin, unless it answers under the path itself. */
   async #refusePage(endpoint: Endpoint): Promise<void> {
     const { url } = endpoint
     const { origin, pathname } = new URL(url)
@@ -92,7 +91,7 @@ export default class Login extends BaseCommand {
     })
   }
 
-  /** Said with this command only: one that happens to stand in the environment is not what somebody asks to store. */
+  /** Only from this command's own options: nobody asked to store a token that happens to be in the environment. */
   async #givenToken(flags: { 'token-stdin': boolean; 'token-file'?: string | undefined }) {
     const path = flags['token-file']
     if (path !== undefined) return checkedToken(readSecretFile(path, '--token-file'))
@@ -102,7 +101,7 @@ export default class Login extends BaseCommand {
 
   async #logIn(client: Client, flags: { username?: string | undefined; 'password-stdin': boolean }) {
     const { username = '', 'password-stdin': fromStdin } = flags
-    // Before somebody types a password: a mistyped address, or one at which something else answers, is told now.
+    // Before somebody types a password: this finds a mistyped address, or another program at it.
     if (!fromStdin && isSomeoneThere()) await client.api.call('GET', '/api/health')
     if (username === '' && !isSomeoneThere())
       throw new RsmError('usage', 'no username: there is no terminal to ask for one', {

@@ -13,8 +13,7 @@ export default class Logout extends BaseCommand {
   static override examples = ['$ rsm logout', '$ rsm logout --context staging']
 
   async run() {
-    const { flags } = await this.parse(Logout)
-    this.globals = flags
+    await this.parse(Logout)
     const server = this.server()
     const { token, url, context } = server
     const ended = token !== undefined && isSession(token) && (await this.#end(server))

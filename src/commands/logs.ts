@@ -1,5 +1,5 @@
 import { string as word } from '@oclif/core/args'
-import { boolean, integer, string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import type { Client } from '../client/client.ts'
 import { mostTailLines, readTail } from '../client/log-tail.ts'
 import { exitCode, RsmError } from '../core/errors.ts'
@@ -8,11 +8,13 @@ import type { Task } from '../core/protocol/http/tasks.ts'
 import { unknownName } from '../core/text/nearest.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { failureOf, reportFailure } from '../ui/command/failure.ts'
+import { integer } from '../ui/flags/checks.ts'
+import { given } from '../ui/flags/given.ts'
 import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
 import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
+import { followTask } from '../ui/task/follow.ts'
 import { Outputs } from '../ui/task/outputs.ts'
-import { watchToEnd } from '../ui/task/watch-to-end.ts'
 
 function hostIdOf(task: Task, hostname: string): number {
   const found = task.results.find((result) => result.hostname.toLowerCase() === hostname.toLowerCase())
@@ -37,7 +39,7 @@ async function* pagesOf(
   }
 }
 
-/** What the same command needs, to go on behind what was shown. */
+/** The options with which the same command continues after what was shown. */
 function resumption(host: string | undefined, last: number | undefined): string {
   return `${host === undefined ? '' : ` -w ${host}`}${last === undefined ? '' : ` --after ${last}`}`
 }
@@ -70,7 +72,6 @@ export default class Logs extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(Logs)
-    this.globals = flags
     if (flags.json && flags.follow)
       throw new RsmError('usage', '--json shows a log as it stands; it does not follow', {
         hint: 'leave out -f',
@@ -78,10 +79,8 @@ export default class Logs extends BaseCommand {
     const show = readShowOptions(flags, flags.json, 'live')
     const client = await this.client()
     const task = await client.tasks.get(await findTaskId(client, args.task))
-    const query: LogQuery = {}
-    if (flags.after !== undefined) query.after = flags.after
+    const query: LogQuery = given({ after: flags.after, stream: flags.stream as LogQuery['stream'] })
     if (flags.host !== undefined) query.hostId = hostIdOf(task, flags.host)
-    if (flags.stream !== undefined) query.stream = flags.stream as NonNullable<LogQuery['stream']>
     const select = (task: Task) =>
       query.hostId === undefined
         ? task
@@ -114,14 +113,18 @@ export default class Logs extends BaseCommand {
         await showAll(tail.entries)
       }
       if (flags.follow) {
-        const {
-          interrupted,
-          task: { status },
-          last,
-        } = await watchToEnd(client, task.taskId, { query, outputs, select })
-        if (interrupted !== undefined && status === 'RUNNING')
-          outputs.notice(`task goes on: rsm logs -f ${task.taskId}${resumption(flags.host, last)}`)
-        process.exitCode = interrupted ?? (outputs.failure === undefined ? 0 : exitCode(outputs.failure))
+        const { taskId } = task
+        const { isHalted, exit } = await followTask({
+          client,
+          outputs,
+          query,
+          select,
+          signals: 'leave',
+          start: async () => ({ taskId }),
+          resume: (_, last) => `rsm logs -f ${taskId}${resumption(flags.host, last)}`,
+        })
+        if (isHalted) process.exitCode = exit
+        else process.exitCode = outputs.failure === undefined ? 0 : exitCode(outputs.failure)
         return undefined
       }
       if (flags.tail === undefined)

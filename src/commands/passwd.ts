@@ -16,10 +16,9 @@ export default class Passwd extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(Passwd)
-    this.globals = flags
     const { token, context, url } = this.server()
     const client = await this.client()
-    // Before somebody types passwords: who is not let in, and where no server answers, is told now.
+    // Before somebody types passwords: this finds a token that is no longer valid, or a server that is away.
     const { username, token: of } = await client.auth.me()
     if (of?.kind === 'personal')
       throw new RsmError(

@@ -2,16 +2,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { boolean, integer, string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { type Client, openClient } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
+import { BaseCommand } from '../ui/command/base-command.ts'
 import { stateDirectory } from '../ui/command/directories.ts'
 import { ownCommand } from '../ui/command/own-command.ts'
 import { aborted, endSoon, stopSignal } from '../ui/command/until-stopped.ts'
 import { Contexts } from '../ui/contexts/contexts.ts'
+import { integer } from '../ui/flags/checks.ts'
 import { quickstartPassword } from '../ui/input/quickstart-password.ts'
-import { TaskCommand } from '../ui/task/task-command.ts'
+import { startTask } from '../ui/task/start.ts'
 import { withSpinner } from '../ui/text/spinner.ts'
 
 const firstCommand = 'echo "hello from $(hostname)"; uname -sr; uptime'
@@ -20,10 +22,9 @@ const usualPort = 18080
 const patience = 30_000
 const look = 50
 
-/** Things to undo, the last one first. */
 type Undo = (() => Promise<void> | void)[]
 
-export default class Quickstart extends TaskCommand {
+export default class Quickstart extends BaseCommand {
   static override summary = 'Try rsm: start a server and an agent on this machine and run a first command'
   static override examples = ['$ rsm quickstart', '$ rsm quickstart --once']
   static override flags = {
@@ -38,7 +39,6 @@ export default class Quickstart extends TaskCommand {
 
   async run() {
     const { flags } = await this.parse(Quickstart)
-    this.globals = flags
     const stop = stopSignal()
     const undo: Undo = []
     try {
@@ -146,7 +146,8 @@ export default class Quickstart extends TaskCommand {
       prefix: true,
       raw: false,
     }
-    return this.follow(client, () => client.tasks.create(body), show)
+    const options = { show, deadline: undefined, detach: false }
+    return startTask(this, client, options, (key, signal) => client.tasks.create(body, key, signal))
   }
 
   /** Remembers the server where none is known, and says what to type next. */

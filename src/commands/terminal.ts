@@ -6,6 +6,7 @@ import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { NoSession } from '../ui/command/failure.ts'
+import { given } from '../ui/flags/given.ts'
 import { findHost } from '../ui/names/names.ts'
 import { escapeCharacter } from '../ui/terminal/escapes.ts'
 import { commandFromStdin } from '../ui/terminal/piped-command.ts'
@@ -66,7 +67,6 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
     const end = this.argv.indexOf('--')
     const words = end === -1 ? [] : this.argv.slice(end + 1)
     const { args, flags } = await this.parse(Terminal, end === -1 ? this.argv : this.argv.slice(0, end))
-    this.globals = flags
     if (flags.json) throw new RsmError('usage', 'a terminal prints no JSON', { hint: 'leave out --json' })
     if (args.word !== undefined)
       throw new RsmError('usage', `unexpected ${args.word}`, {
@@ -104,11 +104,13 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
         }),
       )
     const command = await this.#command(words)
-    const input: TerminalCreate = { hostId: host.id, ...localSize() }
+    const input: TerminalCreate = {
+      hostId: host.id,
+      ...localSize(),
+      ...given({ runAs: flags['run-as'], shell: flags.shell }),
+    }
     const term = termOf(process.env)
     if (term !== undefined) input.term = term
-    if (flags['run-as'] !== undefined) input.runAs = flags['run-as']
-    if (flags.shell !== undefined) input.shell = flags.shell
     if (command !== undefined) {
       input.command = command
       // It would wait for keys that nobody presses.

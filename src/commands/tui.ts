@@ -22,7 +22,6 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
 
   async run() {
     const { args, flags } = await this.parse(Tui)
-    this.globals = flags
     if (flags.json)
       throw new RsmError('usage', 'the screen prints no JSON', {
         hint: args.task === undefined ? 'rsm hosts list --json' : `rsm tasks show ${args.task} --json`,
@@ -64,7 +63,7 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
       throw new RsmError('usage', `this terminal has no screen (TERM=${term})`, { hint })
   }
 
-  /** Said before the screen is taken: a task that is not there is no screen. */
+  /** Looked up before the screen is taken, so that the error for an unknown task stays readable. */
   async #taskId(client: Client, wanted: string): Promise<string> {
     return (await client.tasks.get(await findTaskId(client, wanted), { size: 1 })).taskId
   }

@@ -6,8 +6,7 @@ export default class Whoami extends BaseCommand {
   static override examples = ['$ rsm whoami']
 
   async run() {
-    const { flags } = await this.parse(Whoami)
-    this.globals = flags
+    await this.parse(Whoami)
     const client = await this.client()
     const user = await client.auth.me()
     this.print(`${showCaller(user)} at ${client.api.url}`)

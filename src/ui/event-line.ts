@@ -16,7 +16,6 @@ function taskState(task: TaskSummary): string {
 
 type Change = Exclude<FleetEvent, { type: 'ready' | 'reset' }>
 
-/** What it is about, and how that stands; nothing of what is gone. */
 function parts(event: Change): readonly [subject: string, state: string] {
   switch (event.type) {
     case 'host': {
@@ -34,7 +33,6 @@ function parts(event: Change): readonly [subject: string, state: string] {
 
 const changes = { created: ' created,', updated: '', removed: ' removed' } as const
 
-/** One line for people: when, what, how it stands. */
 export function eventLine(event: Change, utc: boolean): string {
   const [subject, state] = parts(event)
   return `${showTime(event.at, utc)} ${sanitizeLine(subject + changes[event.change] + state)}`

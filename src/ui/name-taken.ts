@@ -1,6 +1,6 @@
 import { RsmError } from '../core/errors.ts'
 
-/** Says in the words of who typed it that the new name is taken, and how to see or change what has it. */
+/** Says that a new name is taken, and with which command to see or change what has it. */
 export async function refusingTaken<T>(what: string, hint: string, create: Promise<T>): Promise<T> {
   try {
     return await create

@@ -2,7 +2,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import { confirm } from './input/prompt.ts'
 
-/** The host's agent loses its link and what it runs is heard of no more: that is asked, as deletions are (contract §9). */
+/** Asks, as deletions do (contract §9): the agent loses its link, and results of what it runs are lost. */
 export async function confirmRevocation({ hostname }: Host, yes: boolean): Promise<void> {
   if (yes) return
   if (!(await confirm(`Revoke the agent that ${hostname} has now?`, 'say --yes')))

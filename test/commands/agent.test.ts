@@ -226,7 +226,7 @@ test('A11 with a limit of 64 open files a server says that, and what to type', (
 })
 
 /** What a command loads from node_modules. */
-const commandPackages = ['@oclif/core', 'cli-table3', 'get-east-asian-width', 'ora', 'typebox']
+const commandPackages = ['@oclif/core', 'get-east-asian-width', 'ora', 'typebox']
 
 asRoot('A18 agent status says whom to ask when the agent is another user’s', async (t) => {
   const dataDir = await temporaryDirectory(t)

@@ -1,10 +1,11 @@
-import { boolean, integer, string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
 import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
 import { normalUrl } from '../../net/server-url.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
+import { integer } from '../../ui/flags/checks.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -103,15 +104,14 @@ export default class AgentRun extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(AgentRun)
-    this.globals = flags
-    // Arguments are seen by all users of a machine: a token among them goes from the list of processes.
+    // All users of a machine can see arguments: this takes a token out of the list of processes.
     process.title = 'rsm agent run'
     const { closeInherited } = await import('../../agent/inherited.ts')
     closeInherited()
     const stop = stopSignal()
     const tokenFile = flags['enroll-token-file']
     const caFile = flags['ca-file'] ?? process.env['RSM_CA_FILE']
-    // Read once more by the agent, which would not know how it was named.
+    // The agent reads it again, but does not know which option or variable named it.
     if (caFile !== undefined && caFile !== '')
       readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
     const { startAgent } = await import('../../agent/main.ts')
@@ -149,7 +149,6 @@ export default class AgentRun extends BaseCommand {
       await Promise.race([aborted(stop), agent.closed])
       await agent.stop()
     } catch (error) {
-      // Stopped while it still waited for its server: that is no failure.
       if (!stop.aborted) throw error
     }
     endSoon()

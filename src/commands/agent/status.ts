@@ -22,7 +22,6 @@ export default class AgentStatus extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(AgentStatus)
-    this.globals = flags
     const { readAgentFacts } = await import('../../agent/status/agent-facts.ts')
     const { showAgent } = await import('../../ui/hosts/agent-view.ts')
     const usual = defaultDataDirectory('agent')

@@ -1,14 +1,16 @@
-import { integer, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import { allEntries } from '../../client/services/audit.ts'
 import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
 import { auditOutcomes } from '../../core/protocol/http/audit.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { toneOf } from '../../ui/text/tones.ts'
 
-/** So long ago, or that time. */
+/** `2h` ago, or a point in time. */
 function momentOf(option: string, text: string, utc: boolean): string {
   if (/^\d{4}-/.test(text)) return parseTime(option, text, utc)
   return new Date(Math.max(0, Date.now() - parseDuration(text) * 1000)).toISOString()
@@ -20,7 +22,7 @@ function objectOf({ object }: AuditEntry): string | null {
   return what === null ? object.type : `${object.type} ${what}`
 }
 
-/** Of what is known about it, what one looks for; all of it is in `--json`. */
+/** The details that people look for; `--json` has all of them. */
 const telling: readonly (readonly [key: string, before: string])[] = [
   ['selector', ''],
   ['scriptName', 'script '],
@@ -67,40 +69,39 @@ export default class AuditList extends BaseCommand {
     }),
     since: string({ helpValue: 'TIME', description: "only entries since then: 2h, 3d, '2026-11-21 08:00'" }),
     until: string({ helpValue: 'TIME', description: 'only entries until then, in the same forms' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
+    limit: limitFlag,
   }
 
   async run() {
     const { flags } = await this.parse(AuditList)
-    this.globals = flags
-    const query: AuditQuery = {}
-    if (flags.action !== undefined) query.action = flags.action
-    if (flags.actor !== undefined) query.actor = flags.actor
-    if (flags.outcome !== undefined) query.outcome = flags.outcome as NonNullable<AuditQuery['outcome']>
-    if (flags.since !== undefined) query.from = momentOf('--since', flags.since, flags.utc)
-    if (flags.until !== undefined) query.to = momentOf('--until', flags.until, flags.utc)
-    const [type, ...id] = flags.object?.split(':') ?? []
-    if (type !== undefined) query.objectType = type
-    if (id.length > 0) query.objectId = id.join(':')
+    const { action, actor, object, outcome, utc } = flags
+    const [objectType, ...id] = object?.split(':') ?? []
+    const query: AuditQuery = given({
+      action,
+      actor,
+      outcome: outcome as AuditQuery['outcome'],
+      from: ifGiven(flags.since, (text) => momentOf('--since', text, utc)),
+      to: ifGiven(flags.until, (text) => momentOf('--until', text, utc)),
+      objectType,
+      objectId: id.length > 0 ? id.join(':') : undefined,
+    })
     const client = await this.client()
     const page = await allEntries((paging) => client.audit.list(paging), query, flags.limit)
-    if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/text/table.ts')
-      await this.printLong(
-        renderTable(page.content, [
-          { heading: 'ID', value: (entry) => entry.id, keep: true },
-          { heading: 'TIME', value: (entry) => showTime(entry.at, flags.utc) },
-          { heading: 'ACTOR', value: ({ actor }) => actor.name ?? actor.type },
-          { heading: 'IP', value: (entry) => entry.ip },
-          { heading: 'ACTION', value: (entry) => entry.action },
-          { heading: 'OBJECT', value: objectOf },
-          { heading: 'OUTCOME', value: (entry) => entry.outcome, tone: (entry) => toneOf(entry.outcome) },
-          { heading: 'WHAT', value: whatOf },
-        ]),
-      )
-    }
-    if (page.totalElements === 0) this.notice('no such entries')
-    this.saidCut(page, 'entries')
+    await showList(this, page, {
+      noun: 'entries',
+      filtered: true,
+      none: '',
+      columns: [
+        { heading: 'ID', value: (entry) => entry.id, keep: true },
+        { heading: 'TIME', value: (entry) => showTime(entry.at, utc) },
+        { heading: 'ACTOR', value: ({ actor }) => actor.name ?? actor.type },
+        { heading: 'IP', value: (entry) => entry.ip },
+        { heading: 'ACTION', value: (entry) => entry.action },
+        { heading: 'OBJECT', value: objectOf },
+        { heading: 'OUTCOME', value: (entry) => entry.outcome, tone: (entry) => toneOf(entry.outcome) },
+        { heading: 'WHAT', value: whatOf },
+      ],
+    })
     return page
   }
 }

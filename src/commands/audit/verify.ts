@@ -24,7 +24,6 @@ export default class AuditVerify extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(AuditVerify)
-    this.globals = flags
     const noted = flags.head === undefined ? null : parseHead(flags.head)
     if (noted === undefined)
       throw new RsmError('usage', `not a head: ${flags.head ?? ''}`, {

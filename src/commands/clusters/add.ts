@@ -1,6 +1,7 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { given } from '../../ui/flags/given.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 import { counted } from '../../ui/text/counted.ts'
@@ -22,14 +23,12 @@ export default class ClustersAdd extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(ClustersAdd)
-    this.globals = flags
     const client = await this.client()
-    const description = flags.description === undefined ? {} : { description: flags.description }
     const members = await readMembers(client, flags)
     const cluster = await refusingTaken(
       `cluster ${args.name}`,
       `rsm clusters edit ${args.name}`,
-      client.clusters.create({ name: args.name, ...description, ...members }),
+      client.clusters.create({ name: args.name, ...given({ description: flags.description }), ...members }),
     )
     this.done(`added ${cluster.name} (id ${cluster.id}, ${counted(cluster.hostCount, 'host')})`)
     this.hint(`next: rsm exec -g ${shellWord(cluster.name)} COMMAND`)

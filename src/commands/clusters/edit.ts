@@ -2,6 +2,7 @@ import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { given } from '../../ui/flags/given.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { findCluster } from '../../ui/names/names.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
@@ -21,15 +22,12 @@ export default class ClustersEdit extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(ClustersEdit)
-    this.globals = flags
     const client = await this.client()
     const members = await readMembers(client, flags)
-    const patch: ClusterPatch = { ...members }
+    const patch: ClusterPatch = { ...members, ...given({ name: flags.name, description: flags.description }) }
     // Members are either listed or selected: saying one takes the other away.
     if (members.hostIds !== undefined) patch.selector = null
     if (members.selector !== undefined) patch.hostIds = null
-    if (flags.name !== undefined) patch.name = flags.name
-    if (flags.description !== undefined) patch.description = flags.description
     refuseEmpty(patch, 'clusters edit')
     const { id } = await findCluster(client, args.cluster)
     const cluster = await client.clusters.update(id, patch)

@@ -12,8 +12,7 @@ export default class ClustersShow extends BaseCommand {
   }
 
   async run() {
-    const { args, flags } = await this.parse(ClustersShow)
-    this.globals = flags
+    const { args } = await this.parse(ClustersShow)
     const client = await this.client()
     const cluster = await findCluster(client, args.cluster)
     if (!this.globals.json) {

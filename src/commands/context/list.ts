@@ -7,7 +7,6 @@ export default class ContextList extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ContextList)
-    this.globals = flags
     const { current, contexts } = new Contexts().list()
     const rows = Object.entries(contexts).map(([name, context]) => ({
       name,

@@ -16,7 +16,6 @@ export default class ContextRemove extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(ContextRemove)
-    this.globals = flags
     const contexts = new Contexts()
     const names = Object.keys(contexts.list().contexts)
     if (!names.includes(args.name))

@@ -10,8 +10,7 @@ export default class ContextUse extends BaseCommand {
   }
 
   async run() {
-    const { args, flags } = await this.parse(ContextUse)
-    this.globals = flags
+    const { args } = await this.parse(ContextUse)
     const { url } = new Contexts().use(args.name)
     this.done(`now using ${args.name} (${url})`)
     return { name: args.name, url }

@@ -1,8 +1,10 @@
 import { string as word } from '@oclif/core/args'
-import { integer, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { integer } from '../../ui/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
+import { given } from '../../ui/flags/given.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 
@@ -29,10 +31,12 @@ export default class HostsAdd extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(HostsAdd)
-    this.globals = flags
-    const input: HostCreate = { hostname: args.hostname, ip: flags.ip, ...(await readCredentials(flags)) }
-    if (flags['ssh-port'] !== undefined) input.sshPort = flags['ssh-port']
-    if (flags['ssh-user'] !== undefined) input.username = flags['ssh-user']
+    const input: HostCreate = {
+      hostname: args.hostname,
+      ip: flags.ip,
+      ...(await readCredentials(flags)),
+      ...given({ sshPort: flags['ssh-port'], username: flags['ssh-user'] }),
+    }
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     const client = await this.client()
     const host = await refusingTaken(

@@ -21,8 +21,7 @@ export default class HostsDoctor extends BaseCommand {
   }
 
   async run() {
-    const { args, flags } = await this.parse(HostsDoctor)
-    this.globals = flags
+    const { args } = await this.parse(HostsDoctor)
     const client = await this.client()
     const { examineFleet } = await import('../../ui/hosts/doctor.ts')
     const { examinationData, showHost, showFleet } = await import('../../ui/hosts/findings-view.ts')

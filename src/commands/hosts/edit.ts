@@ -1,11 +1,13 @@
 import { string as word } from '@oclif/core/args'
-import { integer, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { Host, HostPatch } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { doToEach } from '../../ui/command/each.ts'
+import { integer } from '../../ui/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
+import { given } from '../../ui/flags/given.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { showTags } from '../../ui/hosts/view.ts'
 import { parsePairs } from '../../ui/input/values.ts'
@@ -55,11 +57,10 @@ export default class HostsEdit extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(HostsEdit)
-    this.globals = flags
-    const patch: HostPatch = { ...(await readCredentials(flags)) }
-    if (flags.hostname !== undefined) patch.hostname = flags.hostname
-    if (flags.ip !== undefined) patch.ip = flags.ip
-    if (flags['ssh-port'] !== undefined) patch.sshPort = flags['ssh-port']
+    const patch: HostPatch = {
+      ...(await readCredentials(flags)),
+      ...given({ hostname: flags.hostname, ip: flags.ip, sshPort: flags['ssh-port'] }),
+    }
     if (flags['ssh-user'] !== undefined) patch.username = flags['ssh-user'] === '' ? null : flags['ssh-user']
     if (flags.tag !== undefined || flags.untag !== undefined)
       patch.tags = tagPatch(flags.tag ?? [], flags.untag ?? [])

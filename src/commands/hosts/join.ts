@@ -1,9 +1,11 @@
-import { boolean, integer, string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/loopback.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
 import { plainFingerprint } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { integer } from '../../ui/flags/checks.ts'
+import { given } from '../../ui/flags/given.ts'
 import { parseDuration, parsePairs } from '../../ui/input/values.ts'
 import { findCluster, findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
@@ -38,10 +40,8 @@ export default class HostsJoin extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(HostsJoin)
-    this.globals = flags
     const client = await this.client()
-    const input: EnrollmentCreate = {}
-    if (flags['max-uses'] !== undefined) input.maxUses = flags['max-uses']
+    const input: EnrollmentCreate = given({ maxUses: flags['max-uses'] })
     if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id

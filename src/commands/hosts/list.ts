@@ -1,5 +1,5 @@
 import { string as word } from '@oclif/core/args'
-import { integer, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { firstOf } from '../../client/http/pages.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
@@ -7,6 +7,8 @@ import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, sayCount } from '../../ui/command/list.ts'
+import { given } from '../../ui/flags/given.ts'
 import { hostsFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { findCluster, hostsByName } from '../../ui/names/names.ts'
@@ -40,7 +42,7 @@ export default class HostsList extends BaseCommand {
       description: 'only with this tag',
     }),
     search: string({ helpValue: 'TEXT', description: 'only hostnames and IPs that contain this' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
+    limit: limitFlag,
     output: string({
       char: 'o',
       options: ['table', 'wide', 'names', 'nodeset', 'json'],
@@ -53,12 +55,10 @@ export default class HostsList extends BaseCommand {
     const { args, flags } = await this.parse(HostsList)
     this.globals = { ...flags, json: flags.json || flags.output === 'json' }
     const client = await this.client()
-    const query: HostQuery = {}
+    const query: HostQuery = given({ status: flags.status as HostQuery['status'], search: flags.search })
     const selectors = [...(args.selector ?? []), ...(flags.hosts ?? [])]
-    if (flags.status !== undefined) query.status = flags.status as NonNullable<HostQuery['status']>
-    if (flags.search !== undefined) query.search = flags.search
     if (flags.tag !== undefined)
-      // Each by itself: a host has to have them all, two of one key too, as in exec.
+      // One by one: as in exec a host must have all of them, even two with the same key.
       query.tag = flags.tag.flatMap((tag) =>
         Object.entries(parsePairs('-t', [tag], '-t role=web')).map(([key, value]) => `${key}:${value}`),
       )
@@ -79,11 +79,8 @@ export default class HostsList extends BaseCommand {
       if (leftOut.length > 0)
         this.notice(`no room for ${leftOut.join(', ')}: see rsm hosts show HOST, --json, or a pipe`)
     }
-    if (page.totalElements === 0) {
-      const filtered = Object.keys(query).length + selectors.length > 0
-      this.notice(filtered ? 'no hosts match' : 'no hosts yet: rsm hosts join')
-    }
-    this.saidCut(page, 'hosts')
+    const filtered = Object.keys(query).length + selectors.length > 0
+    sayCount(this, page, { noun: 'hosts', filtered, none: 'no hosts yet: rsm hosts join' })
     return page
   }
 

@@ -1,7 +1,9 @@
 import { string } from '@oclif/core/args'
-import { integer, string as text } from '@oclif/core/flags'
+import { string as text } from '@oclif/core/flags'
 import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { integer } from '../../ui/flags/checks.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
 import { findHost } from '../../ui/names/names.ts'
 import { showTime } from '../../ui/text/time.ts'
@@ -9,7 +11,6 @@ import { showTime } from '../../ui/text/time.ts'
 /** As many as the server gives: minima and maxima are those of the reports themselves for as long as possible. */
 const pointsForPeople = 2000
 
-/** What to check when there is nothing, in one sentence. */
 function advice({ agent, hostname, status }: Host): string {
   if (agent === null) return `no agent has joined it: rsm hosts join --replace ${hostname}`
   if (status === 'OFFLINE') return `it is OFFLINE: rsm hosts doctor ${hostname}`
@@ -44,14 +45,14 @@ export default class HostsMetrics extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(HostsMetrics)
-    this.globals = flags
-    const query: HostMetricsQuery = {}
-    if (flags.to !== undefined) query.to = parseTime('--to', flags.to, flags.utc)
-    if (flags.from !== undefined) query.from = parseTime('--from', flags.from, flags.utc)
-    if (flags.since !== undefined)
-      query.from = new Date(Math.max(0, Date.now() - parseDuration(flags.since) * 1000)).toISOString()
-    if (flags.points !== undefined) query.points = flags.points
-    else if (!flags.json) query.points = pointsForPeople
+    const ago = (text: string) => new Date(Math.max(0, Date.now() - parseDuration(text) * 1000)).toISOString()
+    const moment = (option: 'from' | 'to') =>
+      ifGiven(flags[option], (text) => parseTime(`--${option}`, text, flags.utc))
+    const query: HostMetricsQuery = given({
+      from: ifGiven(flags.since, ago) ?? moment('from'),
+      to: moment('to'),
+      points: flags.points ?? (flags.json ? undefined : pointsForPeople),
+    })
     const client = await this.client()
     const host = await findHost(client, args.host)
     const history = await client.hosts.metrics(host.id, query)

@@ -1,11 +1,12 @@
 import { boolean } from '@oclif/core/flags'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import { namesToRemove, RemovalCommand, removalFlags } from '../../ui/command/removal.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { namesToRemove, removalFlags, removeAll } from '../../ui/command/removal.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 
-export default class HostsRemove extends RemovalCommand {
+export default class HostsRemove extends BaseCommand {
   static override summary = 'Remove hosts and revoke their agents'
   static override description =
     'Their agents stay out until `rsm hosts join` makes a newer enrolment token. A machine whose agent directory was ' +
@@ -19,9 +20,9 @@ export default class HostsRemove extends RemovalCommand {
 
   async run() {
     const { args, flags } = await this.parse(HostsRemove)
-    this.globals = flags
     const client = await this.client()
-    const removed = await this.removeAll(
+    const removed = await removeAll(
+      this,
       await findHosts(client, args.host),
       {
         noun: 'host',

@@ -19,7 +19,6 @@ export default class HostsRevoke extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(HostsRevoke)
-    this.globals = flags
     const client = await this.client()
     const host = await findHost(client, args.host)
     const again = `rsm hosts join --replace ${host.hostname}`

@@ -13,7 +13,6 @@ export default class HostsShow extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(HostsShow)
-    this.globals = flags
     const hosts = await findHosts(await this.client(), args.host)
     const { renderFields } = await import('../../ui/text/table.ts')
     const shown = hosts.map((host) => {

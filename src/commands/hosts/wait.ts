@@ -17,11 +17,10 @@ import { showDuration } from '../../ui/text/time.ts'
 
 interface Awaited {
   readonly hosts: readonly Host[]
-  /** Names that no host has yet. */
   readonly missing: readonly string[]
 }
 
-/** Names that may not exist yet: a selector would refuse them. */
+/** Names that may not exist yet: the server refuses a selector with unknown names. */
 async function standingOfNew(client: Client, selector: string): Promise<Awaited> {
   const names = expandNodeset(selector)
   const wanted = new Set(names.map((name) => name.toLowerCase()))
@@ -63,7 +62,6 @@ By default it waits until a script would reach the hosts, as @reachable selects 
 
   async run() {
     const { args, flags } = await this.parse(HostsWait)
-    this.globals = flags
     const selector = [...(args.selector ?? []), ...(flags.hosts ?? [])].join(',')
     if (selector === '')
       throw new RsmError('usage', 'missing SELECTOR', {
@@ -92,7 +90,7 @@ By default it waits until a script would reach the hosts, as @reachable selects 
       return { hosts }
     } catch (error) {
       if (!over.aborted) throw error
-      // Events tell of changes only: the reasons are of now.
+      // Events only report changes, so the reasons are read now.
       const { hosts, missing } = await read()
       const late = foldStanding(hosts.filter((host) => !isThere(host)))
       if (missing.length > 0) late.push({ names: foldNodeset(missing), state: 'there is no such host yet' })

@@ -28,7 +28,6 @@ export default class RecordingsExport extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(RecordingsExport)
-    this.globals = flags
     const file = args.file === '-' ? undefined : args.file
     if (file === undefined && flags.json)
       throw new RsmError('usage', 'stdout is for the recording', { hint: 'name a file, or leave out --json' })

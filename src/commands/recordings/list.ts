@@ -1,7 +1,9 @@
-import { boolean, integer, string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
 import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { findHost, refuseUnknownUser } from '../../ui/names/names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { showDuration, showTime } from '../../ui/text/time.ts'
@@ -30,45 +32,42 @@ export default class RecordingsList extends BaseCommand {
     host: string({ char: 'w', helpValue: 'HOST', description: 'only on this host' }),
     user: string({ helpValue: 'USER', description: 'only of this user' }),
     open: boolean({ description: 'only open sessions' }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
+    limit: limitFlag,
   }
 
   async run() {
     const { flags } = await this.parse(RecordingsList)
-    this.globals = flags
     const client = await this.client()
-    const query: TerminalQuery = flags.open ? { status: 'OPEN' } : { recorded: true }
-    if (flags.host !== undefined) query.hostId = (await findHost(client, flags.host)).id
-    if (flags.user !== undefined) query.user = flags.user
+    const query: TerminalQuery = {
+      ...(flags.open ? { status: 'OPEN' } : { recorded: true }),
+      ...given({
+        hostId: (await ifGiven(flags.host, (name) => findHost(client, name)))?.id,
+        user: flags.user,
+      }),
+    }
     const page = await allPages((paging) => client.terminals.list(paging), query, flags.limit)
-    if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/text/table.ts')
-      await this.printLong(
-        renderTable(page.content, [
-          {
-            heading: 'SESSION',
-            value: (session) => session.sessionId,
-            keep: true,
-            shortest: ({ sessionId }) => sessionId.slice(-6),
-          },
-          { heading: 'HOST', value: (session) => session.hostname, keep: true },
-          { heading: 'USER', value: (session) => session.user },
-          { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
-          { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
-          { heading: 'EXIT', value: endOf, keep: true },
-          { heading: 'RUN-AS', value: (session) => session.runAs, spare: true },
-          { heading: 'COMMAND', value: (session) => session.command ?? session.shell, spare: true },
-          { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
-        ]),
-      )
-    }
-    if (page.totalElements === 0) {
-      await refuseUnknownUser(client, flags.user)
-      const filtered = flags.user !== undefined || flags.host !== undefined
-      const none = flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one'
-      this.notice(filtered ? `no ${flags.open ? 'sessions' : 'recordings'} match` : none)
-    }
-    this.saidCut(page, flags.open ? 'sessions' : 'recordings')
+    if (page.totalElements === 0) await refuseUnknownUser(client, flags.user)
+    await showList(this, page, {
+      noun: flags.open ? 'sessions' : 'recordings',
+      filtered: flags.user !== undefined || flags.host !== undefined,
+      none: flags.open ? 'no session is open' : 'no recordings: rsm terminal HOST makes one',
+      columns: [
+        {
+          heading: 'SESSION',
+          value: (session) => session.sessionId,
+          keep: true,
+          shortest: ({ sessionId }) => sessionId.slice(-6),
+        },
+        { heading: 'HOST', value: (session) => session.hostname, keep: true },
+        { heading: 'USER', value: (session) => session.user },
+        { heading: 'STARTED', value: (session) => showTime(session.startedAt, flags.utc) },
+        { heading: 'TOOK', value: (session) => showDuration(durationOf(session)) },
+        { heading: 'EXIT', value: endOf, keep: true },
+        { heading: 'RUN-AS', value: (session) => session.runAs, spare: true },
+        { heading: 'COMMAND', value: (session) => session.command ?? session.shell, spare: true },
+        { heading: 'SIZE', value: (session) => showBytes(session.recordingBytes) },
+      ],
+    })
     return page
   }
 }

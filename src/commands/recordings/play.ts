@@ -45,7 +45,6 @@ once, as text without control sequences.`
 
   async run() {
     const { args, flags } = await this.parse(RecordingsPlay)
-    this.globals = flags
     if (flags.json)
       throw new RsmError('usage', 'a recording is played, not printed as JSON', {
         hint: 'rsm recordings export SESSION prints it',

@@ -4,6 +4,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
 import type { FrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { readFrontMatter } from '../../ui/input/front-matter.ts'
 import {
   meansFile,
@@ -26,7 +27,6 @@ function fileOf({ name, file }: { name: string; file?: string | undefined }): st
   })
 }
 
-/** The name that a text says of itself, else the file's. */
 function nameFor(file: string, matter: FrontMatter): string {
   if (matter.name !== undefined) return matter.name
   if (file !== '-') return nameOfFile(file)
@@ -60,7 +60,6 @@ export default class ScriptsAdd extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(ScriptsAdd)
-    this.globals = flags
     const file = fileOf(args)
     const content = await readScriptText(file)
     const what = file === '-' ? 'the script' : file
@@ -73,11 +72,13 @@ export default class ScriptsAdd extends BaseCommand {
       name,
       content,
       type: scriptType(flags.type ?? matter.type, content, file),
+      ...given({
+        description: flags.description,
+        timeout: ifGiven(flags.timeout, parseDuration),
+        tags: flags.tag,
+        category: flags.category,
+      }),
     }
-    if (flags.description !== undefined) input.description = flags.description
-    if (flags.timeout !== undefined) input.timeout = parseDuration(flags.timeout)
-    if (flags.tag !== undefined) input.tags = flags.tag
-    if (flags.category !== undefined) input.category = flags.category
     const client = await this.client()
     const script = await refusingTaken(
       `script ${name}`,

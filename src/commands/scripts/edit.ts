@@ -10,7 +10,7 @@ import { readFrontMatter } from '../../ui/input/front-matter.ts'
 import { fileNameOf } from '../../ui/input/script-file.ts'
 import { findScript } from '../../ui/names/names.ts'
 
-/** The new text, with the settings in which it says something else of itself than the former one did. */
+/** The new text, with the settings in its comments that differ from the former text's. */
 function textPatch(
   former: Script,
   content: string,
@@ -48,7 +48,6 @@ Settings in the comments of a new text (docs/use/scripts.md) are stored; options
 
   async run() {
     const { args, flags } = await this.parse(ScriptsEdit)
-    this.globals = flags
     const patch = await readScriptPatch(flags)
     const client = await this.client()
     const former = await findScript(client, args.script)

@@ -1,11 +1,12 @@
 import { string } from '@oclif/core/args'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { runFlags } from '../../ui/flags/run.ts'
 import { targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/input/stdin.ts'
 import { findScript } from '../../ui/names/names.ts'
-import { RunCommand, storedRunnable } from '../../ui/task/run-command.ts'
+import { besideStdin, readOrder, runOrder, storedRunnable } from '../../ui/task/run.ts'
 
-export default class ScriptsRun extends RunCommand {
+export default class ScriptsRun extends BaseCommand {
   static override summary = 'Run a stored script on hosts'
   static override description =
     'On a terminal, rsm asks for missing params that the script declares; `rsm scripts show` lists them.'
@@ -17,13 +18,12 @@ export default class ScriptsRun extends RunCommand {
 
   async run() {
     const { args, flags } = await this.parse(ScriptsRun)
-    this.globals = flags
     const stdin = stdinReader()
-    const order = await this.readOrder(flags, stdin)
+    const order = await readOrder(flags, stdin)
     const client = await this.client()
-    return this.beside(stdin, '', async () => {
+    return besideStdin(this, stdin, '', async () => {
       const script = await findScript(client, args.script)
-      return this.execute(client, flags, order, await storedRunnable(script))
+      return runOrder(this, client, order, await storedRunnable(script))
     })
   }
 }

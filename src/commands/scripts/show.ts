@@ -16,7 +16,6 @@ export default class ScriptsShow extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(ScriptsShow)
-    this.globals = flags
     const script = await findScript(await this.client(), args.script)
     const { renderFields } = await import('../../ui/text/table.ts')
     this.print(

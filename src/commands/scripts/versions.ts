@@ -1,8 +1,9 @@
-import { integer as number, string } from '@oclif/core/args'
-import { integer } from '@oclif/core/flags'
+import { custom, string } from '@oclif/core/args'
 import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { wholeNumber } from '../../ui/flags/checks.ts'
 import { findScript } from '../../ui/names/names.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
@@ -20,13 +21,14 @@ export default class ScriptsVersions extends BaseCommand {
   ]
   static override args = {
     script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
-    version: number({ min: 1, ignoreStdin: true, description: 'print the text of this one' }),
+    version: custom<number>({
+      parse: async (text) => wholeNumber('VERSION', text, { min: 1 }),
+    })({ ignoreStdin: true, description: 'print the text of this one' }),
   }
-  static override flags = { limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }) }
+  static override flags = { limit: limitFlag }
 
   async run() {
     const { args, flags } = await this.parse(ScriptsVersions)
-    this.globals = flags
     const client = await this.client()
     const script = await findScript(client, args.script)
     if (args.version !== undefined) {
@@ -41,21 +43,20 @@ export default class ScriptsVersions extends BaseCommand {
       return version
     }
     const page = await allPages((paging) => client.scripts.versions(script.id, paging), {}, flags.limit)
-    if (!this.globals.json) {
-      const { renderTable } = await import('../../ui/text/table.ts')
-      await this.printLong(
-        renderTable(page.content, [
-          { heading: 'VERSION', value: (version) => version.version, keep: true },
-          { heading: 'CHANGED', value: (version) => showTime(version.changedAt, flags.utc) },
-          { heading: 'BY', value: (version) => version.changedBy },
-          { heading: 'NAME', value: (version) => version.name, keep: true },
-          { heading: 'TYPE', value: (version) => version.type },
-          { heading: 'BYTES', value: (version) => version.bytes },
-          { heading: 'SHA256', value: (version) => version.sha256.slice(0, shortDigest) },
-        ]),
-      )
-    }
-    this.saidCut(page, 'versions')
+    await showList(this, page, {
+      noun: 'versions',
+      filtered: false,
+      none: '',
+      columns: [
+        { heading: 'VERSION', value: (version) => version.version, keep: true },
+        { heading: 'CHANGED', value: (version) => showTime(version.changedAt, flags.utc) },
+        { heading: 'BY', value: (version) => version.changedBy },
+        { heading: 'NAME', value: (version) => version.name, keep: true },
+        { heading: 'TYPE', value: (version) => version.type },
+        { heading: 'BYTES', value: (version) => version.bytes },
+        { heading: 'SHA256', value: (version) => version.sha256.slice(0, shortDigest) },
+      ],
+    })
     return page
   }
 }

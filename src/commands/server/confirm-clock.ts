@@ -24,7 +24,6 @@ export default class ServerConfirmClock extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ServerConfirmClock)
-    this.globals = flags
     const confirmed = await control(dataDirectory('server', flags['data-dir']), 'confirm-clock', {})
     const { serverTime, doubt } = confirmed
     this.print(

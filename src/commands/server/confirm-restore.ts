@@ -25,7 +25,6 @@ export default class ServerConfirmRestore extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ServerConfirmRestore)
-    this.globals = flags
     const confirmed = await control(dataDirectory('server', flags['data-dir']), 'confirm-restore', {
       cancelPending: flags['cancel-pending'],
     })

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
-import { boolean, integer, string } from '@oclif/core/flags'
+import { boolean, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../server/log.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
+import { integer } from '../../ui/flags/checks.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
@@ -124,7 +125,6 @@ export default class ServerStart extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ServerStart)
-    this.globals = flags
     // A closing terminal stops the server in order; one with a certificate of its own reads that again instead.
     const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined })
     const adminPassword = process.env['RSM_ADMIN_PASSWORD']

@@ -19,7 +19,6 @@ export default class TasksCancel extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TasksCancel)
-    this.globals = flags
     const client = await this.client()
     const named = [...new Set(args.task)]
     const taskIds: string[] = []
@@ -43,7 +42,6 @@ export default class TasksCancel extends BaseCommand {
   async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {
     const { confirmCancel, latestChosen } = await import('../../ui/task/latest.ts')
     const task = await latestChosen(client, { verb: 'cancel', yes, utc, say: (text) => this.notice(text) })
-    // Of one that has ended the server says that it has.
     if (!yes && task.status === 'RUNNING') await confirmCancel(task, this.serverName())
     return task.taskId
   }

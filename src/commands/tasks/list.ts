@@ -1,7 +1,9 @@
-import { integer, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
 import type { TaskQuery, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { findCluster, findHost, findScript, refuseUnknownUser } from '../../ui/names/names.ts'
 import { countsText } from '../../ui/text/counts.ts'
 import { withOwnMark } from '../../ui/text/screen.ts'
@@ -34,57 +36,53 @@ export default class TasksList extends BaseCommand {
       helpValue: 'USER',
       description: 'only tasks that this user started',
     }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
+    limit: limitFlag,
   }
 
   async run() {
     const { flags } = await this.parse(TasksList)
-    this.globals = flags
     const client = await this.client()
-    const query: TaskQuery = {}
-    if (flags.status !== undefined) query.status = flags.status as NonNullable<TaskQuery['status']>
-    if (flags.host !== undefined) query.hostId = (await findHost(client, flags.host)).id
-    if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
-    if (flags.script !== undefined) query.scriptId = (await findScript(client, flags.script)).id
-    if (flags['created-by'] !== undefined) query.createdBy = flags['created-by']
+    const { status, host, cluster, script, 'created-by': createdBy } = flags
+    const query: TaskQuery = given({
+      status: status as TaskQuery['status'],
+      hostId: (await ifGiven(host, (name) => findHost(client, name)))?.id,
+      clusterId: (await ifGiven(cluster, (name) => findCluster(client, name)))?.id,
+      scriptId: (await ifGiven(script, (name) => findScript(client, name)))?.id,
+      createdBy,
+    })
     const page = await allPages((paging) => client.tasks.list(paging), query, flags.limit)
-    if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/text/table.ts')
-      await this.printLong(
-        renderTable(page.content, [
-          {
-            heading: 'TASK',
-            value: (task) => task.taskId,
-            keep: true,
-            shortest: (task) => task.taskId.slice(-tellingPart),
-          },
-          {
-            heading: 'STATUS',
-            value: (task) => task.status,
-            keep: true,
-            tone: (task) => toneOf(task.status),
-          },
-          { heading: 'HOSTS', value: ({ counts }) => countsText(counts), short: doneOf },
-          {
-            heading: 'SCRIPT',
-            value: (task) => task.scriptName ?? withOwnMark(task.firstLine ?? '(ad hoc)'),
-          },
-          { heading: 'BY', value: (task) => task.createdBy, spare: true },
-          {
-            heading: 'CREATED',
-            value: (task) => showTime(task.createdAt, flags.utc),
-            short: (task) => showShortTime(task.createdAt, flags.utc),
-          },
-          { heading: 'TOOK', value: (task) => showDuration(task.duration) },
-        ]),
-      )
-    }
-    if (page.totalElements === 0) {
-      await refuseUnknownUser(client, flags['created-by'])
-      const filtered = Object.keys(query).length > 0
-      this.notice(filtered ? 'no tasks match' : 'no tasks: rsm exec -w HOST COMMAND')
-    }
-    this.saidCut(page, 'tasks')
+    if (page.totalElements === 0) await refuseUnknownUser(client, createdBy)
+    await showList(this, page, {
+      noun: 'tasks',
+      filtered: Object.keys(query).length > 0,
+      none: 'no tasks: rsm exec -w HOST COMMAND',
+      columns: [
+        {
+          heading: 'TASK',
+          value: (task) => task.taskId,
+          keep: true,
+          shortest: (task) => task.taskId.slice(-tellingPart),
+        },
+        {
+          heading: 'STATUS',
+          value: (task) => task.status,
+          keep: true,
+          tone: (task) => toneOf(task.status),
+        },
+        { heading: 'HOSTS', value: ({ counts }) => countsText(counts), short: doneOf },
+        {
+          heading: 'SCRIPT',
+          value: (task) => task.scriptName ?? withOwnMark(task.firstLine ?? '(ad hoc)'),
+        },
+        { heading: 'BY', value: (task) => task.createdBy, spare: true },
+        {
+          heading: 'CREATED',
+          value: (task) => showTime(task.createdAt, flags.utc),
+          short: (task) => showShortTime(task.createdAt, flags.utc),
+        },
+        { heading: 'TOOK', value: (task) => showDuration(task.duration) },
+      ],
+    })
     return page
   }
 }

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
-import { newIdempotencyKey } from '../../client/idempotency-key.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
@@ -8,11 +8,11 @@ import { taskDescription } from '../../ui/flags/task.ts'
 import { isSomeoneThere } from '../../ui/input/prompt.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 import { findTaskId } from '../../ui/names/names.ts'
-import { refuseDetached, TaskCommand } from '../../ui/task/task-command.ts'
+import { refuseDetached, startTask } from '../../ui/task/start.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 
-export default class TasksRetry extends TaskCommand {
+export default class TasksRetry extends BaseCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
   static override description = `It is a new task, with the same text, params and options.
 Secret params are not kept: rsm asks for them, or takes them from the environment with --secret-param.`
@@ -28,7 +28,6 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
 
   async run() {
     const { args, flags } = await this.parse(TasksRetry)
-    this.globals = flags
     const deadline = flags.deadline === undefined ? undefined : parseTimer('--deadline', flags.deadline)
     checkKey(flags['idempotency-key'])
     const show = readShowOptions(flags, flags.json, 'live')
@@ -51,19 +50,14 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
       ...(await askSecrets(former.taskId, unnamed)),
     }
     const input = { async: true, ...(Object.keys(secretParams).length === 0 ? {} : { secretParams }) }
-    const key = flags['idempotency-key'] ?? newIdempotencyKey()
-    const start = async (signal?: AbortSignal) => {
-      const started = await client.tasks.retry(former.taskId, input, key, signal)
-      this.sayReplayed(started, flags['idempotency-key'])
-      const hosts = counted(started.hostCount, 'host')
-      this.notice(`retry of ${former.taskId} on ${hosts}: task ${started.taskId}`)
-      return started
-    }
-    if (!flags.detach) return this.follow(client, start, show, deadline)
-    const started = await start()
-    this.print(started.taskId)
-    this.hint(`next: rsm logs -f ${started.taskId}`)
-    return started
+    return startTask(
+      this,
+      client,
+      { ...flags, show, deadline },
+      (key, signal) => client.tasks.retry(former.taskId, input, key, signal),
+      ({ taskId, hostCount }) =>
+        this.notice(`retry of ${former.taskId} on ${counted(hostCount, 'host')}: task ${taskId}`),
+    )
   }
 
   async #latest(client: Client, { yes, utc }: { yes: boolean; utc: boolean }): Promise<string> {

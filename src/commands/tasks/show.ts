@@ -50,7 +50,6 @@ export default class TasksShow extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TasksShow)
-    this.globals = flags
     const client = await this.client()
     const task = await client.tasks.get(await findTaskId(client, args.task))
     if (this.globals.json) return task

@@ -2,12 +2,12 @@ import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
 import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
 import { tasksDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
-import { exitOfTask } from '../../ui/task/outcome.ts'
-import { TaskCommand } from '../../ui/task/task-command.ts'
-import { watchToEnd } from '../../ui/task/watch-to-end.ts'
+import { followTask } from '../../ui/task/follow.ts'
+import { conclude, taskOutputs } from '../../ui/task/start.ts'
 
 /** A report is one task's. */
 function refuseSeveral(tasks: readonly string[], { format, files, outdir }: ShowOptions): void {
@@ -17,7 +17,7 @@ function refuseSeveral(tasks: readonly string[], { format, files, outdir }: Show
     })
 }
 
-export default class TasksWait extends TaskCommand {
+export default class TasksWait extends BaseCommand {
   static override summary = 'Wait until tasks have ended; exits as exec does'
   static override description =
     `For several tasks, the exit code is that of the first named task that did not succeed. --json prints the task, or
@@ -40,22 +40,21 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
 
   async run() {
     const { args, flags } = await this.parse(TasksWait)
-    this.globals = flags
     const show = readShowOptions(flags, flags.json)
     const named = [...new Set(args.task)]
     refuseSeveral(named, show)
     const client = await this.client()
-    // All are looked up first: a mistyped id is told at once, not after the others have ended.
+    // All are looked up first, so that a mistyped id is reported at once and not after the others have ended.
     const known = await Promise.all(
       named.map(async (each) => client.tasks.get(await findTaskId(client, each))),
     )
     const tasks: Task[] = []
     let exit = 0
     for (const former of known) {
-      const { task, interrupted } = await this.#ended(client, former, show)
-      tasks.push(task)
-      exit ||= interrupted ?? Number(process.exitCode ?? 0)
-      if (interrupted !== undefined) break
+      const followed = await this.#ended(client, former, show)
+      tasks.push(followed.task)
+      exit ||= followed.isHalted ? followed.exit : Number(process.exitCode ?? 0)
+      if (followed.isHalted) break
     }
     process.exitCode = exit
     const [only] = tasks
@@ -63,18 +62,17 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
   }
 
   async #ended(client: Client, { taskId, hostCount }: Task, show: ShowOptions) {
-    const outputs = this.outputs(show)
-    try {
+    const outputs = taskOutputs(this, show)
+    const followed = await followTask({
+      client,
+      outputs,
+      signals: 'leave',
       // Nothing of the past output is wanted where none is shown.
-      const query = outputs.isEmpty ? { tail: 0 } : {}
-      await outputs.begin({ hostCount, alone: hostCount === 1 })
-      const watched = await watchToEnd(client, taskId, { query, outputs })
-      if (watched.interrupted === undefined)
-        await this.conclude(client, watched.task, exitOfTask(watched.task), outputs)
-      else this.notice(`task ${taskId} goes on: rsm tasks wait ${taskId}`)
-      return watched
-    } finally {
-      outputs.close()
-    }
+      query: outputs.isEmpty ? { tail: 0 } : {},
+      start: async () => ({ taskId, hostCount }),
+      resume: () => `rsm tasks wait ${taskId}`,
+    })
+    if (!followed.isHalted) await conclude(this, client, followed.task, followed.exit, outputs)
+    return followed
   }
 }

@@ -4,6 +4,7 @@ import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
 import { showTokenRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { parseDays } from '../../ui/input/values.ts'
 import { columnsOf } from '../../ui/text/screen.ts'
 import { showTime } from '../../ui/text/time.ts'
@@ -37,11 +38,14 @@ export default class TokensAdd extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(TokensAdd)
-    this.globals = flags
-    const input: TokenCreate = { name: args.name }
-    if (flags.role !== undefined) input.role = flags.role as NonNullable<TokenCreate['role']>
-    if (flags.admin) input.admin = true
-    if (flags.expires !== undefined) input.expiresInDays = parseDays(flags.expires)
+    const input: TokenCreate = {
+      name: args.name,
+      ...given({
+        role: flags.role as TokenCreate['role'],
+        admin: flags.admin ? true : undefined,
+        expiresInDays: ifGiven(flags.expires, parseDays),
+      }),
+    }
     const client = await this.client()
     const made = await client.tokens.create(input)
     this.print(made.token)

@@ -4,6 +4,7 @@ import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 
@@ -33,12 +34,17 @@ export default class UsersAdd extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(UsersAdd)
-    this.globals = flags
     const client = await this.client()
     const password = await readNewPassword(flags['password-stdin'])
-    const input: UserCreate = { username: args.username, password, role: flags.role as UserCreate['role'] }
-    if (flags.right !== undefined) input.rights = [...new Set(flags.right)] as Right[]
-    if (flags.email !== undefined) input.email = flags.email
+    const input: UserCreate = {
+      username: args.username,
+      password,
+      role: flags.role as UserCreate['role'],
+      ...given({
+        email: flags.email,
+        rights: ifGiven(flags.right, (words) => [...new Set(words)] as Right[]),
+      }),
+    }
     const user = await refusingTaken(`user ${args.username}`, 'rsm users list', client.users.create(input))
     this.done(`added ${user.username} (${showUserRole(user)})`)
     this.hint(`to log in: rsm login ${client.api.url} --username ${user.username}`)

@@ -5,6 +5,7 @@ import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { findUser } from '../../ui/names/names.ts'
 import { refuseEmpty } from '../../ui/nothing-to-change.ts'
@@ -50,13 +51,13 @@ export default class UsersEdit extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(UsersEdit)
-    this.globals = flags
-    const patch: UserPatch = {}
-    if (flags.role !== undefined) patch.role = flags.role as NonNullable<UserPatch['role']>
-    if (flags.right !== undefined) patch.rights = rightsOf(flags.right)
-    if (flags.email !== undefined) patch.email = flags.email === '' ? null : flags.email
-    if (flags.username !== undefined) patch.username = flags.username
-    if (flags.enable || flags.disable) patch.enabled = !flags.disable
+    const patch: UserPatch = given({
+      role: flags.role as UserPatch['role'],
+      username: flags.username,
+      rights: ifGiven(flags.right, rightsOf),
+      email: flags.email === '' ? null : flags.email,
+      enabled: flags.enable || flags.disable ? !flags.disable : undefined,
+    })
     const newPassword = flags.password || flags['password-stdin']
     if (!newPassword) refuseEmpty(patch, 'users edit')
     const client = await this.client()

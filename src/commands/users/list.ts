@@ -1,8 +1,10 @@
-import { integer, string } from '@oclif/core/flags'
+import { string } from '@oclif/core/flags'
 import { allPages } from '../../client/http/pages.ts'
 import type { UserQuery } from '../../core/protocol/http/users.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { limitFlag, showList } from '../../ui/command/list.ts'
+import { given } from '../../ui/flags/given.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class UsersList extends BaseCommand {
@@ -13,31 +15,27 @@ export default class UsersList extends BaseCommand {
       helpValue: 'TEXT',
       description: 'only usernames and e-mail addresses that contain this',
     }),
-    limit: integer({ min: 1, helpValue: 'N', description: 'show at most N' }),
+    limit: limitFlag,
   }
 
   async run() {
     const { flags } = await this.parse(UsersList)
-    this.globals = flags
     const client = await this.client()
-    const query: UserQuery = {}
-    if (flags.search !== undefined) query.search = flags.search
+    const query: UserQuery = given({ search: flags.search })
     const page = await allPages((paging) => client.users.list(paging), query, flags.limit)
-    if (!this.globals.json && page.content.length > 0) {
-      const { renderTable } = await import('../../ui/text/table.ts')
-      await this.printLong(
-        renderTable(page.content, [
-          { heading: 'ID', value: (user) => user.id, keep: true },
-          { heading: 'USERNAME', value: (user) => user.username, keep: true },
-          { heading: 'ROLE', value: showUserRole },
-          { heading: 'ENABLED', value: (user) => (user.enabled ? 'yes' : 'no') },
-          { heading: 'EMAIL', value: (user) => user.email },
-          { heading: 'LAST LOGIN', value: (user) => showTime(user.lastLoginAt, flags.utc) },
-        ]),
-      )
-    }
-    if (page.totalElements === 0) this.notice('no users match')
-    this.saidCut(page, 'users')
+    await showList(this, page, {
+      noun: 'users',
+      filtered: true,
+      none: '',
+      columns: [
+        { heading: 'ID', value: (user) => user.id, keep: true },
+        { heading: 'USERNAME', value: (user) => user.username, keep: true },
+        { heading: 'ROLE', value: showUserRole },
+        { heading: 'ENABLED', value: (user) => (user.enabled ? 'yes' : 'no') },
+        { heading: 'EMAIL', value: (user) => user.email },
+        { heading: 'LAST LOGIN', value: (user) => showTime(user.lastLoginAt, flags.utc) },
+      ],
+    })
     return page
   }
 }

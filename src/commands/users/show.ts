@@ -13,7 +13,6 @@ export default class UsersShow extends BaseCommand {
 
   async run() {
     const { args, flags } = await this.parse(UsersShow)
-    this.globals = flags
     const user = await findUser(await this.client(), args.user)
     if (this.globals.json) return user
     const { renderFields } = await import('../../ui/text/table.ts')

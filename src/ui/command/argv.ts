@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { RsmError } from '../../core/errors.ts'
 
-/** As much of a flag as the manifest and the classes both tell. */
+/** What the manifest and the command classes both say of a flag. */
 interface FlagShape {
   readonly type: string
   readonly char?: string | undefined

@@ -1,10 +1,10 @@
 import { Command } from '@oclif/core/command'
 import { boolean, string } from '@oclif/core/flags'
-import type { Input, ParserOutput } from '@oclif/core/interfaces'
+import type { FlagInput, Input, ParserOutput } from '@oclif/core/interfaces'
 import { type Client, openClient } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type ChosenServer, Contexts } from '../contexts/contexts.ts'
-import { anyCase } from '../flags/any-case.ts'
+import { alone, anyCase, anyCaseArgs, checkTogether } from '../flags/checks.ts'
 import { fromEnvironment, type Variables } from '../flags/environment.ts'
 import { isReadableByAll } from '../input/named-file.ts'
 import { isWatched } from '../text/screen.ts'
@@ -13,7 +13,6 @@ import { blameVariables } from './failure.ts'
 
 const helpGroup = 'GLOBAL'
 
-/** The options that every command knows (contract §9). */
 export interface GlobalFlags {
   readonly json: boolean
   readonly url?: string | undefined
@@ -54,36 +53,40 @@ export abstract class BaseCommand extends Command {
     'no-pager': boolean({ helpGroup, description: 'do not send long lists to $PAGER' }),
   }
 
-  protected globals: GlobalFlags = { json: false, quiet: false, utc: false }
-  /** Where values come from that nobody typed. */
+  globals: GlobalFlags = { json: false, quiet: false, utc: false }
+  /** The flags whose values came from variables. */
   protected readonly variables: Variables = new Map()
 
-  protected override parse<F extends Values, B extends Values, A extends Values>(
+  protected override async parse<F extends Values, B extends Values, A extends Values>(
     options: Input<F, B, A>,
     argv?: string[],
   ): Promise<ParserOutput<F, B, A>> {
-    if (options.flags === undefined) return super.parse(options, argv)
-    // A command inherits its base flags: a copy alone would leave them behind.
+    // Base flags are inherited, so that a spread copy would lose them.
     const inherited = options.baseFlags === undefined ? {} : { baseFlags: options.baseFlags }
-    const flags = fromEnvironment(anyCase(options.flags), this.variables)
-    return super.parse({ ...options, ...inherited, flags }, argv)
+    const declared = options.flags ?? ({} as FlagInput<F>)
+    const flags = alone(fromEnvironment(anyCase(declared), this.variables))
+    const args = options.args === undefined ? {} : { args: anyCaseArgs(options.args) }
+    const parsed = await super.parse({ ...options, ...inherited, ...args, flags }, argv)
+    checkTogether(declared, parsed)
+    this.globals = { ...this.globals, ...(parsed.flags as Partial<GlobalFlags>) }
+    return parsed
   }
 
-  /** What is printed for people; with `--json` nothing but the data is. */
-  protected print(text: string): void {
+  /** Printed for people; with `--json` only the data is printed. */
+  print(text: string): void {
     if (!this.globals.json) process.stdout.write(`${text}\n`)
   }
 
-  /** That something is done: an answer to people, which `--quiet` leaves out. What was asked for is printed all the same. */
-  protected done(text: string): void {
+  /** Says that something is done, unless `--quiet`. Data that was asked for goes through `print`. */
+  done(text: string): void {
     if (!this.globals.quiet) this.print(text)
   }
 
-  /** As `print`; what is longer than the screen goes through the pager (contract §9: only on a terminal). */
-  protected async printLong(text: string): Promise<void> {
+  /** As `print`; text longer than the screen goes through the pager (contract §9: only on a terminal). */
+  async printLong(text: string): Promise<void> {
     const { isTTY, rows, columns } = process.stdout
     const mayPage = isTTY && !this.globals.json && this.globals['no-pager'] !== true
-    // A terminal that does not tell its size has none.
+    // Some terminals do not report a size.
     if (!mayPage || !rows || !columns) return this.print(text)
     const { isLongerThan, pagerCommand, showInPager } = await import('../text/pager.ts')
     const pager = pagerCommand(process.env)
@@ -92,12 +95,11 @@ export abstract class BaseCommand extends Command {
   }
 
   /** A next step, for people who watch. */
-  protected hint(text: string): void {
+  hint(text: string): void {
     if (!this.globals.json && !this.globals.quiet && isWatched()) process.stderr.write(`${text}\n`)
   }
 
-  /** Always said, unless `--quiet`. */
-  protected notice(text: string): void {
+  notice(text: string): void {
     if (!this.globals.quiet) process.stderr.write(`rsm: ${text}\n`)
   }
 
@@ -119,7 +121,7 @@ export abstract class BaseCommand extends Command {
   }
 
   /** The chosen server as people know it: `staging (https://rsm.example.org)`. */
-  protected serverName(): string {
+  serverName(): string {
     const { url, context } = this.server()
     return context === undefined || url.includes(context) ? url : `${context} (${url})`
   }
@@ -135,12 +137,6 @@ export abstract class BaseCommand extends Command {
     return openClient(server)
   }
 
-  /** `--limit` cuts a list and says so (contract §9). */
-  protected saidCut(page: { content: readonly unknown[]; totalElements: number }, noun: string): void {
-    if (page.content.length < page.totalElements)
-      this.notice(`${page.content.length} of ${page.totalElements} ${noun} shown (--limit)`)
-  }
-
   // oclif would print errors on stdout under --json and read RSM_CONTENT_TYPE; ours go to stderr, from cli.ts.
   override jsonEnabled(): boolean {
     return false
@@ -149,9 +145,9 @@ export abstract class BaseCommand extends Command {
   // Warns of deprecated aliases, for which oclif reads the whole configuration; we have none.
   override async init(): Promise<void> {}
 
-  /** The fault of what this program asked for by itself. */
+  /** Explains a refusal of something that this program, not its user, asked for. */
   protected async blamed(error: Error): Promise<Error> {
-    // Most faults are no RsmError of a server, and none of them is worth what this loads.
+    // Other errors cannot come from an older server, and are not worth what this loads.
     if (!(error instanceof RsmError) || (error.code !== 'invalid' && error.code !== 'not_found')) return error
     const { blameOlderServer } = await import('./older-server.ts')
     return blameOlderServer(error, this.config.version, () => openClient(this.server()))

@@ -15,7 +15,6 @@ export interface Manifest {
   readonly commands: Record<string, ManifestCommand>
 }
 
-/** What a command line asks for. */
 export type Asked =
   | { readonly kind: 'help'; readonly words: readonly string[] }
   | {

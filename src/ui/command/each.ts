@@ -1,13 +1,13 @@
 import { RsmError } from '../../core/errors.ts'
 import { failureOf, reportFailure } from './failure.ts'
 
-/** What nobody further on would be spared. */
+/** Errors that every further item would meet as well. */
 const ofAll = new Set(['unreachable', 'unauthenticated', 'forbidden', 'interrupted'])
 
 interface Each<T, R> {
   readonly nameOf: (item: T) => string
   readonly json: boolean
-  /** Told at the end which it was done to, if to any, and what they came to; also where an error breaks it off. */
+  /** Called once at the end with the items that were done, if any, and their results; also after an error. */
   readonly done?: (items: readonly T[], results: readonly R[]) => void
 }
 

@@ -5,7 +5,7 @@ import { compareVersions } from '../../core/findings/versions.ts'
 /** How long a server may take to say how old it is, milliseconds. */
 const patience = 5000
 
-/** What a server refused that every server of this release knows; null where it refused something else. */
+/** The path, field or group that an older server does not know; null if it refused something else. */
 function unknownTo({ message, fields }: RsmError): string | null {
   const [, path] = /^No such path(?:: (\S+))?$/.exec(message) ?? []
   if (message.startsWith('No such path')) return path ?? 'this call'

@@ -2,7 +2,6 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
 import { shellWord } from '../text/shell-word.ts'
 
-/** Whether a new shell would find this program. */
 export function isOnPath(program: string, path: string): boolean {
   return path.split(delimiter).some((directory) => {
     // npm and npx put these on the PATH of what they start; another terminal does not have them.

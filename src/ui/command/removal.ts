@@ -1,5 +1,6 @@
 import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
+import type { Client } from '../../client/client.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { confirmRemoval } from '../input/prompt.ts'
 import { BaseCommand } from './base-command.ts'
@@ -11,48 +12,68 @@ export const removalFlags = { yes: boolean({ char: 'y', description: 'do not ask
 export const namesToRemove = (description: string) =>
   string({ required: true, multiple: true, ignoreStdin: true, description })
 
-/** What is removed, and how that is called. */
 interface Removal<T, R> {
-  /** As messages have it: `host`. */
+  /** What is removed, as messages call it: `host`. */
   readonly noun: string
   readonly nameOf: (item: T) => string
   readonly remove: (item: T) => Promise<R>
 }
 
-/** A command that removes one or more: it asks once for all (contract §9). */
-export abstract class RemovalCommand extends BaseCommand {
-  /** Removes them; answers what each came to. */
-  protected async removeAll<T, R>(
-    items: readonly T[],
-    { noun, nameOf, remove }: Removal<T, R>,
-    yes: boolean,
-  ): Promise<R[]> {
-    const several = (names: readonly string[]) =>
-      `${names.length} ${noun}s: ${noun === 'host' ? foldNodeset(names) : names.join(', ')}`
-    const [only = '', ...others] = items.map(nameOf)
-    await confirmRemoval(others.length === 0 ? `${noun} ${only}` : several([only, ...others]), yes)
-    const done = (removed: readonly T[]) => {
-      const names = removed.map(nameOf)
-      this.done(`removed ${names.length === 1 ? names[0] : several(names)}`)
-    }
-    return doToEach(items, { nameOf, json: this.globals.json, done }, remove)
-  }
+/** Removes them, asking once for all (contract §9); answers what each came to. */
+export async function removeAll<T, R>(
+  command: BaseCommand,
+  items: readonly T[],
+  { noun, nameOf, remove }: Removal<T, R>,
+  yes: boolean,
+): Promise<R[]> {
+  const named = (names: readonly string[]) =>
+    names.length === 1
+      ? names[0]
+      : `${names.length} ${noun}s: ${noun === 'host' ? foldNodeset(names) : names.join(', ')}`
+  const names = items.map(nameOf)
+  await confirmRemoval(names.length === 1 ? `${noun} ${names[0]}` : `${named(names)}`, yes)
+  const done = (removed: readonly T[]) => command.done(`removed ${named(removed.map(nameOf))}`)
+  return doToEach(items, { nameOf, json: command.globals.json, done }, remove)
+}
 
-  /**
-   * Removes what is called so, each once; all are looked up first, so that a mistyped name removes nothing. Answers what
-   * the only one came to, of several a list.
-   */
-  protected async removeNamed<T extends { id: number }, R>(
-    names: readonly string[],
-    { find, ...removal }: Removal<T, R> & { readonly find: (name: string) => Promise<T> },
-    yes: boolean,
-  ): Promise<R | R[] | undefined> {
-    const found = new Map<number, T>()
-    for (const name of names) {
-      const item = await find(name)
-      found.set(item.id, item)
+interface RemovalCommand<T, R> {
+  readonly summary: string
+  readonly examples: string[]
+  readonly args: Record<string, ReturnType<typeof namesToRemove>>
+  readonly noun: string
+  readonly nameOf: (item: T) => string
+  readonly find: (client: Client, name: string) => Promise<T>
+  readonly remove: (client: Client, id: number) => Promise<R>
+}
+
+/** A command that removes what its words name, each once. All are looked up first, so that a mistyped name removes nothing. */
+export function removalCommand<T extends { id: number }, R>({
+  summary,
+  examples,
+  args,
+  noun,
+  nameOf,
+  find,
+  remove,
+}: RemovalCommand<T, R>) {
+  return class Remove extends BaseCommand {
+    static override summary = summary
+    static override examples = examples
+    static override args = args
+    static override flags = removalFlags
+
+    async run() {
+      const { args, flags } = await this.parse(Remove)
+      const names = Object.values(args).flat()
+      const client = await this.client()
+      const found = new Map<number, T>()
+      for (const name of names) {
+        const item = await find(client, name)
+        found.set(item.id, item)
+      }
+      const what = { noun, nameOf, remove: ({ id }: T) => remove(client, id) }
+      const removed = await removeAll(this, [...found.values()], what, flags.yes)
+      return names.length === 1 ? removed[0] : removed
     }
-    const removed = await this.removeAll([...found.values()], removal, yes)
-    return names.length === 1 ? removed[0] : removed
   }
 }

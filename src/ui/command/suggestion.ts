@@ -1,122 +1,114 @@
 import { nearest } from '../../core/text/nearest.ts'
-import { isLike } from './likeness.ts'
 
-/** Commands by words that other tools have for them. */
-const commands: Readonly<Record<string, string>> = {
-  attach: 'terminal',
-  'auth login': 'login',
-  'auth logout': 'logout',
-  'auth status': 'whoami',
-  connect: 'terminal',
-  doctor: 'hosts doctor',
-  join: 'hosts join',
-  console: 'terminal',
-  dashboard: 'tui',
-  ls: 'hosts list',
-  inventory: 'hosts list',
-  jobs: 'tasks list',
-  kill: 'tasks cancel',
-  list: 'hosts list',
-  output: 'logs',
-  ping: 'hosts doctor',
-  ps: 'tasks list',
-  register: 'hosts join',
-  retry: 'tasks retry',
-  run: 'exec',
-  shell: 'terminal',
-  signin: 'login',
-  ssh: 'terminal',
-  status: 'hosts list',
-  stop: 'tasks cancel',
-  tail: 'logs',
-  top: 'tui',
-  wait: 'tasks wait',
-  watch: 'events',
+/** By each word of the second texts, the first one. */
+function byWord(table: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(table).flatMap(([ours, theirs]) =>
+      theirs.split(', ').map((word) => [word, ours] as const),
+    ),
+  )
 }
 
-/** The same for what stands before a verb. */
-const topics: Readonly<Record<string, string>> = {
-  config: 'context',
-  group: 'clusters',
-  groups: 'clusters',
-  job: 'tasks',
-  jobs: 'tasks',
-  machine: 'hosts',
-  machines: 'hosts',
-  node: 'hosts',
-  nodes: 'hosts',
-  runs: 'tasks',
-  sessions: 'recordings',
-}
-
-const verbs: Readonly<Record<string, string>> = {
-  abort: 'cancel',
-  cat: 'show',
-  change: 'edit',
-  create: 'add',
-  del: 'remove',
-  delete: 'remove',
-  describe: 'show',
+/** Commands by the words that other tools have for them. */
+const commands = byWord({
+  events: 'watch',
   exec: 'run',
-  execute: 'run',
-  follow: 'wait',
-  watch: 'wait',
-  get: 'show',
-  info: 'show',
-  kill: 'cancel',
-  ls: 'list',
-  make: 'add',
-  new: 'add',
-  replay: 'play',
-  rerun: 'retry',
-  rm: 'remove',
-  set: 'edit',
-  stop: 'cancel',
-  switch: 'use',
-  update: 'edit',
-  view: 'show',
+  'hosts doctor': 'doctor, ping',
+  'hosts join': 'join, register',
+  'hosts list': 'inventory, list, ls, status',
+  login: 'auth login, signin',
+  logout: 'auth logout',
+  logs: 'output, tail',
+  'tasks cancel': 'kill, stop',
+  'tasks list': 'jobs, ps',
+  'tasks retry': 'retry',
+  'tasks wait': 'wait',
+  terminal: 'attach, connect, console, shell, ssh',
+  tui: 'dashboard, top',
+  whoami: 'auth status',
+})
+
+const topics = byWord({
+  clusters: 'group, groups',
+  context: 'config',
+  hosts: 'machine, machines, node, nodes',
+  recordings: 'sessions',
+  tasks: 'job, jobs, runs',
+})
+
+const verbs = byWord({
+  add: 'create, make, new',
+  cancel: 'abort, kill, stop',
+  edit: 'change, set, update',
+  list: 'ls',
+  play: 'replay',
+  remove: 'del, delete, rm',
+  retry: 'rerun',
+  run: 'exec, execute',
+  show: 'cat, describe, get, info, view',
+  use: 'switch',
+  wait: 'follow, watch',
+})
+
+const options = byWord({
+  '--batch-size': '--serial',
+  '--plan': '--check, --list-hosts',
+  '--tail': '--lines, -n',
+  '-f, --concurrency': '--fanout, --forks',
+  '-l, --run-as': '--become, --become-user, --user',
+  '-p, --param': '--env, --extra-vars, -e',
+})
+
+/** The option of this command that another tool calls so; undefined where it has none. */
+export function optionMeant(word: string, known: readonly string[]): string | undefined {
+  const meant = options.get(word)
+  return meant !== undefined && known.includes(meant.replace(/^.*--/, '')) ? meant : undefined
 }
 
-const own = (table: Readonly<Record<string, string>>, word: string): string | undefined =>
-  Object.hasOwn(table, word) ? table[word] : undefined
+/** Whether a word may be taken for another: in a short one a slip or two make any other word. */
+function isLike(typed: string, meant: string): boolean {
+  const a = typed.toLowerCase()
+  const b = meant.toLowerCase()
+  if (a[0] === b[0]) return Math.min(a.length, b.length) > 2 || Math.abs(a.length - b.length) < 2
+  // People seldom miss the first letter: if it differs, the rest has to agree, or the first two letters are swapped.
+  return a.slice(1) === b.slice(1) || (a[0] === b[1] && a[1] === b[0]) || a === b.slice(1) || b === a.slice(1)
+}
 
-function near(typed: string, known: readonly string[]): string | undefined {
+/** The known word that was probably meant. No suggestion is better than a wrong one. */
+export function near(typed: string, known: readonly string[]): string | undefined {
   const found = nearest(typed, known)
   return found !== undefined && isLike(typed, found) ? found : undefined
 }
 
-/** The verb of a topic that was probably meant. */
 function verbMeant(known: readonly string[], typed: string): string | undefined {
   if (known.includes(typed)) return typed
-  const other = own(verbs, typed)
+  const other = verbs.get(typed)
   return other !== undefined && known.includes(other) ? other : near(typed, known)
 }
 
 /**
- * The command that the first words of a line probably mean, `ids` being those that there are (`hosts:list`): by a word that another tool has
- * for it, else by the nearest spelling. Undefined where nothing is near.
+ * The command that the first words of a line probably mean; `ids` are those that exist (`hosts:list`). A word of another tool
+ * comes before the nearest spelling. Undefined where nothing is near.
  */
 export function commandMeant(
   ids: readonly string[],
   [first = '', second]: readonly string[],
 ): string | undefined {
   const typed = first.toLowerCase()
-  const verbsOf = (topic: string) =>
-    ids.flatMap((id) => (id.startsWith(`${topic}:`) ? [id.slice(topic.length + 1)] : []))
   const firsts = [...new Set(ids.map((id) => id.split(':')[0] ?? ''))]
-  const other = own(commands, `${typed} ${second?.toLowerCase()}`) ?? own(commands, typed)
-  const isTopicLike = second !== undefined && own(topics, typed) !== undefined
+  const other = commands.get(`${typed} ${second?.toLowerCase()}`) ?? commands.get(typed)
+  const isTopicLike = second !== undefined && topics.has(typed)
   if (other !== undefined && !isTopicLike && ids.includes(other.replace(' ', ':'))) return other
-  const topic = firsts.includes(typed) ? typed : (own(topics, typed) ?? near(typed, firsts))
+  const topic = firsts.includes(typed) ? typed : (topics.get(typed) ?? near(typed, firsts))
   if (topic === undefined || !firsts.includes(topic)) return undefined
   if (ids.includes(topic)) return topic
-  const known = verbsOf(topic)
+  const known = ids.flatMap((id) => (id.startsWith(`${topic}:`) ? [id.slice(topic.length + 1)] : []))
   const verb =
     second === undefined || second.startsWith('-') ? undefined : verbMeant(known, second.toLowerCase())
-  // What is no verb of this topic may be a command that needs none.
-  const alone = verb === undefined && second !== undefined ? near(second.toLowerCase(), ids) : undefined
+  if (verb !== undefined) return `${topic} ${verb}`
+  // What is no verb of this topic may be a command that needs no topic: `tasks logs`.
+  const alone = second === undefined ? undefined : near(second.toLowerCase(), ids)
   if (alone !== undefined && !alone.includes(':') && topic === first) return alone
-  // Of a topic that was typed rightly, it is the verb that is in question.
-  if (verb === undefined) return topic === first ? undefined : topic
-  return `${topic} ${verb}`
+  // If the topic was typed correctly, only the verb is in question.
+  return topic === first ? undefined : topic
 }

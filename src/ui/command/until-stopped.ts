@@ -13,7 +13,6 @@ export function stopSignal({ hangUp = false } = {}): AbortSignal {
   return stopping.signal
 }
 
-/** Resolves when `signal` aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))

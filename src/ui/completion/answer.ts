@@ -7,17 +7,15 @@ import { renderFish } from './fish.ts'
 import type { Lookup } from './listed.ts'
 import { liveNames } from './live-names.ts'
 import type { Manifest } from './manifest.ts'
-import { narrow } from './narrow.ts'
 import { readShellLine } from './shell-words.ts'
 import { whatIsWanted } from './wanted.ts'
 import { renderZsh } from './zsh.ts'
 
 /** How long a server may take, in milliseconds, before the answer is given without it. */
 const patience = 1_000
-const mostCandidates = 1_000
 const mostAbout = 100
 
-/** What a shell has sent: the words before the cursor, and the one under it as far as it is typed. */
+/** What a shell has sent: the words before the cursor, and the word under it up to the cursor. */
 interface Question {
   readonly words: readonly string[]
   readonly current: string
@@ -69,14 +67,12 @@ function shownAbout(text: string): string {
 }
 
 function presentable(answer: Answer): Answer {
-  const candidates = narrow(answer.candidates, mostCandidates)
-  return { ...answer, candidates: candidates.map((each) => ({ ...each, about: shownAbout(each.about) })) }
+  const candidates = answer.candidates.map((each) => ({ ...each, about: shownAbout(each.about) }))
+  return { ...answer, candidates }
 }
 
-/** A file of the program, which lies at `root`. */
 const read = (root: string, name: string): unknown => JSON.parse(readFileSync(root + name, 'utf8'))
 
-/** What the topics are about, which package.json says. */
 function topics(root: string): (id: string) => string {
   const { oclif } = read(root, 'package.json') as {
     oclif: { topics: Record<string, { description: string } | undefined> }
@@ -88,7 +84,6 @@ function topics(root: string): (id: string) => string {
 function namesFor(words: readonly string[]): Lookup {
   let names: Lookup | undefined
   return async (listed) => {
-    // Most completions are of commands and options.
     names ??= liveNames(readChoice(words), patience)
     return names(listed)
   }
@@ -116,6 +111,6 @@ export async function answer(shell: string, root: string): Promise<never> {
   } catch {
     // Silence is an answer too.
   }
-  // An answer of the server that is still on its way keeps nobody waiting.
+  // A request that is still under way would keep the process.
   process.exit(0)
 }

@@ -2,26 +2,24 @@ import type { Kind } from './kinds.ts'
 import type { Listed, Lookup, Named } from './listed.ts'
 import type { Manifest } from './manifest.ts'
 import { selectorEnd } from './selector.ts'
-import type { NamedScript, Wanted } from './wanted.ts'
+import type { Wanted } from './wanted.ts'
 
 /** One way in which the word under the cursor can go on: the whole word, quotes taken off. */
 export interface Candidate {
   readonly word: string
-  /** What of it people are shown, where the beginning only repeats what they typed. */
+  /** The part that people are shown, without the beginning that they typed. */
   readonly shown: string
   readonly about: string
   /** Something has to follow in the same word: `@status:`. */
   readonly isOpen: boolean
 }
 
-/** What a shell is answered. */
 export interface Answer {
   readonly candidates: readonly Candidate[]
-  /** The shell offers its own names of files; `lead` is what of the word is no part of them. */
+  /** The shell offers its own file names; `lead` is the part of the word before the name. */
   readonly files?: { readonly only: 'files' | 'directories'; readonly lead: string }
-  /** An id says nothing by itself: people need what it is about, in every shell. */
+  /** Ids mean nothing to people: every shell shows what they are about. */
   readonly isOfIds?: boolean
-  /** In the order in which they are to be shown, not that of the alphabet. */
   readonly isOrdered?: boolean
 }
 
@@ -33,10 +31,10 @@ interface Offer {
 
 const none: Answer = { candidates: [] }
 
-/** Almost every name; the classes of Unicode take milliseconds to be compiled. */
+/** Matches almost every name: Unicode classes take milliseconds to compile. */
 export const plain = /^[ -~]*$/
 
-/** What would leave its line, or forge another. */
+/** Control characters could leave the line, or forge another one. */
 const isPrintable = (text: string) => plain.test(text) || !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(text)
 
 /** Those that begin with what is typed, whatever the case. */
@@ -138,31 +136,7 @@ async function tagOffers(typed: string, lookup: Lookup): Promise<{ offers: reado
   return { offers: under(groups, `tag:${typed.slice(0, at).toLowerCase()}:`), lead: typed.slice(0, at + 1) }
 }
 
-/** `VERSION` of `deploy VERSION`, where `script` is deploy. */
-async function declaredParams(
-  kind: 'param' | 'secret param',
-  { name: script, mayBeFile }: NamedScript,
-  lookup: Lookup,
-): Promise<Named[]> {
-  if (mayBeFile) {
-    const { fileParams } = await import('./file-params.ts')
-    const ofFile = fileParams(script)?.filter(({ secret }) => secret === (kind === 'secret param'))
-    if (ofFile !== undefined) return ofFile.map(({ name, description: about }) => ({ name, about }))
-  }
-  const start = `${script.toLowerCase()} `
-  return (await lookup(`${kind}s`)).flatMap(({ name, about }) => {
-    const param = name.slice(start.length)
-    return name.toLowerCase().startsWith(start) && !param.includes(' ') ? [{ name: param, about }] : []
-  })
-}
-
-async function values(
-  kind: Kind,
-  lead: string,
-  current: string,
-  lookup: Lookup,
-  script?: NamedScript,
-): Promise<Answer> {
+async function values(kind: Kind, lead: string, current: string, lookup: Lookup): Promise<Answer> {
   const typed = current.slice(lead.length)
   if (kind === 'file' || kind === 'directory')
     return { candidates: [], files: { only: kind === 'file' ? 'files' : 'directories', lead } }
@@ -182,12 +156,6 @@ async function values(
     const at = typed.indexOf('=')
     if (at !== -1) return { candidates: [], files: { only: 'files', lead: lead + typed.slice(0, at + 1) } }
     const offers = formatNames.map((name) => ({ name, about: `or ${name}=FILE` }))
-    return { candidates: fitting(offers, lead, current), isOrdered: true }
-  }
-  if (kind === 'param' || kind === 'secret param') {
-    const declared = script === undefined ? [] : await declaredParams(kind, script, lookup)
-    const isOpen = kind === 'param'
-    const offers = declared.map(({ name, about }) => ({ name: isOpen ? `${name}=` : name, about, isOpen }))
     return { candidates: fitting(offers, lead, current), isOrdered: true }
   }
   if (kind === 'tag key')
@@ -229,7 +197,6 @@ function optionOffers({ command, given }: Extract<Wanted, { is: 'option' }>): Of
       (flag) =>
         flag.hidden !== true && (flag.multiple === true || !given.has(flag.name)) && !excluded.has(flag.name),
     )
-    // Those of every command come last.
     .sort((a, b) => Number(a.helpGroup === 'GLOBAL') - Number(b.helpGroup === 'GLOBAL'))
     .map(({ name, char, description = '' }) => ({
       name: `--${name}`,
@@ -263,8 +230,8 @@ export async function candidatesFor(
     case 'option':
       return { candidates: fitting(optionOffers(wanted), '', current) }
     case 'value': {
-      const { of, lead, script } = wanted
-      if (typeof of === 'string') return values(of, lead, current, lookup, script)
+      const { of, lead } = wanted
+      if (typeof of === 'string') return values(of, lead, current, lookup)
       return {
         candidates: fitting(
           of.map((name) => ({ name })),

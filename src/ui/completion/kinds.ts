@@ -1,155 +1,58 @@
 import type { Command } from './manifest.ts'
 
-/** What a value names: where its candidates come from. `free` is text that nobody but the person knows. */
-export type Kind =
-  | 'host'
-  | 'selector'
-  | 'cluster'
-  | 'script'
-  | 'script or file'
-  /** Of the script that is to run, a stored one or a file. */
-  | 'param'
-  | 'secret param'
-  | 'task'
-  | 'user'
-  | 'token'
-  | 'enrollment'
-  | 'recording'
-  | 'recording or file'
-  | 'session'
-  | 'context'
-  | 'tag'
-  | 'tag key'
-  | 'strategy'
-  | 'limit'
-  | 'format'
-  | 'method'
-  | 'file'
-  | 'directory'
-  | 'free'
+/** What values name, by option (`--name`) and argument (`name`); where a name means something else in one command, that one stands before it. */
+const namedBy = {
+  selector: ['--hosts', '--selector', '--exclude', 'hosts:doctor host', 'selector'],
+  host: ['--host', '--replace', 'host'],
+  cluster: ['--cluster', 'cluster'],
+  tag: ['--tag'],
+  'tag key': ['--untag'],
+  script: ['--script', 'script'],
+  'script or file': ['exec --script'],
+  user: ['--created-by', '--user', '--actor', 'user'],
+  session: ['--watch'],
+  context: ['--context', 'context:remove name', 'context:use name'],
+  strategy: ['--strategy'],
+  format: ['--output'],
+  limit: ['exec --limit', 'scripts:run --limit', 'agent:run --limit'],
+  file: [
+    '--file',
+    '--token-file',
+    '--ca-file',
+    '--enroll-token-file',
+    '--private-key',
+    '--tls-cert',
+    '--tls-key',
+    'file',
+  ],
+  directory: ['--data-dir', '--keys', '--outdir'],
+  task: ['task'],
+  token: ['token'],
+  enrollment: ['enrollment'],
+  recording: ['session'],
+  'recording or file': ['recording'],
+  method: ['method'],
+} as const
 
-/**
- * Every option (`--name`) and argument (`name`) of the commands whose values are no closed set, by name; where a name
- * means something else in one command, that one stands before it. A test holds this beside the manifest.
- */
-export const kinds: Readonly<Record<string, Kind>> = {
-  '--hosts': 'selector',
-  '--selector': 'selector',
-  '--exclude': 'selector',
-  '--host': 'host',
-  'server:start --host': 'free',
-  '--replace': 'host',
-  '--cluster': 'cluster',
-  '--tag': 'tag',
-  'scripts:add --tag': 'free',
-  'scripts:edit --tag': 'free',
-  'scripts:list --tag': 'free',
-  '--untag': 'tag key',
-  '--script': 'script',
-  'exec --script': 'script or file',
-  'exec --param': 'param',
-  'exec --secret-param': 'secret param',
-  '--created-by': 'user',
-  '--user': 'user',
-  '--actor': 'user',
-  '--watch': 'session',
-  '--context': 'context',
-  '--strategy': 'strategy',
-  '--output': 'format',
-  '--limit': 'free',
-  'exec --limit': 'limit',
-  'scripts:run --limit': 'limit',
-  'scripts:run --param': 'param',
-  'scripts:run --secret-param': 'secret param',
-  'agent:run --limit': 'limit',
+/** Text that nobody but the person knows. */
+const free = `
+--limit --action --after --agent-id --allow-run-as --batch-size --category --concurrency --data --deadline --description --email
+--enroll-token --escape --expires --from --head --heartbeat-interval --hostname --idempotency-key --idle-limit --ip
+--max-executions --max-failures --max-uses --metrics-interval --name --object --param --pause --points --port --queue
+--recording-retention --run-as --search --secret-param --shell --since --speed --ssh-port --ssh-user --tail --task-retention
+--terminal-idle-limit --timeout --tls-fingerprint --to --until --url --username --warn-after --workdir --ws-idle-timeout hostname
+name path url username version
+`
+const freeOfOne = ['server:start --host', 'scripts:add --tag', 'scripts:edit --tag', 'scripts:list --tag']
 
-  '--file': 'file',
-  '--token-file': 'file',
-  '--ca-file': 'file',
-  '--enroll-token-file': 'file',
-  '--private-key': 'file',
-  '--tls-cert': 'file',
-  '--tls-key': 'file',
-  '--data-dir': 'directory',
-  '--keys': 'directory',
-  '--outdir': 'directory',
+/** Where the candidates of a value come from. */
+export type Kind = keyof typeof namedBy | 'free'
 
-  '--action': 'free',
-  '--after': 'free',
-  '--agent-id': 'free',
-  '--allow-run-as': 'free',
-  '--batch-size': 'free',
-  '--category': 'free',
-  '--concurrency': 'free',
-  '--data': 'free',
-  '--deadline': 'free',
-  '--description': 'free',
-  '--email': 'free',
-  '--enroll-token': 'free',
-  '--escape': 'free',
-  '--expires': 'free',
-  '--from': 'free',
-  '--head': 'free',
-  '--heartbeat-interval': 'free',
-  '--hostname': 'free',
-  '--idempotency-key': 'free',
-  '--idle-limit': 'free',
-  '--ip': 'free',
-  '--max-executions': 'free',
-  '--max-failures': 'free',
-  '--max-uses': 'free',
-  '--metrics-interval': 'free',
-  '--name': 'free',
-  '--object': 'free',
-  '--param': 'free',
-  '--pause': 'free',
-  '--points': 'free',
-  '--port': 'free',
-  '--queue': 'free',
-  '--recording-retention': 'free',
-  '--run-as': 'free',
-  '--search': 'free',
-  '--secret-param': 'free',
-  '--shell': 'free',
-  '--since': 'free',
-  '--speed': 'free',
-  '--ssh-port': 'free',
-  '--ssh-user': 'free',
-  '--tail': 'free',
-  '--task-retention': 'free',
-  '--terminal-idle-limit': 'free',
-  '--timeout': 'free',
-  '--tls-fingerprint': 'free',
-  '--to': 'free',
-  '--until': 'free',
-  '--url': 'free',
-  '--username': 'free',
-  '--warn-after': 'free',
-  '--workdir': 'free',
-  '--ws-idle-timeout': 'free',
-
-  host: 'host',
-  'hosts:doctor host': 'selector',
-  selector: 'selector',
-  cluster: 'cluster',
-  script: 'script',
-  task: 'task',
-  user: 'user',
-  token: 'token',
-  enrollment: 'enrollment',
-  session: 'recording',
-  recording: 'recording or file',
-  'context:remove name': 'context',
-  'context:use name': 'context',
-  file: 'file',
-  method: 'method',
-  hostname: 'free',
-  name: 'free',
-  path: 'free',
-  url: 'free',
-  username: 'free',
-  version: 'free',
-}
+/** Every option and argument whose values are no closed set. A test holds this beside the manifest. */
+export const kinds: Readonly<Record<string, Kind>> = Object.fromEntries([
+  ...Object.entries(namedBy).flatMap(([kind, names]) => names.map((name) => [name, kind as Kind] as const)),
+  ...[...free.trim().split(/\s+/), ...freeOfOne].map((name) => [name, 'free'] as const),
+])
 
 /** The kind of an option (`--name`) or argument (`name`) of a command; undefined for one that the table lacks. */
 export function kindOf(command: Pick<Command, 'id'>, name: string): Kind | undefined {

@@ -4,16 +4,12 @@ export interface Named {
   readonly about: string
 }
 
-/**
- * The lists of names that a server is asked for. Params are those that stored scripts declare: `deploy VERSION`. Groups are what hosts have in common: `role:web`, `os:linux`.
- */
+/** The lists of names that a server is asked for. Groups are what hosts have in common: `tag:role:web`, `os:linux`. */
 export type Listed =
   | 'hosts'
   | 'groups'
   | 'clusters'
   | 'scripts'
-  | 'params'
-  | 'secret params'
   | 'tasks'
   | 'users'
   | 'tokens'

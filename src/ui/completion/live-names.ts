@@ -3,7 +3,7 @@ import { type ChosenServer, Contexts, type ServerChoice } from '../contexts/cont
 import type { Listed, Lookup, Named } from './listed.ts'
 import { NamesCache } from './names-cache.ts'
 
-/** A pipe in the place of a file would be waited for, and what is in it would be missing later. */
+/** Reading a pipe would block, and take away what the command is to read later. */
 function isRegular(path: string | undefined): boolean {
   return path === undefined || path === '' || statSync(path).isFile()
 }
@@ -34,15 +34,13 @@ export function liveNames(
 
   async function fetched(listed: Listed): Promise<readonly Named[] | undefined> {
     if (server === undefined) return undefined
-    const began = performance.now()
     const tooLate = new Promise<never>((_, reject) =>
       setTimeout(() => reject(new Error('too late')), patience),
     )
     try {
       const { askServer } = await import('./ask-server.ts')
       const found = await Promise.race([askServer(listed, server), tooLate])
-      for (const [each, names] of Object.entries(found))
-        cache?.write(each as Listed, names, performance.now() - began)
+      for (const [each, names] of Object.entries(found)) cache?.write(each as Listed, names)
       return found[listed]
     } catch {
       cache?.failed(listed)

@@ -4,7 +4,6 @@ export interface Flag {
   readonly type: 'option' | 'boolean'
   readonly char?: string
   readonly description?: string
-  /** The heading of help under which it stands. */
   readonly helpGroup?: string
   readonly hidden?: boolean
   readonly multiple?: boolean

@@ -5,10 +5,8 @@ import { baseDirectory } from '../contexts/base-directory.ts'
 import { makeNamedDirectory } from '../input/named-directory.ts'
 import type { Listed, Named } from './listed.ts'
 
-/** How long names are as good as new, in milliseconds: at least so long, or so many times what asking for them took. */
-const leastLife = 5_000
-const lifeOfTook = 20
-const mostLife = 60_000
+/** How long names are as good as new, in milliseconds. */
+const life = 10_000
 /** How long former names stand in for a server that does not answer. */
 const mostAge = 600_000
 const mostBytes = 8 * 1024 * 1024
@@ -17,19 +15,19 @@ interface Kept {
   /** When the server was last asked, and when it last answered; milliseconds since 1970. */
   readonly asked: number
   readonly answered: number
-  readonly life: number
   readonly owner: string
-  readonly names: readonly (readonly [name: string, about: string])[]
+  readonly names: readonly Named[]
 }
 
 function isKept(value: unknown): value is Kept {
-  const kept = value as Partial<Kept> | null
+  const { asked, answered, names } = (value ?? {}) as Partial<Kept>
   return (
-    typeof kept === 'object' &&
-    kept !== null &&
-    [kept.asked, kept.answered, kept.life].every(Number.isFinite) &&
-    Array.isArray(kept.names) &&
-    kept.names.every((pair: unknown) => Array.isArray(pair) && pair.every((text) => typeof text === 'string'))
+    [asked, answered].every(Number.isFinite) &&
+    Array.isArray(names) &&
+    (names as unknown[]).every((each) => {
+      const { name, about } = (each ?? {}) as Partial<Named>
+      return typeof name === 'string' && typeof about === 'string'
+    })
   )
 }
 
@@ -60,33 +58,22 @@ export class NamesCache {
   /** What is kept, and whether it is worth asking again; undefined where there is nothing of use. */
   read(listed: Listed): { readonly names: readonly Named[]; readonly isFresh: boolean } | undefined {
     const kept = this.#read(listed)
-    if (kept === undefined) return undefined
-    const { asked, answered, life } = kept
     const now = this.#now()
     // A clock that was set back makes nothing last for ever.
-    if (now < asked || now - answered > mostAge + life) return undefined
-    return { names: kept.names.map(([name, about]) => ({ name, about })), isFresh: now - asked < life }
+    if (kept === undefined || now < kept.asked || now - kept.answered > mostAge) return undefined
+    return { names: kept.names, isFresh: now - kept.asked < life }
   }
 
-  /** `took`: how long asking for them took, in milliseconds. */
-  write(listed: Listed, names: readonly Named[], took: number): void {
+  write(listed: Listed, names: readonly Named[]): void {
     const now = this.#now()
-    const life = Math.min(mostLife, Math.max(leastLife, took * lifeOfTook))
-    this.#write(listed, {
-      asked: now,
-      answered: now,
-      life,
-      owner: this.#owner,
-      names: names.map(({ name, about }) => [name, about]),
-    })
+    this.#write(listed, { asked: now, answered: now, owner: this.#owner, names })
   }
 
-  /** Notes that the server did not answer, so that not each key waits for it. */
+  /** Remembers that the server did not answer, so that not every key waits for it. */
   failed(listed: Listed): void {
-    const kept = this.#read(listed)
     const now = this.#now()
-    const { answered, names } = kept ?? { answered: now, names: [] }
-    this.#write(listed, { asked: now, answered, life: leastLife, owner: this.#owner, names })
+    const { answered, names } = this.#read(listed) ?? { answered: now, names: [] }
+    this.#write(listed, { asked: now, answered, owner: this.#owner, names })
   }
 
   #path(listed: Listed): string {

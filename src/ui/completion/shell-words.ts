@@ -1,13 +1,10 @@
-/** The quotes that are open at the end of a text. */
 export type Quote = '' | "'" | '"'
 
 /** A command line up to the cursor, read as a shell does, but with nothing expanded. */
 export interface ShellLine {
   /** Before the one under the cursor, quotes taken off. */
   readonly words: readonly string[]
-  /** The word under the cursor, quotes taken off. */
   readonly current: string
-  /** The same as it is typed. */
   readonly raw: string
   readonly quote: Quote
   /** The shell puts something else in its place, like `$HOME`: what, is not known here. */

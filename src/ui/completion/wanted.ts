@@ -1,13 +1,6 @@
 import { type Kind, kindOf } from './kinds.ts'
 import type { Command, Flag, Manifest } from './manifest.ts'
 
-export interface NamedScript {
-  readonly name: string
-  /** A file of that name would be meant (contract §9). */
-  readonly mayBeFile: boolean
-}
-
-/** What the word under the cursor can be. */
 export type Wanted =
   | { readonly is: 'nothing' }
   /** The next word of a command's name, after these. */
@@ -18,8 +11,6 @@ export type Wanted =
       readonly of: Kind | readonly string[]
       /** What of the word stands before the value: `--host=`, `-w`, or values before a delimiter. */
       readonly lead: string
-      /** The script that is to run, if it has been typed: its params may be wanted. */
-      readonly script?: NamedScript | undefined
     }
 
 const deepest = 3
@@ -60,40 +51,27 @@ function attached(command: Command, word: string): { flag: Flag; at: number } | 
   return undefined
 }
 
-function valueOf(command: Command, flag: Flag, lead: string, typed: string, script?: NamedScript): Wanted {
+function valueOf(command: Command, flag: Flag, lead: string, typed: string): Wanted {
   const of = flag.options ?? kindOf(command, `--${flag.name}`) ?? 'free'
   const last = flag.delimiter === undefined ? -1 : typed.lastIndexOf(flag.delimiter)
-  return { is: 'value', of, lead: lead + typed.slice(0, last + 1), script }
+  return { is: 'value', of, lead: lead + typed.slice(0, last + 1) }
 }
 
-/** The words of a command line as far as its options are concerned. */
+/** The words of a command line as far as its options are concerned; `pending` waits for its value. */
 function readArguments(command: Command, words: readonly string[]) {
   const given = new Set<string>()
   let values = 0
-  let script: NamedScript | undefined
   let pending: Flag | undefined
   let optionsOver = false
-  const value = (word: string) => {
-    if (values++ === 0 && command.flags['script'] === undefined) script = { name: word, mayBeFile: false }
-  }
-  const option = ({ name }: Flag, text: string) => {
-    const mayBeFile = kindOf(command, '--script') === 'script or file'
-    if (name === 'script') script = { name: text, mayBeFile }
-  }
   for (const word of words) {
-    if (pending !== undefined) {
-      option(pending, word)
-      pending = undefined
-    } else if (optionsOver) value(word)
+    if (pending !== undefined) pending = undefined
+    else if (optionsOver) values++
     else if (word === '--') optionsOver = true
     else if (word.startsWith('--')) {
       const flag = flagOf(command, word.replace(/=.*$/s, ''))
       if (flag === undefined) continue
       given.add(flag.name)
-      if (flag.type !== 'option') continue
-      const equals = word.indexOf('=')
-      if (equals === -1) pending = flag
-      else option(flag, word.slice(equals + 1))
+      if (flag.type === 'option' && !word.includes('=')) pending = flag
     } else if (word.startsWith('-') && word !== '-') {
       for (const letter of word.slice(1)) {
         const flag = flagOf(command, `-${letter}`)
@@ -102,27 +80,27 @@ function readArguments(command: Command, words: readonly string[]) {
       const holder = attached(command, word)
       if (holder !== undefined && holder.at === word.length) pending = holder.flag
     } else {
-      value(word)
+      values++
       // Here the rest is a command of the host.
       if (command.strict === false) optionsOver = true
     }
   }
-  return { given, values, script, pending, optionsOver }
+  return { given, values, pending, optionsOver }
 }
 
 function wantedOf(command: Command, words: readonly string[], current: string): Wanted {
-  const { given, values, script, pending, optionsOver } = readArguments(command, words)
-  if (pending !== undefined) return valueOf(command, pending, '', current, script)
+  const { given, values, pending, optionsOver } = readArguments(command, words)
+  if (pending !== undefined) return valueOf(command, pending, '', current)
   if (!optionsOver && current.startsWith('-') && current !== '-') {
     const equals = current.indexOf('=')
     if (current.startsWith('--') && equals !== -1) {
       const flag = flagOf(command, current.slice(0, equals))
       if (flag?.type !== 'option') return nothing
-      return valueOf(command, flag, current.slice(0, equals + 1), current.slice(equals + 1), script)
+      return valueOf(command, flag, current.slice(0, equals + 1), current.slice(equals + 1))
     }
     const holder = current.startsWith('--') ? undefined : attached(command, current)
     if (holder !== undefined && holder.at < current.length)
-      return valueOf(command, holder.flag, current.slice(0, holder.at), current.slice(holder.at), script)
+      return valueOf(command, holder.flag, current.slice(0, holder.at), current.slice(holder.at))
   }
   if (!optionsOver && current.startsWith('-')) return { is: 'option', command, given }
   const args = Object.values(command.args).filter((arg) => arg.hidden !== true)

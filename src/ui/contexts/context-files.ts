@@ -67,7 +67,6 @@ export function readConfig(value: unknown): ConfigFile {
   return { current: current ?? null, contexts: named(contexts ?? {}, 'contexts', contextAt) }
 }
 
-/** tokens.json likewise. */
 export function readTokens(value: unknown): Record<string, StoredToken> {
   return named(value ?? {}, '', tokenAt)
 }

@@ -22,13 +22,12 @@ export interface ChosenServer {
   readonly token: string | undefined
   readonly caFile: string | undefined
   readonly tlsFingerprint: string | undefined
-  /** The context that it comes from, if any. */
   readonly context: string | undefined
   /** The file that the token was read from, where an option or a variable named one. */
   readonly tokenFile: string | undefined
 }
 
-/** What no header can hold would fail in the depth of a request. Errors: `usage`. */
+/** Refuses a token that no header can hold, which would fail deep inside a request. Errors: `usage`. */
 export function checkedToken(token: string): string {
   if (/^[!-~]+$/.test(token)) return token
   throw new RsmError(
@@ -61,7 +60,7 @@ export class Contexts {
     return known === undefined || known.url === url ? host : url
   }
 
-  /** A name is one server's: its token must not be lost to another by a slip. Errors: `conflict`. */
+  /** A slip must not replace the token of another server. Errors: `conflict`. */
   refuseForeign(name: string, url: string): void {
     const { [name]: known } = this.list().contexts
     if (known === undefined || known.url === url) return
@@ -70,7 +69,7 @@ export class Contexts {
     })
   }
 
-  /** That the login can be stored: told before somebody logs in. Errors: `unavailable`. */
+  /** Checks that a login can be stored, before somebody logs in. Errors: `unavailable`. */
   prepare(): void {
     this.#files.prepare()
   }
@@ -90,7 +89,7 @@ export class Contexts {
   }
 
   use(name: string): Context {
-    // A name that is unknown is said where nothing can be written, too.
+    // An unknown name is reported even where nothing can be written.
     this.#named(this.list(), name)
     return this.#files.exclusively(() => {
       const file = this.list()
@@ -112,12 +111,11 @@ export class Contexts {
     })
   }
 
-  /** Whether the token of a context is this one. */
   holds(name: string, token: string): boolean {
     return this.#tokens()[name]?.token === token
   }
 
-  /** Another token of a context that has one; all else of it stays. */
+  /** Replaces the token of a context. */
   renew(name: string, token: string): void {
     this.#files.exclusively(() => {
       const tokens = this.#tokens()
@@ -126,7 +124,6 @@ export class Contexts {
     })
   }
 
-  /** Removes the token of a context; the context stays. */
   forget(name: string): void {
     if (this.#tokens()[name] !== undefined) this.#files.exclusively(() => this.#forget(name))
   }
@@ -163,7 +160,7 @@ export class Contexts {
         ? (fromEnv('RSM_TOKEN') ?? (stored?.url === url ? stored.token : undefined))
         : readSecretFile(tokenFile, choice.tokenFile === undefined ? 'RSM_TOKEN_FILE' : '--token-file')
     const askedCaFile = choice.caFile ?? fromEnv('RSM_CA_FILE')
-    // Somebody relies on it, also where this server needs none.
+    // A file that was named must be readable, even if this server needs none.
     if (askedCaFile !== undefined) readCertificates(askedCaFile)
     const caFile = askedCaFile ?? (name === undefined ? undefined : file.contexts[name]?.caFile)
     const tlsFingerprint =

@@ -36,7 +36,6 @@ export class PrivateFiles {
     this.#directory = directory
   }
 
-  /** Makes the directory. Errors: `unavailable` where nothing can be written there. */
   prepare(): void {
     this.#changing(() => {
       makeDirectory(this.#directory, 0o700)

@@ -2,8 +2,9 @@ import { boolean, string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { readNamedFile } from '../input/named-file.ts'
 import { readPassword } from '../input/password.ts'
+import type { FlagsOf } from './given.ts'
 
-/** How a host's SSH secret is said: never as an argument, which all users of the machine can read. */
+/** A host's SSH secret is never an argument, which all users of the machine could read. */
 export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
@@ -16,13 +17,8 @@ export const credentialFlags = {
   }),
 }
 
-interface CredentialFlags {
-  readonly 'private-key'?: string | undefined
-  readonly 'password-stdin': boolean
-}
-
 export async function readCredentials(
-  flags: CredentialFlags,
+  flags: FlagsOf<typeof credentialFlags>,
 ): Promise<Pick<HostCreate, 'authType' | 'privateKey' | 'password'>> {
   if (flags['private-key'] !== undefined)
     return { authType: 'PRIVATE_KEY', privateKey: readNamedFile(flags['private-key'], '--private-key') }

@@ -1,5 +1,5 @@
-import { CLIError } from '@oclif/core/errors'
 import type { FlagInput } from '@oclif/core/interfaces'
+import { Misuse } from './misuse.ts'
 
 type Flag = FlagInput[string]
 /** Names of flags, and the variables that they took their values from. */
@@ -8,12 +8,12 @@ export type Variables = Map<string, string>
 const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
 const no = new Set(['0', 'false', 'n', 'no', 'off'])
 
-/** A word that is neither must not pass for no: RSM_AGENT_NO_TERMINAL=ja would open terminals. */
+/** A word that is neither yes nor no must not mean no: RSM_AGENT_NO_TERMINAL=ja would open terminals. */
 function truthOf(name: string, text: string): boolean {
   const word = text.toLowerCase()
   if (yes.has(word)) return true
   if (no.has(word)) return false
-  throw new CLIError(`--${name} takes yes or no (1 or 0, true or false, on or off), not ${text}`)
+  throw new Misuse(`--${name} takes yes or no (1 or 0, true or false, on or off), not ${text}`)
 }
 
 function words(text: string, delimiter: string): string[] {
@@ -30,7 +30,7 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
   const text = process.env[variable]?.trim() ?? ''
   if (text === '') return rest
   if (flag.type === 'boolean') {
-    // oclif's own reading of it never comes to a `parse`.
+    // oclif reads variables of booleans without calling `parse`.
     const fallback = async (): Promise<boolean> => {
       variables.set(name, variable)
       return truthOf(name, text)

@@ -3,7 +3,7 @@ import { string } from '@oclif/core/flags'
 /** How hosts are named where a command takes one or more, in the words of help. */
 export const hostsDescription = "hosts, like web1, 'web[1-3]' or @id:17"
 
-/** `-w` where the hosts are words of the command, too: other commands have taught it. */
+/** `-w` also works where hosts are arguments, because other commands take it. */
 export const hostsFlag = string({
   char: 'w',
   multiple: true,

@@ -2,8 +2,9 @@ import { string } from '@oclif/core/flags'
 import type { ClusterCreate } from '../../core/protocol/http/clusters.ts'
 import type { Services } from '../../core/services.ts'
 import { selectHosts } from '../names/targets.ts'
+import type { FlagsOf } from './given.ts'
 
-/** How a cluster's members are said: by names of now, or by a selector that is read each time. */
+/** A cluster has the hosts that were named when it was changed, or those of a selector that is read each time. */
 export const memberFlags = {
   hosts: string({
     char: 'w',
@@ -18,14 +19,9 @@ export const memberFlags = {
   }),
 }
 
-interface MemberFlags {
-  readonly hosts?: string | undefined
-  readonly selector?: string | undefined
-}
-
 export async function readMembers(
   services: Pick<Services, 'hosts'>,
-  flags: MemberFlags,
+  flags: FlagsOf<typeof memberFlags>,
 ): Promise<Pick<ClusterCreate, 'hostIds' | 'selector'>> {
   if (flags.selector !== undefined) return { selector: flags.selector }
   if (flags.hosts === undefined) return {}

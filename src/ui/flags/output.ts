@@ -2,10 +2,10 @@ import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 import { type FormatName, formatNames } from '../output/formats.ts'
+import type { FlagsOf } from './given.ts'
 
 const helpGroup = 'OUTPUT'
 
-/** The options that say what is shown of a task (contract §9). */
 export const outputFlags = {
   output: string({
     helpGroup,
@@ -30,14 +30,7 @@ export const outputFlags = {
   raw: boolean({ helpGroup, description: 'let control sequences of the hosts through' }),
 }
 
-export interface OutputFlags {
-  readonly output?: readonly string[] | undefined
-  readonly grouped: boolean
-  readonly diff: boolean
-  readonly outdir?: string | undefined
-  readonly 'no-prefix': boolean
-  readonly raw: boolean
-}
+type OutputFlags = FlagsOf<typeof outputFlags>
 
 export interface ShowOptions {
   /** On stdout; undefined: nothing there. */

@@ -10,7 +10,8 @@ import {
   parseStrategy,
   parseWholeSeconds,
 } from '../input/values.ts'
-import { type OutputFlags, outputFlags } from './output.ts'
+import { type FlagsOf, given, ifGiven } from './given.ts'
+import { outputFlags } from './output.ts'
 import { readSecrets } from './secrets.ts'
 
 const run = { helpGroup: 'RUN' } as const
@@ -91,25 +92,7 @@ export const runFlags = {
   ...outputFlags,
 }
 
-export interface RunFlags extends OutputFlags {
-  readonly param?: readonly string[] | undefined
-  readonly 'secret-param'?: readonly string[] | undefined
-  readonly strategy?: string | undefined
-  readonly 'batch-size'?: string | undefined
-  readonly concurrency?: string | undefined
-  readonly 'max-failures'?: string | undefined
-  readonly pause?: string | undefined
-  readonly timeout?: string | undefined
-  readonly deadline?: string | undefined
-  readonly queue?: string | undefined
-  readonly 'run-as'?: string | undefined
-  readonly workdir?: string | undefined
-  readonly limit?: readonly string[] | undefined
-  readonly 'idempotency-key'?: string | undefined
-  readonly detach: boolean
-  readonly plan: boolean
-  readonly yes: boolean
-}
+export type RunFlags = FlagsOf<typeof runFlags>
 
 function count(option: string, text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
@@ -132,28 +115,32 @@ function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
     })
 }
 
+/** A plan shows their names only: nobody is asked for values that go nowhere. */
+async function secretsOf({ plan, 'secret-param': names = [] }: RunFlags) {
+  if (names.length === 0) return undefined
+  return plan ? Object.fromEntries(names.map((name) => [name, '(not asked for a plan)'])) : readSecrets(names)
+}
+
 /** The execution options of contract §4 that the command line says; what it leaves out, the server decides. */
 export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions> {
   checkKey(flags['idempotency-key'])
-  const options: ExecutionOptions = {}
-  if (flags.param !== undefined) options.params = parsePairs('-p', flags.param)
-  // A plan shows their names only: nobody is asked for values that go nowhere.
-  const secrets = flags['secret-param'] ?? []
-  if (secrets.length > 0)
-    options.secretParams = flags.plan
-      ? Object.fromEntries(secrets.map((name) => [name, '(not asked for a plan)']))
-      : await readSecrets(secrets)
-  if (flags.strategy !== undefined) options.strategy = parseStrategy(flags.strategy)
-  else if (flags['batch-size'] !== undefined) options.strategy = 'ROLLING'
-  if (flags['batch-size'] !== undefined) options.batchSize = parseBatchSize(flags['batch-size'])
-  refuseWithoutBatches(flags, options.strategy ?? 'PARALLEL')
-  if (flags.concurrency !== undefined) options.concurrency = count('--concurrency', flags.concurrency)
-  if (flags['max-failures'] !== undefined) options.maxFailures = parseMaxFailures(flags['max-failures'])
-  if (flags.pause !== undefined) options.pauseSeconds = parseDuration(flags.pause)
-  if (flags.timeout !== undefined) options.timeout = parseWholeSeconds('--timeout', flags.timeout)
-  if (flags.queue !== undefined) options.queueSeconds = parseDuration(flags.queue)
-  if (flags['run-as'] !== undefined) options.runAs = flags['run-as']
-  if (flags.workdir !== undefined) options.workDir = flags.workdir
-  if (flags.limit !== undefined) options.limits = parseLimits(flags.limit)
-  return options
+  const implied = flags['batch-size'] === undefined ? undefined : 'ROLLING'
+  const strategy = ifGiven(flags.strategy, parseStrategy) ?? implied
+  const batchSize = ifGiven(flags['batch-size'], parseBatchSize)
+  refuseWithoutBatches(flags, strategy ?? 'PARALLEL')
+  return given({
+    strategy,
+    batchSize,
+    params: ifGiven(flags.param, (pairs) => parsePairs('-p', pairs)),
+    concurrency: ifGiven(flags.concurrency, (text) => count('--concurrency', text)),
+    maxFailures: ifGiven(flags['max-failures'], parseMaxFailures),
+    pauseSeconds: ifGiven(flags.pause, parseDuration),
+    timeout: ifGiven(flags.timeout, (text) => parseWholeSeconds('--timeout', text)),
+    queueSeconds: ifGiven(flags.queue, parseDuration),
+    runAs: flags['run-as'],
+    workDir: flags.workdir,
+    limits: ifGiven(flags.limit, parseLimits),
+    // Last: everything else that was typed is right before somebody is asked.
+    secretParams: await secretsOf(flags),
+  })
 }

@@ -3,8 +3,8 @@ import type { ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import type { FrontMatter } from '../../core/script/front-matter.ts'
 import { readScriptText, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseWholeSeconds } from '../input/values.ts'
+import { type FlagsOf, given, ifGiven } from './given.ts'
 
-/** What of a stored script can be changed from the command line. */
 export const scriptPatchFlags = {
   name: string({ description: 'new name' }),
   description: string({ char: 'd', description: 'what it does' }),
@@ -24,10 +24,6 @@ export const scriptPatchFlags = {
   file: string({ helpValue: 'FILE', description: 'new text, from a file or - for stdin' }),
 }
 
-type ScriptPatchFlags = {
-  readonly [name in Exclude<keyof typeof scriptPatchFlags, 'tag'>]?: string | undefined
-} & { readonly tag?: readonly string[] | undefined }
-
 const kept = ['type', 'timeout', 'description', 'tags', 'category'] as const
 
 /**
@@ -44,15 +40,15 @@ export function frontMatterPatch(former: FrontMatter, matter: FrontMatter): Scri
 }
 
 /** The merge patch that the options say; empty where none was given. */
-export async function readScriptPatch(flags: ScriptPatchFlags): Promise<ScriptPatch> {
-  const patch: ScriptPatch = {}
-  if (flags.name !== undefined) patch.name = flags.name
-  if (flags.description !== undefined) patch.description = flags.description
-  if (flags.type !== undefined) patch.type = scriptType(flags.type, '')
-  if (flags.timeout !== undefined)
-    patch.timeout = flags.timeout === 'default' ? null : parseWholeSeconds('--timeout', flags.timeout)
-  if (flags.category !== undefined) patch.category = flags.category === '' ? null : flags.category
-  if (flags.tag !== undefined) patch.tags = flags.tag.filter((tag) => tag !== '')
-  if (flags.file !== undefined) patch.content = await readScriptText(flags.file)
-  return patch
+export async function readScriptPatch(flags: FlagsOf<typeof scriptPatchFlags>): Promise<ScriptPatch> {
+  const { name, description, type, timeout, category, tag, file } = flags
+  return given({
+    name,
+    description,
+    type: ifGiven(type, (named) => scriptType(named, '')),
+    timeout: timeout === 'default' ? null : ifGiven(timeout, (text) => parseWholeSeconds('--timeout', text)),
+    category: category === '' ? null : category,
+    tags: tag?.filter((each) => each !== ''),
+    content: await ifGiven(file, readScriptText),
+  })
 }

@@ -1,11 +1,11 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { checkTargets, type TargetOptions } from '../names/targets.ts'
+import type { FlagsOf } from './given.ts'
 
 const helpGroup = 'TARGETS'
 const several = { helpGroup, multiple: true, multipleNonGreedy: true } as const
 
-/** The options that name hosts (contract §9). */
 export const targetFlags = {
   hosts: string({
     ...several,
@@ -20,15 +20,9 @@ export const targetFlags = {
   exclude: string({ ...several, char: 'x', helpValue: 'SELECTOR', description: 'but not these hosts' }),
 }
 
-export interface TargetFlags {
-  readonly hosts?: readonly string[] | undefined
-  readonly cluster?: readonly string[] | undefined
-  readonly all: boolean
-  readonly tag?: readonly string[] | undefined
-  readonly exclude?: readonly string[] | undefined
-}
+export type TargetFlags = FlagsOf<typeof targetFlags>
 
-/** `-w "$HOSTS"` of a variable that is not set must be told by what was typed. */
+/** Names the option in which a variable was not set, as in `-w "$HOSTS"`. */
 function refuseEmpty({ hosts = [], cluster = [], tag = [], exclude = [] }: TargetFlags): void {
   for (const [option, values] of Object.entries({ '-w': hosts, '-g': cluster, '-t': tag, '-x': exclude }))
     if (values.some((value) => value.trim() === ''))

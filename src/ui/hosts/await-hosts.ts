@@ -4,10 +4,10 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { FollowOptions } from '../../net/follow.ts'
 
 interface Awaited extends FollowOptions {
-  /** All that are waited for, as they stand; `missing` are names that no host has yet. */
+  /** All hosts that are waited for; `missing` are names that no host has yet. */
   readonly read: () => Promise<{ hosts: readonly Host[]; missing: readonly string[] }>
   readonly isThere: (host: Host) => boolean
-  /** Told who is not there yet, whenever that changes. */
+  /** Called with the number of hosts that are not there yet, whenever it changes. */
   readonly waiting?: (count: number) => void
 }
 
@@ -31,7 +31,7 @@ export async function awaitHosts(api: Api, options: Awaited): Promise<readonly H
     missing = new Set(state.missing.map((name) => name.toLowerCase()))
     return open()
   }
-  // Mostly they are there already, and a typo is told at once.
+  // Usually they are there already, and a typo is reported at once.
   if (!(await readAll())) return [...known.values()]
   for await (const event of watchEvents(api, { ...options, types: ['host'] })) {
     if (event.type === 'ready' || event.type === 'reset') {

@@ -46,7 +46,6 @@ export function findingLines(
   return well.length === 0 ? lines : [...lines, block('ok', well.join('; '), { columns })]
 }
 
-/** One host: its state, all that was found, and what was looked at and is well. */
 export function showHost(examined: ExaminedHost, columns = columnsOf(process.stdout)): string {
   const { hostname, status, statusReason } = examined.host
   const head = `${hostname} is ${status}${statusReason === null ? '' : `: ${statusReason}`}`
@@ -83,7 +82,6 @@ function balance(hosts: readonly ExaminedHost[]): string {
   return `${found} on ${bad === 0 ? 'any of the' : 'all'} ${hosts.length} hosts`
 }
 
-/** A finding as `--json` has it. */
 export function findingData(finding: Finding, name: string) {
   const { code, severity, message } = finding
   return { code, severity, message, advice: adviceFor(finding, name) }

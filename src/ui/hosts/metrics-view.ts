@@ -3,7 +3,6 @@ import { showBytes } from '../text/bytes.ts'
 import { type Reading, sparkline } from '../text/sparkline.ts'
 import { type Column, renderTable } from '../text/table.ts'
 
-/** One measure over time. */
 interface Series {
   readonly name: string
   readonly show: (value: number) => string
@@ -14,7 +13,6 @@ interface Series {
 
 const narrowest = 10
 const widest = 120
-/** Width where there is no terminal to ask. */
 const usualWidth = 80
 const gap = 2
 

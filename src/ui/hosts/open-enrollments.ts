@@ -1,7 +1,6 @@
 import type { OpenEnrollment } from '../../core/protocol/http/hosts.ts'
 import { showTime } from '../text/time.ts'
 
-/** So many are named. */
 const mostNamed = 5
 
 /** What is to be known of the enrolment tokens that are open still after a host was removed or revoked; null without any. */

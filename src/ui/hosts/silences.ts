@@ -5,7 +5,6 @@ const unitSeconds: Readonly<Record<string, number>> = { s: 1, min: 60, h: 3600, 
 
 const secondsOf = ([, , count = '', unit = '']: readonly string[]) => Number(count) * (unitSeconds[unit] ?? 1)
 
-/** What reasons of one kind have in common. */
 export const withoutSpans = (reason: string): string => reason.replace(silences, '$1')
 
 /** What several have in common, with how long they have been silent from the shortest to the longest. */

@@ -19,7 +19,6 @@ export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): s
   return `${agent.runAs} (${box})`
 }
 
-/** Whether a script on this host can do whatever it likes there. */
 export function runsUnbounded(agent: Host['agent']): boolean {
   return agent?.runsAsRoot === true && agent.sandbox === 'none'
 }

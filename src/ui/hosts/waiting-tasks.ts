@@ -12,7 +12,6 @@ export async function countWaiting({ tasks }: Pick<Services, 'tasks'>): Promise<
   for (const { taskId, counts } of content) {
     if ((counts.PENDING ?? 0) === 0) continue
     const task: Task | null = await tasks.get(taskId).catch((error: unknown) => {
-      // Ended and removed meanwhile.
       if (error instanceof RsmError && error.code === 'not_found') return null
       throw error
     })

@@ -26,7 +26,6 @@ export async function readChangedPassword(fromStdin: boolean): Promise<PasswordC
   throw new RsmError('usage', 'stdin has to hold two lines: the present password, and the new one')
 }
 
-/** A new password, asked twice. */
 export async function readNewPassword(fromStdin: boolean): Promise<string> {
   const password = await readPassword(fromStdin, 'New password: ')
   if (fromStdin) return password

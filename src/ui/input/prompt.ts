@@ -63,7 +63,7 @@ export async function ask(
   }
 }
 
-/** A yes or no; anything but yes is no. */
+/** Anything but yes means no. */
 export async function confirm(question: string, instead: string): Promise<boolean> {
   const answer = await ask(`${question} [y/N] `, { instead })
   return /^y(es)?$/i.test(answer.trim())

@@ -34,7 +34,6 @@ export function meansFile(name: string): boolean {
   return name.includes('/') || (existsSync(name) && statSync(name).isFile())
 }
 
-/** A script from a file: its text, and its name as the task shows it. */
 export function readScriptFile(path: string): { text: string; name: string } {
   const bytes = readNamedBytes(path)
   if (bytes.length > maxScriptBytes)
@@ -44,7 +43,6 @@ export function readScriptFile(path: string): { text: string; name: string } {
   return { text: utf8Text(bytes, path), name: basename(path) }
 }
 
-/** A script from a file, or from stdin with `-`. */
 export async function readScriptText(path: string): Promise<string> {
   return path === '-' ? stdinReader()('the script') : readScriptFile(path).text
 }

@@ -18,7 +18,6 @@ const maxAsked = 3
 interface Setting {
   /** The script as its user calls it. */
   readonly script: string
-  /** Whether somebody is there to be asked. */
   readonly attended: boolean
   /** For a plan, which runs nothing: then no secret is asked. */
   readonly plan: boolean

@@ -7,7 +7,6 @@ const maxStdinBytes = 16 * 1024 * 1024
 /** Reads all of stdin as text; it can be read for one thing only. */
 export interface StdinReader {
   (what: string): Promise<string>
-  /** Whether it was read. */
   readonly isTaken: boolean
 }
 

@@ -3,7 +3,6 @@ import { fstatSync, readFileSync } from 'node:fs'
 /** FIONREAD of Linux and how many bytes wait; nothing is read, for the rest may be for who comes after us. */
 const counts =
   'my $n = pack("i", 0); exit 1 unless ioctl(STDIN, 0x541B, $n); exit(unpack("i", $n) > 0 ? 0 : 1)'
-/** In milliseconds. */
 const patience = 1_000
 
 /** Whether a program is there to say how much waits; neither Node nor a shell can, without reading it. */

@@ -3,7 +3,7 @@ import type { BatchSize, Limits, MaxFailures, Strategy } from '../../core/protoc
 import { durationSeconds } from '../../core/text/duration.ts'
 import { nearest } from '../../core/text/nearest.ts'
 
-/** Named here once more: the schemas that name them first cost a fifth of a start. */
+/** Repeated here, because loading the schemas costs a fifth of a start. */
 const strategies: readonly Strategy[] = ['PARALLEL', 'SEQUENTIAL', 'ROLLING']
 
 const secondsOfDay = 86_400
@@ -28,14 +28,14 @@ export function parseTime(option: string, text: string, utc: boolean): string {
   return date.toISOString()
 }
 
-/** For `option`, whose server side takes no fractions. */
+/** Whole seconds: the server takes no fractions here. */
 export function parseWholeSeconds(option: string, text: string): number {
   const seconds = parseDuration(text)
   if (!Number.isInteger(seconds)) throw new RsmError('usage', `${option} takes whole seconds, not ${text}`)
   return seconds
 }
 
-/** What a timer of this process can wait for; a longer one would ring at once. */
+/** The longest wait of a timer: a longer one would fire at once. */
 const longestTimer = 24 * secondsOfDay
 
 /** Seconds for `option`, which this process itself measures. */

@@ -7,7 +7,7 @@ type Lookup = Pick<Services, 'hosts' | 'clusters'>
 
 const hostsOf = (count: number) => (count === 1 ? 'the only host' : `the ${count} hosts`)
 
-/** What each part that was to give hosts gave: none. */
+/** Which parts of the target named no hosts. */
 async function emptyParts(services: Lookup, { hosts, clusters }: TargetOptions): Promise<string> {
   const parts: string[] = []
   for (const selector of hosts)

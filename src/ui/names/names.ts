@@ -93,7 +93,7 @@ export function findUser({ users }: Pick<Services, 'users'>, name: string): Prom
   return findNamed('user', 'users', users, name)
 }
 
-/** An empty list that was narrowed to one user: a name that nobody has is told; who may not see users is told nothing. */
+/** Explains an empty list that was narrowed to one user: rejects if no user has that name. Callers who may not see users learn nothing. */
 export async function refuseUnknownUser(
   services: Pick<Services, 'users'>,
   name: string | undefined,
@@ -117,7 +117,6 @@ export function findEnrollment(
   return findNamed('enrolment token', 'enrollments', enrollments, name)
 }
 
-/** The one host of this name; `@id:17` names it by its id. */
 export async function findHost(services: Pick<Services, 'hosts'>, name: string): Promise<Host> {
   const page = await services.hosts.list({ selector: name, size: 2 })
   const [host] = page.content
@@ -130,7 +129,7 @@ export async function findHost(services: Pick<Services, 'hosts'>, name: string):
   return host
 }
 
-/** Whether this names one host only, whatever hosts there are: a name, or `@id:17`. */
+/** Whether this can name only one host: a name, or `@id:17`. */
 export function namesOneHost(words: readonly string[]): boolean {
   return words.length === 1 && /^(?:[\w.-]+|@id:\d+)$/.test(words[0] ?? '')
 }

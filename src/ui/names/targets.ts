@@ -12,7 +12,6 @@ export interface TargetOptions {
   readonly hosts: readonly string[]
   readonly clusters: readonly string[]
   readonly all: boolean
-  /** `KEY=VALUE`. */
   readonly tags: readonly string[]
   readonly exclude: readonly string[]
 }
@@ -141,7 +140,7 @@ async function everyHost(services: Lookup, tag?: string): Promise<Host[]> {
 
 function taggedHosts(services: Lookup, tag: string): Promise<Host[]> {
   const [key, value] = splitTag(tag)
-  // Only a selector tells of a tag that no host has.
+  // Only a selector reports a tag that no host has.
   if (isBare(key) && isBare(value)) return selectHosts(services, `@tag:${key}:${value}`)
   return everyHost(services, `${key}:${value}`)
 }

@@ -3,16 +3,16 @@ import { RsmError } from '../../core/errors.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { nearest, unknownName } from '../../core/text/nearest.ts'
 
-/** Among so many of the newest an id is looked for by a part of it: one page. */
+/** Parts of ids are looked up among the newest 500, which is one page. */
 export const searched = 500
-/** Of those that a part may mean, so many are named. */
+/** The most matches that are listed. */
 const mostNamed = 5
 /** Some of an id: of the characters that ids are made of, enough to tell them apart, and fewer than all 26. */
 export const partOfId = /^[0-9A-HJKMNP-TV-Z]{6,25}$/i
 /** No id is a word of letters alone. */
 const word = /^[a-z]+$/i
 
-/** Rejects `latst` with what was meant, before a server is asked for it. */
+/** Rejects `latst` with a suggestion, before the server is asked. */
 export function refuseMisspelt(noun: string, topic: string, wanted: string): void {
   if (word.test(wanted) && nearest(wanted, ['latest']) !== undefined)
     throw new RsmError('not_found', unknownName(noun, wanted, ['latest']), { hint: `rsm ${topic} list` })
@@ -58,7 +58,6 @@ export async function latestTask({ tasks, auth }: Pick<Client, 'tasks' | 'auth'>
   return newest
 }
 
-/** The id of the one task that has this part of it. */
 export async function taskOfPart({ tasks }: Pick<Client, 'tasks'>, part: string): Promise<string> {
   const { content, totalElements } = await tasks.list({ size: searched })
   const ids = content.map(({ taskId }) => taskId)

@@ -1,4 +1,4 @@
-/** All of what is kept of the output of all hosts together, in characters, where a format shows it later. */
+/** The most characters that a format keeps of the output of all hosts together. */
 const keptOfAll = 64 * 1024 * 1024
 const mostOfOne = 1024 * 1024
 const leastOfOne = 8 * 1024

@@ -3,7 +3,6 @@ import type { Colors } from './sink.ts'
 
 /** For all comparisons of one run together, in milliseconds: somebody waits for the output. */
 const patience = 2000
-/** Lines around a change. */
 const context = 3
 
 const tones: Record<string, string> = { '+': '32', '-': '31', '@': '36' }
@@ -17,7 +16,6 @@ export class Differ {
   #left = patience
   #isSpent = false
 
-  /** `now` in milliseconds. */
   constructor(name: string, text: string, colors: Colors, now: () => number = () => performance.now()) {
     this.#name = name
     this.#text = text
@@ -25,7 +23,6 @@ export class Differ {
     this.#now = now
   }
 
-  /** Some comparison was given up. */
   get isSpent(): boolean {
     return this.#isSpent
   }

@@ -5,7 +5,6 @@ import { sanitize } from '../text/sanitize.ts'
 /** Hosts that wrote the same, as it is shown. */
 export interface Group {
   readonly shown: string
-  /** In natural order. */
   readonly hostnames: readonly string[]
 }
 

@@ -9,7 +9,6 @@ export interface OutputFormat {
   end(task: Task): Promise<void> | void
 }
 
-/** What a format is given. */
 export interface FormatOptions {
   readonly stdout: Sink
   /** Of a format that goes to a file, the same file. */
@@ -19,15 +18,11 @@ export interface FormatOptions {
   readonly hostCount: number
   /** One host only: nobody else breaks into its lines. */
   readonly alone: boolean
-  /** `HOST: ` before each line. */
   readonly prefix: boolean
-  /** Control sequences of the hosts are let through. */
   readonly raw: boolean
-  /** How the odd ones differ from the majority. */
   readonly diff: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
   /** Takes the unfinished line of one of many hosts, '' once it is over; it stands nowhere else until it is finished. */
   readonly unfinished?: ((text: string) => void) | undefined
-  /** Something that people should know and that is no output. */
   readonly notice: (text: string) => void
 }

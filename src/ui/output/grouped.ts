@@ -62,7 +62,7 @@ export class GroupedOutput implements OutputFormat {
     const isWhole = this.#size <= maxKept
     const others = this.#kept.size > 0
     await this.#writeGroups()
-    // Whoever compares hosts wants to know of those that had nothing to say; where none had, there is nothing to compare.
+    // If some hosts printed output, hosts that succeeded silently are listed too.
     if (isWhole && others && silent.length > 0)
       this.#options.notice(`no output: ${sanitize(foldNodeset(silent.map(({ hostname }) => hostname)))}`)
   }

@@ -1,7 +1,6 @@
 /** An unterminated line is cut here, so that a host that never ends its line takes no memory without bound. */
 export const longestLine = 1024 * 1024
 
-/** Puts the pieces of one stream together into lines. */
 export class LineAssembler {
   #rest = ''
 
@@ -36,7 +35,6 @@ export class LineAssembler {
     return lines.length === 0 ? undefined : lines.join('\n')
   }
 
-  /** What has come of the unfinished line. */
   get rest(): string {
     return this.#rest.endsWith('\r') ? this.#rest.slice(0, -1) : this.#rest
   }

@@ -18,9 +18,7 @@ interface Source {
   readonly host: string
   readonly sink: Sink
   readonly lines: LineAssembler
-  /** `HOST: `, as the sink shows it. */
   readonly prefix: string
-  /** What stands before the line under way. */
   head: string
   /** The first part of the line under way has been written for good. */
   begun: boolean
@@ -39,13 +37,12 @@ type LiveOptions = Pick<
 export class LiveOutput implements OutputFormat {
   readonly #options: LiveOptions
   readonly #sources = new Map<string, Source>()
-  /** By where they are written: the lone host's sources whose unfinished lines the cursor stands in. */
+  /** The source in whose unfinished line the cursor stands, by the sink that it is written to. */
   readonly #open = new Map<Sink, Source>()
-  /** The source whose unfinished line shows beside the output. */
   #aside: Source | undefined
   /** Writes go one after the other: a timer's must not come into the middle of an event's. */
   #turn: Promise<void> = Promise.resolve()
-  /** What a timer could not write: nobody waits for it, so the next event is told. */
+  /** The error of a write that a timer made: nobody awaits it, so the next event rejects with it. */
   #failure: Error | undefined
 
   constructor(options: LiveOptions) {

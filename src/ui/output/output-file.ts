@@ -15,7 +15,6 @@ import { finished } from 'node:stream/promises'
 import { RsmError } from '../../core/errors.ts'
 import type { Sink } from './sink.ts'
 
-/** The FILE of `-o FORMAT=FILE`. */
 export interface OutputFile {
   readonly sink: Sink
   /** All of it is there; rejects when something could not be written. */

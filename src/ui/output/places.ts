@@ -18,7 +18,7 @@ function realPath(path: string): string {
   return resolve(path)
 }
 
-/** What two writers would spoil. A terminal and /dev/null they may share. */
+/** Two writers would spoil a file or a pipe. They may share a terminal and /dev/null. */
 const isSpoilt = (stats: Stats) => stats.isFile() || stats.isFIFO() || stats.isSocket()
 
 const isSame = (one: Stats, other: Stats | undefined) =>
@@ -33,7 +33,6 @@ export function areTogether(): boolean {
 interface Wanted {
   readonly files: readonly { readonly path: string }[]
   readonly outdir: string | undefined
-  /** A format is on stdout. */
   readonly onStdout: boolean
 }
 

@@ -3,9 +3,9 @@ import type { Sink } from './sink.ts'
 
 /** The least time between two drawings, in milliseconds. */
 const interval = 100
-/** What has been written has mostly company: the line comes back after so long. */
+/** Output usually comes in bursts: the line comes back after this pause. */
 const settling = 20
-/** What is over sooner needs none. */
+/** A task that ends sooner needs no status line. */
 const firstAfter = 300
 /** How often it is drawn anew while nothing happens: it shows how long it has taken. */
 const tick = 1000
@@ -46,7 +46,6 @@ export class StatusLine {
   /** The cursor stands in a line that somebody has not finished. */
   #isInLine = false
   #drawnAt = Number.NEGATIVE_INFINITY
-  /** Takes back the drawing that is to come. */
   #later: (() => void) | undefined
   #stopTicking = () => {}
   #question: Promise<void> | undefined
@@ -76,7 +75,6 @@ export class StatusLine {
     process.on('SIGTSTP', this.#onStop)
   }
 
-  /** The same sink, before whose writes the line goes away. */
   guard(sink: Sink): Sink {
     return {
       get isTTY() {
@@ -107,7 +105,6 @@ export class StatusLine {
     this.#answered()
   }
 
-  /** Takes it away for good. */
   end(): void {
     this.#answered()
     this.#isOver = true

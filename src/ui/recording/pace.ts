@@ -1,4 +1,3 @@
-/** How fast a recording is shown. */
 export interface Pace {
   /** 2 is twice as fast as it was. */
   readonly speed: number

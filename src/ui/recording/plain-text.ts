@@ -28,7 +28,6 @@ export class PlainText {
     return sanitize(whole)
   }
 
-  /** What is left when nothing more comes. */
   end(): string {
     return sanitize(this.#take() + this.#endings.end())
   }

@@ -7,7 +7,6 @@ import type { PlayerKey } from './player-keys.ts'
 
 interface PlayerOptions {
   readonly pace: Pace
-  /** Resolves when it is shown. */
   readonly show: (output: string) => Promise<void>
 }
 
@@ -17,7 +16,6 @@ export class Player {
   readonly #quit = new AbortController()
   #isPaused = false
   #steps = 0
-  /** Ends the wait in which it is. */
   #wake = new AbortController()
 
   constructor(options: PlayerOptions) {
@@ -31,7 +29,6 @@ export class Player {
     this.#wake.abort()
   }
 
-  /** Resolves at the end, or when it was quit. */
   async play(events: AsyncIterable<RecordingEvent>): Promise<void> {
     const { pace, show } = this.#options
     let at = 0

@@ -17,16 +17,15 @@ import { counted } from '../text/counted.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8 } from '../text/screen.ts'
 
-/** Of their names, in characters: those of an irregular fleet would push the question off the screen. */
+/** The most characters of host names: those of an irregular fleet would push the question off the screen. */
 const longestNames = 400
 
 const mark = () => (isUtf8() ? '…' : '...')
 
-/** What is to be started, and where: the two things that a hasty hand gets wrong. */
+/** What is to be started, and where. */
 export interface Intent {
   /** `Run 'reboot'`, `Run script deploy` */
   readonly what: string
-  /** `staging (https://rsm.example.org)` */
   readonly server: string
 }
 
@@ -48,7 +47,7 @@ async function confirmHosts(
     throw new RsmError('interrupted', 'nothing was started')
 }
 
-/** Whether a pattern or a group came to every host; who spells all of them out means them. */
+/** Whether a pattern or a group names every host. Whoever spells out all names means them. */
 async function isFleet(
   services: Pick<Services, 'hosts'>,
   selector: string | undefined,

@@ -1,158 +1,117 @@
-import type { Client } from '../../client/client.ts'
-import { type TaskEvent, watchTask } from '../../client/watch.ts'
+import { watchTask } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { Halted, timedOutExit } from '../command/failure.ts'
-import { deadlinePassed, finalTask, haltedUnanswered, haltedUnknown, lastLook } from './final-task.ts'
-import { onInterruption, type Verdict } from './interruption.ts'
+import { Halting, type HaltOptions } from './halting.ts'
 import { exitOfTask } from './outcome.ts'
-import type { Outputs } from './outputs.ts'
 import { SilentHosts } from './silent-hosts.ts'
 
-interface FollowOptions {
-  readonly client: Client
-  /** Starts the task; a Ctrl-C that comes meanwhile is remembered, and `signal` aborts when it is not waited for any more. */
-  readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount: number }>
-  readonly outputs: Outputs
+export interface FollowOptions extends Omit<HaltOptions, 'halted'> {
+  /** Starts the task, or names one that was started elsewhere. `hostCount` is left out where the outputs have begun. */
+  readonly start: (signal: AbortSignal) => Promise<{ taskId: string; hostCount?: number }>
+  /** From where the log is shown, and which part of it. */
   readonly query?: LogQuery
-  /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
-  readonly deadline?: number | undefined
-  /** Whether somebody can be asked about a Ctrl-C. */
-  readonly terminal: boolean
-  /** Told as soon as it is not followed to its end any more; `within` milliseconds of that the command is to be over. */
-  readonly halted: (exit: number, within: number) => void
+  /** Narrows what is known of the task. */
+  readonly select?: (task: Task) => Task
+  /** The command that goes on where this one was left; `last` is the last output that was shown. */
+  readonly resume: (taskId: string, last: number | undefined) => string
+  readonly halted?: HaltOptions['halted']
 }
-
-/** What ended the following before the task had ended. */
-interface Halt {
-  readonly exit: number
-  readonly cancel: boolean
-}
-
-/** How long a cancelled task may take to end before it is left to itself, in milliseconds: with the last look 5 s (contract §9). */
-const cancelWait = 5_000 - lastLook
 
 interface Followed {
   readonly task: Task
   readonly exit: number
-  /** Why it did not go on to its end, where the task itself does not say so. */
+  /** Why it was not followed to its end, where the task itself does not say so. */
   readonly reason?: RsmError
+  /** Left before its end. */
+  readonly isHalted: boolean
 }
 
-/** Cancels; a task that has ended meanwhile is as good. */
-async function cancel(client: Client, taskId: string, signal: AbortSignal): Promise<void> {
-  await client.tasks.cancel(taskId, signal).catch((error: unknown) => {
-    if (!(error instanceof RsmError && error.code === 'conflict')) throw error
-  })
+/** How long the last of the output may take to be written once nothing is waited for, in milliseconds. */
+const writeTime = 1_000
+
+/** A reader that does not read would keep the process for ever. */
+function endInTime(exit: number, within: number): void {
+  setTimeout(() => process.exit(process.exitCode ?? exit), within + writeTime).unref()
 }
 
-/** Rejects when nobody waits for the start any more. */
-function aborted(signal: AbortSignal, error: () => Error): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(error()), { once: true })
-  })
-}
-
-/** Starts a task, shows it to its end, and answers with its exit code; signals and the deadline as in contract §9. */
-export async function runAndFollow(options: FollowOptions): Promise<Followed> {
-  const { client, outputs } = options
-  const notice = (text: string) => outputs.notice(text)
-  const silent = new SilentHosts(notice)
-  const halt = new AbortController()
+/** Shows a task to its end and answers with its exit code; signals and the deadline as in contract §9. */
+export async function followTask(options: FollowOptions): Promise<Followed> {
+  const { outputs, select = (task: Task) => task } = options
+  const halting = new Halting({ halted: endInTime, ...options })
   let taskId: string | undefined
-  const halted: { by?: Halt } = {}
-  let waiting: NodeJS.Timeout | undefined
-  let isOver = false
-
-  const stop = (exit: number, cancelling: boolean) => {
-    if (halted.by !== undefined) return
-    halted.by = { exit, cancel: cancelling }
-    options.halted(exit, cancelWait + lastLook)
-    interruption.settled()
-    if (!cancelling) {
-      halt.abort()
-      return
-    }
-    if (taskId !== undefined) void carryOut(taskId)
-    waiting = setTimeout(() => halt.abort(), cancelWait)
-  }
-  const carryOut = (id: string) =>
-    cancel(client, id, halt.signal).catch((error: unknown) => {
-      if (isOver) return
-      if (halt.signal.aborted) notice(`the server has not answered that task ${id} is to be cancelled`)
-      else notice(`could not cancel task ${id}: ${(error as Error).message}`)
-      halt.abort()
-    })
-  const decided = (verdict: Verdict) =>
-    verdict.kind === 'leave' ? stop(130, false) : stop(verdict.exit, true)
-  const interruption = onInterruption({
-    terminal: options.terminal,
-    taskId: () => taskId,
-    decided,
-    asking: (isAsking) => (isAsking ? outputs.ask() : outputs.answered()),
-  })
-  const deadline =
-    options.deadline === undefined
-      ? undefined
-      : setTimeout(() => stop(timedOutExit, true), options.deadline * 1000)
-
   try {
-    const unanswered = () => haltedUnanswered(halted.by?.exit ?? 130)
-    const started = await Promise.race([options.start(halt.signal), aborted(halt.signal, unanswered)])
+    const started = await halting.begin(options.start)
     taskId = started.taskId
-    // By a signal that came while the task was being started; those from now on know the task.
-    if (halted.by?.cancel === true) void carryOut(taskId)
-    await outputs.begin({ hostCount: started.hostCount, alone: started.hostCount === 1 })
-    let end: Partial<Task> | undefined
-    try {
-      for await (const event of follow(client, taskId, options, halt.signal)) {
-        await outputs.event(event)
-        silent.event(event)
-        if (event.type === 'end') end = event.task
-      }
-    } catch (error) {
-      if (!halt.signal.aborted) {
-        await endAsKnown(outputs)
-        throw error
-      }
-    }
-    const task = isWhole(end)
-      ? end
-      : await finalTask(
-          client,
-          taskId,
-          halt.signal,
-          halted.by?.cancel === false ? cancelWait : lastLook,
-        ).catch(async (error: unknown) => {
-          await endAsKnown(outputs)
-          throw halted.by === undefined ? error : haltedUnknown(halted.by.exit, started.taskId, error)
-        })
-    const why = halted.by
-    silent.close()
+    const { hostCount } = started
+    if (hostCount !== undefined) await outputs.begin({ hostCount, alone: hostCount === 1 })
+    const { end, last } = await showEvents(taskId, options, halting)
+    const task = select(end ?? (await halting.look(taskId)))
     await outputs.end(task)
-    if (why === undefined) return { task, exit: exitOfTask(task) }
-    // A task that ended by itself before the cancel reached it has its own result.
-    const own = why.cancel && task.status !== 'RUNNING' && task.status !== 'CANCELLED'
-    if (why.exit === timedOutExit && options.deadline !== undefined)
-      return own
-        ? { task, exit: exitOfTask(task) }
-        : { task, exit: why.exit, reason: deadlinePassed(options.deadline, task) }
-    if (!why.cancel) notice(`task ${taskId} goes on: rsm logs -f ${taskId}`)
-    else if (task.status === 'RUNNING') notice(`task ${taskId} is being cancelled: rsm tasks wait ${taskId}`)
-    return { task, exit: why.exit }
+    return concluded(task, last, options, halting)
   } catch (error) {
-    throw taskId === undefined ? error : naming(taskId, error)
+    // What has come is kept, though nobody can say how the task ends.
+    const { task } = outputs.known
+    if (task !== undefined) await outputs.end(select(task))
+    throw taskId === undefined || options.signals === 'leave' ? error : naming(taskId, error)
   } finally {
-    clearTimeout(waiting)
-    clearTimeout(deadline)
-    interruption.stop()
-    silent.close()
+    halting.close()
     outputs.close()
-    // A call that is still without an answer would keep the process.
-    isOver = true
-    halt.abort()
   }
+}
+
+/** `end` is the task if the server has sent it with its results. */
+async function showEvents(
+  taskId: string,
+  { client, outputs, query = {} }: FollowOptions,
+  { signal }: Halting,
+): Promise<{ end: Task | undefined; last: number | undefined }> {
+  const silent = new SilentHosts((line) => outputs.notice(line))
+  const onCut = ({ message }: Error, again: boolean) => {
+    if (!again) outputs.notice(`${message}; trying again for 5 minutes (task ${taskId} goes on)`)
+  }
+  let end: Partial<Task> | undefined
+  let last = query.after
+  try {
+    for await (const event of watchTask(client.api, taskId, { query, signal, onCut })) {
+      await outputs.event(event)
+      if (query.hostId === undefined) silent.event(event)
+      if (event.type === 'output') last = event.entry.id
+      else if (event.type === 'end') end = event.task
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    silent.close()
+  }
+  return { end: end?.results !== undefined && end.taskId !== undefined ? (end as Task) : undefined, last }
+}
+
+function concluded(
+  task: Task,
+  last: number | undefined,
+  { outputs, deadline, resume }: FollowOptions,
+  { by }: Halting,
+): Followed {
+  const { taskId, status } = task
+  const own = { task, exit: exitOfTask(task), isHalted: false }
+  if (by === undefined) return own
+  const left = { task, exit: by.exit, isHalted: true }
+  if (by.exit === timedOutExit) {
+    // A task that ended by itself before the cancel reached it has its own result.
+    if (status !== 'RUNNING' && status !== 'CANCELLED') return own
+    const fate = status === 'RUNNING' ? 'is being cancelled' : 'was cancelled'
+    const passed = `the deadline of ${deadline} s has passed: task ${taskId} ${fate}`
+    return { ...left, reason: new Halted(timedOutExit, passed) }
+  }
+  if (status === 'RUNNING')
+    outputs.notice(
+      by.kind === 'leave'
+        ? `task ${taskId} goes on: ${resume(taskId, last)}`
+        : `task ${taskId} is being cancelled: rsm tasks wait ${taskId}`,
+    )
+  return left
 }
 
 /** Whatever fails after the start: who started a task is told which it is. */
@@ -165,32 +124,5 @@ function naming(taskId: string, error: unknown): unknown {
     fields,
     hint: [hint, `follow it: rsm logs -f ${taskId}`].filter((step) => step !== undefined).join('\n'),
     cause: error,
-  })
-}
-
-/** Whether the server has sent the results with the end. */
-function isWhole(end: Partial<Task> | undefined): end is Task {
-  return end?.results !== undefined && end.taskId !== undefined
-}
-
-/** What has come is kept, though nobody can say how the task ends. */
-async function endAsKnown(outputs: Outputs): Promise<void> {
-  const { task } = outputs.known
-  if (task !== undefined) await outputs.end(task)
-}
-
-function follow(
-  client: Client,
-  taskId: string,
-  options: FollowOptions,
-  signal: AbortSignal,
-): AsyncGenerator<TaskEvent> {
-  return watchTask(client.api, taskId, {
-    signal,
-    ...(options.query === undefined ? {} : { query: options.query }),
-    onCut: (error, again) => {
-      if (!again)
-        options.outputs.notice(`${error.message}; trying again for 5 minutes (task ${taskId} goes on)`)
-    },
   })
 }

@@ -1,38 +1,38 @@
 import { RsmError } from '../../core/errors.ts'
 import { ask as askOnTerminal } from '../input/prompt.ts'
 
-/** What a signal asks of a followed task (contract §9). */
-export type Verdict =
-  | { readonly kind: 'cancel'; readonly exit: 130 | 143 }
-  /** Leave the task running and stop following it. */
-  | { readonly kind: 'leave' }
+/** What is to become of a followed task: `leave` lets it run on. `exit` is the exit code. */
+export interface Verdict {
+  readonly kind: 'cancel' | 'leave'
+  readonly exit: number
+}
+
+/** What SIGINT and SIGTERM do to a followed task; `ask` asks about a Ctrl-C, where somebody can be asked. */
+export type Signals = 'ask' | 'cancel' | 'leave'
 
 interface InterruptionOptions {
-  /** Whether somebody can be asked. */
-  readonly terminal: boolean
-  /** Known once the task stands. */
+  readonly signals: Signals
   readonly taskId: () => string | undefined
   readonly decided: (verdict: Verdict) => void
-  /** Whether a question stands on the terminal. */
   readonly asking: (isAsking: boolean) => void
   readonly ask?: typeof askOnTerminal
 }
 
 /**
- * Listens for SIGINT and SIGTERM. On a terminal the first Ctrl-C names the task and asks whether to cancel or to leave it,
- * a second one cancels; without a terminal both cancel at once. SIGHUP is left alone: it cancels nothing.
+ * Listens for SIGINT and SIGTERM (contract §9). With `ask` the first Ctrl-C names the task and asks whether to cancel it or to
+ * leave it running, and a second one cancels. SIGHUP is left alone: it cancels nothing.
  */
 export function onInterruption(options: InterruptionOptions): {
-  /** Nothing is to be decided any more. */
   settled(): void
   stop(): void
 } {
   const { ask = askOnTerminal } = options
   const asking = new AbortController()
   let asked = false
-  const cancel = (exit: 130 | 143) => {
+  const kind = options.signals === 'leave' ? 'leave' : 'cancel'
+  const end = (exit: number) => {
     asking.abort()
-    options.decided({ kind: 'cancel', exit })
+    options.decided({ kind, exit })
   }
   const question = async () => {
     const taskId = options.taskId()
@@ -49,21 +49,20 @@ export function onInterruption(options: InterruptionOptions): {
     if (asking.signal.aborted) process.stderr.write('\n')
     options.asking(false)
     if (asking.signal.aborted) return
-    if (answer === undefined || /^c/i.test(answer.trim())) cancel(130)
-    else if (/^l/i.test(answer.trim())) options.decided({ kind: 'leave' })
+    if (answer === undefined || /^c/i.test(answer.trim())) end(130)
+    else if (/^l/i.test(answer.trim())) options.decided({ kind: 'leave', exit: 130 })
     else asked = false
   }
   const onInt = () => {
-    if (!options.terminal || asked) {
-      cancel(130)
-      return
-    }
+    if (options.signals !== 'ask' || asked) return end(130)
     asked = true
     void question()
   }
-  const onTerm = () => cancel(143)
-  process.on('SIGINT', onInt)
-  process.on('SIGTERM', onTerm)
+  const onTerm = () => end(143)
+  // A second signal ends a process that only watches.
+  const listen = kind === 'leave' ? 'once' : 'on'
+  process[listen]('SIGINT', onInt)
+  process[listen]('SIGTERM', onTerm)
   return {
     settled: () => asking.abort(),
     stop() {

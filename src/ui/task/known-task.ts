@@ -2,7 +2,7 @@ import type { TaskEvent } from '../../client/watch.ts'
 import type { Counts, ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
 import { isFailure, isFinal } from '../../core/task/task-state.ts'
 
-/** What the events so far tell of a task: for who can't ask the server any more, and for who watches it. */
+/** A task as the events so far describe it: for progress, and for when the server can no longer be asked. */
 export class KnownTask {
   readonly #results = new Map<number, TaskResult>()
   #task: Partial<Task> = {}
@@ -12,7 +12,6 @@ export class KnownTask {
     if (event.type === 'task' || event.type === 'end') this.#task = { ...this.#task, ...event.task }
   }
 
-  /** How many hosts stand how, as far as the server has said. */
   get counts(): Counts | undefined {
     return this.#task.counts
   }

@@ -61,7 +61,6 @@ function withoutOwnName(result: TaskResult): TaskResult {
   return { ...result, error: result.error.slice(`${result.hostname} is `.length) }
 }
 
-/** Those whom the same befell. */
 export interface Failure {
   readonly reason: string
   readonly results: readonly TaskResult[]
@@ -94,7 +93,6 @@ export function foldFailures(task: Task): Failure[] {
     })
 }
 
-/** The same, a line each. */
 export function failureLines(failures: readonly Failure[]): string[] {
   return failures.map(
     ({ reason, results }) =>

@@ -18,10 +18,9 @@ import { KnownTask, progressText } from './known-task.ts'
 interface OutputsOptions {
   readonly show: ShowOptions
   readonly quiet: boolean
-  /** A status line for who watches. */
   readonly progress: boolean
   readonly timestamps?: { readonly utc: boolean } | undefined
-  /** Whoever made it reports the failure, as JSON. */
+  /** The caller reports failures, as JSON. */
   readonly json?: boolean
 }
 
@@ -51,7 +50,7 @@ export class Outputs {
   #kept: readonly Kept[] = []
   #shown: OutputFormat | undefined
   #status: StatusLine | undefined
-  /** That nobody reads the errors any more ends no command. */
+  /** A closed stderr ends no command. */
   #stderr: Sink = sinkOf(process.stderr, { dispensable: true })
   #unfinished = ''
   #failure: RsmError | undefined
@@ -73,7 +72,7 @@ export class Outputs {
     }
   }
 
-  /** Something that was to be kept in a file is not there. */
+  /** Why a file is missing or incomplete. */
   get failure(): RsmError | undefined {
     return this.#failure
   }
@@ -139,19 +138,16 @@ export class Outputs {
     this.close()
   }
 
-  /** Takes the status line away, and what was not finished. */
   close(): void {
     this.#status?.end()
     for (const { file } of this.#kept) file?.discard()
     this.#kept = []
   }
 
-  /** Said to people beside the output. */
   notice(text: string): void {
     if (!this.#options.quiet) this.warn(text)
   }
 
-  /** Said to people, quiet or not. */
   warn(text: string): void {
     this.#say(`rsm: ${text}`)
   }
@@ -161,7 +157,7 @@ export class Outputs {
     if (!this.#options.quiet) this.#say(`     ${command}`)
   }
 
-  /** One line. What it tells of hosts commands neither the terminal nor a GitHub runner. */
+  /** Writes one line. Names and reasons of hosts can command neither the terminal nor a GitHub runner. */
   #say(text: string): void {
     const line = `${sanitizeLine(text)}\n`
     void this.#stderr.write(this.#options.show.format === 'github' ? defuse(line) : line)

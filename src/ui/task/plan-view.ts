@@ -8,7 +8,6 @@ import { counted } from '../text/counted.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
 
-/** The text that is to run, and what goes with it. */
 export interface PlannedScript {
   /** Null: typed on the command line. */
   readonly name: string | null
@@ -24,21 +23,18 @@ export interface PlanView {
   /** Hostnames, in the order in which they start. */
   readonly batches: readonly (readonly string[])[]
   readonly strategy: Strategy
-  /** Hosts at once; null is no limit. */
   readonly concurrency: number | null
   /** More failures than these stop it; null is no limit. */
   readonly maxFailures: number | null
   readonly pauseSeconds: number
   /** Seconds on each host; 0 is none. */
   readonly timeout: number
-  /** Seconds for the whole task. */
   readonly deadline: number | null
   readonly queueSeconds: number | null
   readonly runAs: string | null
   readonly workDir: string | null
   readonly limits: Limits | null
   readonly params: Readonly<Record<string, string>>
-  /** Names only. */
   readonly secretParams: readonly string[]
   readonly scriptName: string | null
   readonly type: ScriptType
@@ -104,7 +100,6 @@ export function batchLines(batches: PlanView['batches']): string[] {
   return lines
 }
 
-/** How it would run, a line each; only what was said or matters. */
 export function orderLines(plan: PlanView): string[] {
   const { strategy, concurrency, maxFailures, pauseSeconds, deadline, limits } = plan
   const stops = maxFailures === 0 ? 'a failure' : `more than ${counted(maxFailures ?? 0, 'failure')}`

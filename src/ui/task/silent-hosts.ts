@@ -4,7 +4,7 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { isFinal } from '../../core/task/task-state.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 
-/** Those of one rack are told of together: the server says it of one host after the other. In milliseconds. */
+/** Hosts of one rack are reported together, because the server reports them one by one. In milliseconds. */
 const gathered = 250
 
 type Silent = Pick<TaskResult, 'hostId' | 'hostname' | 'error' | 'status'>
@@ -28,7 +28,7 @@ export function silentLines(results: Iterable<Silent>): string[] {
     })
 }
 
-/** Tells for whom a task waits and why, so that nobody waits without knowing for what. */
+/** Says for which hosts a task waits, and why. */
 export class SilentHosts {
   readonly #tell: (line: string) => void
   /** What was last said of each: an event comes again after a lost connection. */

@@ -3,11 +3,10 @@ import { emptyCounts, isFailure, isFinal } from '../../core/task/task-state.ts'
 
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 
-/** A task that has ended stays so: what says that it runs is older, whenever it was read. */
+/** A task that has ended stays ended: data that says it runs is older, whenever it was read. */
 export const isOutdated = (told: Partial<TaskSummary>, known: TaskSummary | null) =>
   told.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
 
-/** A task and the results of its hosts, as far as they are known. */
 export class TaskState {
   readonly taskId: string
   summary: TaskSummary | null = null
@@ -74,7 +73,6 @@ export class TaskState {
     }
   }
 
-  /** In milliseconds; `now` since the epoch. */
   elapsed(now: number): number {
     const { summary } = this
     if (summary === null) return 0

@@ -8,7 +8,6 @@ import { tellsHostState } from './outcome.ts'
 /** Hosts whose server is asked why they are not reachable, as their results do not say. */
 const mostAsked = 3
 
-/** What is said of hosts that were not reachable. */
 interface Explanation {
   /** `web1 is OFFLINE: never heard`, of those whose result does not say so. */
   readonly lines: readonly string[]

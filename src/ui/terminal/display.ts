@@ -57,7 +57,6 @@ export class Display {
     this.#toTerminal(this.#modes.redo())
   }
 
-  /** The end of the output. */
   end(): void {
     const rest = this.#endings?.end() ?? ''
     if (rest !== '') process.stdout.write(rest)

@@ -22,7 +22,6 @@ export function endingOf(end: TerminalEnd): { readonly exit: number; readonly me
   }
 }
 
-/** The same of a session that was only watched: how it ends is not this command's end. */
 export function endingOfWatch(end: TerminalEnd): { readonly exit: number; readonly message: string | null } {
   if (end.kind === 'left') return { exit: 0, message: null }
   const { exit, message } = endingOf(end)

@@ -21,7 +21,6 @@ export function escapeCharacter(word: string): string | undefined {
   })
 }
 
-/** As it is typed, for people. */
 export function shownCharacter(character: string): string {
   const code = character.charCodeAt(0)
   if (code === 0x7f) return '^?'

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 
 interface KeyboardOptions {
   readonly typed: (text: string) => void
-  /** The terminal is gone. */
   readonly gone: () => void
   /** Before this process stops, and after it was taken up again. */
   readonly suspending: () => void

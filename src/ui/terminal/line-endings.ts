@@ -12,7 +12,6 @@ export class LineEndings {
     return text.slice(0, text.length - this.#held.length).replaceAll('\r\n', '\n')
   }
 
-  /** What is left when nothing more comes. */
   end(): string {
     const rest = this.#held
     this.#held = ''

@@ -61,7 +61,6 @@ export class TerminalModes {
     return steps.length === 0 ? '' : `${steps.join('')}${escape}[0m`
   }
 
-  /** Takes back what `undo` did. */
   redo(): string {
     return [...this.#changes.values()].map(({ redo }) => redo).join('')
   }

@@ -3,7 +3,7 @@ const pause = 5_000
 /** Sentences of one burst; further ones are not said. */
 const most = 8
 
-/** Tells what is to be said of refusals that come by the hundred, one for each frame: every sentence once per burst. */
+/** Filters refusals that come by the hundred, one for each frame: every sentence passes once per burst. */
 export class OncePerBurst {
   /** When each was last heard, in milliseconds. */
   readonly #heard = new Map<string, number>()

@@ -15,9 +15,7 @@ import { WatchersTold } from './watchers-told.ts'
 export interface SessionOptions {
   readonly client: Client
   readonly sessionId: string
-  /** Reads along only. */
   readonly watch: boolean
-  /** The character that begins an escape. */
   readonly escape: string | undefined
   /** What is said only to people who watch, and not with `--quiet`. */
   readonly quiet: boolean
@@ -161,7 +159,6 @@ export class Session {
       this.#note(`the session is ${cols}x${rows}, this terminal only ${own.cols}x${own.rows}`)
   }
 
-  /** Said unless `--quiet`. */
   #note(message: string): void {
     if (!this.#options.quiet) this.#display.say(message)
   }

@@ -1,6 +1,6 @@
 import type { TerminalNotice } from '../../core/protocol/terminal-messages.ts'
 
-/** What the user of a session has been told of those who read along: nobody does so unsaid, however the connection is cut. */
+/** What the user has been told about watchers: every watcher is announced, however often the connection is cut. */
 export class WatchersTold {
   /** The names, or null where a notice has changed them since. */
   #known: string | null = ''

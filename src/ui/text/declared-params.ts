@@ -16,7 +16,6 @@ export function usageLine(name: string, params: readonly DeclaredParam[]): strin
   return ['rsm scripts run', shellWord(name), '-w HOST', ...options].join(' ')
 }
 
-/** The declared params as a table. */
 export async function renderParams(params: readonly DeclaredParam[]): Promise<string> {
   const { renderTable } = await import('./table.ts')
   return renderTable(params, [

@@ -1,7 +1,7 @@
 import { isOnPath } from '../command/own-command.ts'
 import { widthOf } from './width.ts'
 
-/** What a shell answers for a command that it can't start. */
+/** The exit codes of a shell that cannot start a command. */
 const notStarted = new Set<number | null>([126, 127])
 
 /** The command line that $PAGER says, else less where there is one; undefined where nothing is to page. */

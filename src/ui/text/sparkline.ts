@@ -1,6 +1,5 @@
 import { isUtf8 } from './screen.ts'
 
-/** A value at a time in milliseconds since the epoch. */
 export interface Reading {
   readonly at: number
   readonly value: number
@@ -9,7 +8,6 @@ export interface Reading {
 export interface Scale {
   readonly from: number
   readonly to: number
-  /** The value of the highest mark. */
   readonly top: number
 }
 

@@ -14,5 +14,5 @@ const tones: Readonly<Record<string, Tone>> = {
   ONLINE: 'green',
 }
 
-/** The colour of a state, of a host, a task, a result or what the audit log tells; undefined of one that is on its way. */
+/** The colour of the state of a host, task, result or audit entry; undefined for states that are under way. */
 export const toneOf = (state: string): Tone | undefined => tones[state]

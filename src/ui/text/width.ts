@@ -46,7 +46,6 @@ export function beginningOf(text: string, width: number): string {
   return text.slice(0, end)
 }
 
-/** The text without what would change the direction of its neighbours. */
 export function withoutBidi(text: string): string {
   return plain.test(text) ? text : text.replace(bidi, '')
 }

@@ -42,7 +42,6 @@ export function wrapWords(text: string, width: number | undefined): string[] {
   return filled(text.split(' '), width)
 }
 
-/** Lines of as many parts as fit. */
 function filled(parts: readonly string[], width: number): string[] {
   const lines: string[] = []
   let line = ''

@@ -10,13 +10,12 @@ import { type House, orderTime, type Room, told } from './room.ts'
 import { FleetView } from './view/fleet-view.ts'
 import { doctorLines } from './view/report.ts'
 
-/** Heartbeats are no events: when hosts were last heard is read so often, in milliseconds. */
+/** Heartbeats send no events, so the hosts are read again this often, in milliseconds. */
 const heardEvery = 30_000
 /** After the last step of a choice that is still moving. */
 const chosenFor = 100
 const retryPause = 1_000
 
-/** The whole fleet, as `rsm events` tells of it. */
 export class FleetRoom implements Room {
   readonly view: FleetView
   readonly done: Promise<void>
@@ -61,7 +60,7 @@ export class FleetRoom implements Room {
     try {
       const body = { script: { content }, target: { hostIds: [...hostIds] }, async: true }
       const { taskId } = await this.#orders.tasks.create(body, newIdempotencyKey())
-      // Whoever has left meanwhile is not brought back.
+      // Somebody who has left meanwhile is not brought back.
       if (!this.#closing.signal.aborted) this.#house.openTask(taskId)
     } catch (error) {
       this.view.say(told(error), true)
@@ -124,7 +123,7 @@ export class FleetRoom implements Room {
         () => this.#house.changed(),
         (error: unknown) => {
           if (this.#closing.signal.aborted) return
-          // Why nothing comes is said of the stream.
+          // The stream reports the lost connection.
           if (mendable(error)) this.#choose(this.#hostId, retryPause)
           else this.view.say(error instanceof Error ? error.message : String(error), true)
         },

@@ -3,7 +3,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { isOutdated } from '../task/task-state.ts'
 
-/** So many tasks are shown, the newest; older ones are for `rsm tasks list`. */
+/** The newest tasks are shown; `rsm tasks list` has older ones. */
 export const tasksShown = 200
 
 /** All hosts, and the newest tasks of all of them or of one. */
@@ -15,12 +15,10 @@ export class FleetState {
   areTasksRead = false
   version = 0
 
-  /** Newest first. */
   get tasks(): readonly TaskSummary[] {
     return this.#tasks
   }
 
-  /** Whose tasks they are; null: everyone's. */
   get hostId(): number | null {
     return this.#hostId
   }

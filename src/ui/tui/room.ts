@@ -1,16 +1,14 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Frame, Key, Mouse, Size } from './screen/screen.ts'
 
-/** What was ordered just before leaving is given so long to reach the server, in milliseconds. */
+/** How long an order given just before leaving may take to reach the server, in milliseconds. */
 export const orderTime = 2_000
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** With what to do. */
 export const told = (error: unknown): string =>
   error instanceof RsmError && error.hint !== undefined ? `${error.message}: ${error.hint}` : messageOf(error)
 
-/** What a room shows, and the keys that it takes. */
 export interface View {
   readonly isTyping: boolean
   readonly isCopying: boolean
@@ -33,9 +31,7 @@ export interface Room {
   close(): void
 }
 
-/** What a room asks of the whole. */
 export interface House {
-  /** There is something new to show. */
   changed(): void
   /** With this host chosen; null: all of them. */
   openTask(taskId: string, hostId?: number | null): void

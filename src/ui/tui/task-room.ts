@@ -15,7 +15,6 @@ const retryPause = 1_000
 export class TaskRoom implements Room {
   readonly view: TaskView
   readonly done: Promise<void>
-  /** Its calls end with the room. */
   readonly #client: Client
   /** For what changes something: its calls may outlive the room, by `orderTime`. */
   readonly #orders: Client
@@ -82,7 +81,7 @@ export class TaskRoom implements Room {
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
-    // What came while there was no stream is told by none.
+    // No stream reports what happened while there was none.
     let isToRead = true
     const onCut = (error: RsmError) => {
       isToRead = true

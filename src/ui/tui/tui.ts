@@ -12,7 +12,6 @@ const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as cons
 
 export interface TuiOptions {
   readonly client: Client
-  /** Null for the fleet. */
   readonly taskId: string | null
   /** What the doctor says of the fleet, in lines of so many columns. */
   readonly examine: (columns: number, signal: AbortSignal) => Promise<string>
@@ -24,13 +23,11 @@ export interface TuiOptions {
   readonly runTerminal: (hostId: number, signal: AbortSignal) => Promise<string | null>
 }
 
-/** Keys that need no data. */
 const atOnce = new Set(['?', 'escape'])
 const mostEarly = 32
 
 interface Ended {
   readonly exit: number
-  /** It goes on without us. */
   readonly runningTask: string | null
 }
 
@@ -125,7 +122,7 @@ export class Tui implements House, ScreenListener {
     }
   }
 
-  /** What is typed before there is anything to act on waits for that. */
+  /** Keys pressed before the first data have come wait for it. */
   #isEarly({ name }: Key): boolean {
     const { view } = this.#room
     return !view.isReady && !view.isTyping && !atOnce.has(name) && this.#early.length < mostEarly
@@ -135,7 +132,7 @@ export class Tui implements House, ScreenListener {
     if (!this.#room.view.isReady) return
     for (const key of this.#early.splice(0)) {
       this.key(key)
-      // What a key moves, the next one acts on: that is settled by a frame.
+      // The next key acts on what this one moved, which a frame settles.
       this.#room.view.frame(this.#screen.size, Date.now())
     }
   }

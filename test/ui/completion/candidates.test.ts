@@ -3,7 +3,6 @@ import test from 'ava'
 import { type Answer, candidatesFor } from '../../../src/ui/completion/candidates.ts'
 import type { Lookup } from '../../../src/ui/completion/listed.ts'
 import type { Manifest } from '../../../src/ui/completion/manifest.ts'
-import { narrow } from '../../../src/ui/completion/narrow.ts'
 import { whatIsWanted } from '../../../src/ui/completion/wanted.ts'
 
 const manifest = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as Manifest
@@ -13,8 +12,6 @@ const world: Record<string, string[]> = {
   groups: ['tag:role:web', 'tag:role:db', 'tag:zone:a', 'os:linux', 'arch:x64', 'arch:arm64'],
   clusters: ['web', 'my cluster'],
   scripts: ['deploy', 'disk', 'a\u001b[31m red', 'two\nlines', 'right\u202eleft'],
-  params: ['deploy VERSION', 'deploy LEVEL', 'deploy all HOSTS', 'disk VOLUME'],
-  'secret params': ['deploy VAULT_TOKEN'],
   tasks: ['20261121-b', '20261121-a'],
   users: ['admin', 'ann'],
   tokens: ['nightly'],
@@ -46,17 +43,6 @@ const lines: [string, string[]][] = [
   ['exec --strategy r', ['rolling']],
   ['exec --limit m', ['memory=']],
   ['exec -o j', ['junit']],
-  ['scripts run Deploy -w web1 -p v', ['VERSION=']],
-  ['scripts run deploy --param=', ['--param=VERSION=', '--param=LEVEL=']],
-  ['scripts run deploy --secret-param V', ['VAULT_TOKEN']],
-  ['scripts run -p V', []],
-  ['exec -w web1 --script Deploy -p ', ['VERSION=', 'LEVEL=']],
-  ['exec --script=deploy -pL', ['-pLEVEL=']],
-  ['exec --script deploy --secret-param ', ['VAULT_TOKEN']],
-  ['exec -w deploy -p ', []],
-  ['exec --script examples/ci/put-version.sh -p V', ['VERSION=']],
-  ['exec --script examples/ci -p V', []],
-  ['scripts run examples/ci/put-version.sh -p V', []],
   ['exec -o junit=', []],
   ['tasks wait x 20261121-a', ['20261121-a']],
   ['hosts wait web1,d', ['web1,db1']],
@@ -150,13 +136,4 @@ test('options that are given, or that they exclude, are offered no more; those o
   t.false(offered.includes('--selector'))
   t.true(offered.indexOf('--name') < offered.indexOf('--json'))
   t.true(wordsOf(await complete('exec -w web1 --')).includes('--hosts'))
-})
-
-test('of many names their beginnings are offered, so that a shell types no more than all of them have in common', (t) => {
-  const names = Array.from({ length: 10_000 }, (_, at) => `web${String(at).padStart(5, '0')}`)
-  const all = names.map((name) => ({ word: `a,${name}`, shown: name, about: '', isOpen: false }))
-  const narrowed = narrow(all, 1000)
-  t.is(narrowed.length, 1000)
-  t.deepEqual(narrowed[1], { word: 'a,web0001', shown: 'web0001', about: '', isOpen: true })
-  t.is(narrow(all.slice(0, 1000), 1000)[1], all[1])
 })

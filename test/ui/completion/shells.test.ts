@@ -38,8 +38,6 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
         await server.data('POST', '/api/hosts', { hostname, ip: '192.0.2.1', tags: { role } })
       await server.data('POST', '/api/clusters', { name: 'my cluster', hostIds: [1] })
       await server.data('POST', '/api/scripts', { name: hostile, type: 'BASH', content: 'echo its text' })
-      const content = '# rsm: param VERSION required, param LEVEL default=info'
-      await server.data('POST', '/api/scripts', { name: 'deploy', type: 'BASH', content })
       const task = { script: { content: 'true' }, target: { hostIds: [1] }, queueSeconds: 0 }
       const { taskId } = await server.data('POST', '/api/tasks', task)
 
@@ -84,8 +82,6 @@ for (const [name, { start, load, spaced }] of Object.entries(shells)) {
         ["rsm exec -w 'web1,@role:d", "rsm exec -w 'web1,@role:db'"],
         ['rsm clusters show my', `rsm clusters show ${spaced}`],
         ['rsm logs ', `rsm logs ${taskId}`],
-        ['rsm exec --script deploy -p V', 'rsm exec --script deploy -p VERSION='],
-        ['rsm scripts run deploy -p V', 'rsm scripts run deploy -p VERSION='],
         ['rsm scripts add x ./file-', 'rsm scripts add x ./file-of-mine'],
         ['rsm hosts list --ca-file=./file-', 'rsm hosts list --ca-file=./file-of-mine'],
         ['rsm exec -o junit=./file-', 'rsm exec -o junit=./file-of-mine'],

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { FlagInput } from '@oclif/core/interfaces'
 import { parse } from '@oclif/core/parser'
 import test from 'ava'
-import { anyCase } from '../../../src/ui/flags/any-case.ts'
+import { anyCase } from '../../../src/ui/flags/checks.ts'
 import { fromEnvironment, type Variables } from '../../../src/ui/flags/environment.ts'
 
 type Flag = FlagInput[string]

@@ -22,7 +22,14 @@ import { refuseShared } from '../../../src/ui/output/places.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
-const flags = { grouped: false, diff: false, 'no-prefix': false, raw: false }
+const flags = {
+  output: undefined,
+  outdir: undefined,
+  grouped: false,
+  diff: false,
+  'no-prefix': false,
+  raw: false,
+}
 
 test('a format is on stdout, others in files; -b and --diff mean grouped', (t) => {
   const read = (output: string[], more = {}) => readShowOptions({ ...flags, output, ...more }, false, 'live')

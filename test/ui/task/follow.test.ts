@@ -2,9 +2,8 @@ import test, { type ExecutionContext } from 'ava'
 import { openClient } from '../../../src/client/client.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { Halted } from '../../../src/ui/command/failure.ts'
-import { runAndFollow } from '../../../src/ui/task/follow.ts'
+import { followTask } from '../../../src/ui/task/follow.ts'
 import { Outputs } from '../../../src/ui/task/outputs.ts'
-import { watchToEnd } from '../../../src/ui/task/watch-to-end.ts'
 import {
   entryOf,
   envelope,
@@ -19,6 +18,8 @@ const running = taskOf([resultOf('web1', { status: 'RUNNING', exitCode: null, co
   completedAt: null,
   duration: null,
 })
+
+const resume = (taskId: string) => `rsm logs -f ${taskId}`
 
 /** Less than a call to a server that does not answer takes, however slow this machine is. */
 const soon = 40_000
@@ -71,10 +72,11 @@ test.serial(
   'SIGTERM ends the following in time though the server has hung, and leaves no call behind',
   async (t) => {
     const { client, outputs, stands, asked, ended, closed } = await hung(t)
-    const following = runAndFollow({
+    const following = followTask({
       client,
       outputs,
-      terminal: false,
+      signals: 'cancel',
+      resume,
       halted: () => {},
       start: async (signal) => {
         const [target, script] = [{ selector: 'web1' }, { content: 'true' }]
@@ -114,10 +116,11 @@ for (const [what, answer, code, said] of [
     })
     const client = await openClient({ url: server.url, token: 'secret' })
     const show = { format: undefined, files: [], diff: false, prefix: true, raw: false }
-    const following = runAndFollow({
+    const following = followTask({
       client,
       outputs: new Outputs({ show, quiet: true, progress: false }),
-      terminal: false,
+      signals: 'cancel',
+      resume,
       halted: () => {},
       start: async () => ({ taskId: running.taskId, hostCount: 1 }),
     })
@@ -129,7 +132,14 @@ for (const [what, answer, code, said] of [
 
 test.serial('a signal ends the watching of a task in time though the server has hung', async (t) => {
   const { client, outputs, stands, asked, ended, closed } = await hung(t)
-  const watching = watchToEnd(client, running.taskId, { query: {}, outputs })
+  const watching = followTask({
+    client,
+    outputs,
+    signals: 'leave',
+    resume,
+    halted: () => {},
+    start: async () => ({ taskId: running.taskId, hostCount: 1 }),
+  })
   await stands
   const began = performance.now()
   signalled('SIGINT')

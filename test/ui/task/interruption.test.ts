@@ -1,14 +1,14 @@
 import test, { type ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
-import { onInterruption, type Verdict } from '../../../src/ui/task/interruption.ts'
+import { onInterruption, type Signals, type Verdict } from '../../../src/ui/task/interruption.ts'
 
 /** Listens as `exec` does; a question is answered by the test, and stays open until then. */
-function listener(t: ExecutionContext, { terminal = true } = {}) {
+function listener(t: ExecutionContext, { signals = 'ask' }: { signals?: Signals } = {}) {
   const heard: string[] = []
   let answer = (_text: string | Error) => {}
   let concluded = () => {}
   const interruption = onInterruption({
-    terminal,
+    signals,
     taskId: () => 'task-1',
     decided: (verdict: Verdict) => {
       heard.push(verdict.kind === 'cancel' ? `cancel ${verdict.exit}` : 'leave')
@@ -77,7 +77,7 @@ test.serial('where nobody can be asked after all it cancels', async (t) => {
 })
 
 test.serial('without a terminal both cancel at once; what is settled or stopped asks nothing', async (t) => {
-  const { heard, interruption } = listener(t, { terminal: false })
+  const { heard, interruption } = listener(t, { signals: 'cancel' })
   signalled('SIGINT')
   signalled('SIGTERM')
   t.deepEqual(heard, ['cancel 130', 'cancel 143'])

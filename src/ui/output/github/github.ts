@@ -16,7 +16,6 @@ const maxAnnotations = 10
 const quotedLines = 10
 const quotedFrom = 4096
 
-/** What a host has written. */
 interface Written {
   /** For its group, which is shown when it has ended. */
   readonly all: BoundedText

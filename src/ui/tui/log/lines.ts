@@ -50,7 +50,6 @@ interface OpenLine {
 export class LogLines {
   readonly #open = new Map<string, OpenLine>()
 
-  /** The lines that end in this entry. */
   push(entry: LogEntry): LogLine[] {
     const key = `${entry.hostId} ${entry.stream}`
     const lines: LogLine[] = []
@@ -65,7 +64,6 @@ export class LogLines {
     return lines
   }
 
-  /** The lines that have not ended. */
   open(): LogLine[] {
     return [...this.#open.values()].map((open) => this.#line(open)).filter(({ text }) => text !== '')
   }

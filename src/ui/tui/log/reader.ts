@@ -5,9 +5,7 @@ import { type Find, LogSearch } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'
 
 export interface Selection {
-  /** Null for all hosts. */
   readonly hostId: number | null
-  /** Null for both. */
   readonly stream: Stream | null
 }
 
@@ -49,7 +47,6 @@ export class LogReader {
     this.#options = options
   }
 
-  /** False until the first page of a selection has come. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
@@ -69,7 +66,6 @@ export class LogReader {
     void this.#work()
   }
 
-  /** There is output up to this id. */
   heard(id: number, hostId: number, stream: Stream): void {
     const { hostId: wanted, stream: only } = this.#selection
     if ((wanted !== null && wanted !== hostId) || (only !== null && only !== stream)) return
@@ -183,7 +179,6 @@ export class LogReader {
     return this.#closing.signal.aborted
   }
 
-  /** Ends early when it is closed. */
   async #pause(time: number): Promise<void> {
     const { signal } = this.#closing
     await delay(time, undefined, { signal }).catch((error: unknown) => {

@@ -13,21 +13,18 @@ export interface Find {
   readonly stream?: Stream
 }
 
-/** The log that is searched. */
 export interface Searched {
   /** What is shown of it; it is moved to what is found. */
   readonly window: LogWindow
   /** The id of its newest entry, as far as is known. */
   readonly newest: () => number
   readonly page: (query: LogQuery) => Promise<LogPage>
-  /** The search has come further. */
   readonly changed: () => void
 }
 
 /** What a search holds: a page and what its lines may go on in. A page put on at the front makes all lines anew. */
 const searchBounds = { entries: 2 * pageSize, characters: 327_680 }
 
-/** One search through a log, page by page, however long it is. */
 export class LogSearch {
   readonly #log: Searched
   readonly #find: Find
@@ -39,7 +36,6 @@ export class LogSearch {
     this.#find = find
   }
 
-  /** How far in its direction it has come, from 0 to 1. */
   get at(): number {
     return this.#at
   }
@@ -133,7 +129,6 @@ export class LogSearch {
   }
 }
 
-/** The nearest line that matches, from `start` on. */
 function scan(window: LogWindow, { matches, direction }: Find, start: number): number | null {
   const step = direction === 'down' ? 1 : -1
   const from = direction === 'down' ? Math.max(start, window.first) : Math.min(start, window.end - 1)

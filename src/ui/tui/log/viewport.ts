@@ -1,14 +1,12 @@
 import { beginningOf, widthOf } from '../../text/width.ts'
 import type { LogLine } from './lines.ts'
 
-/** What a viewport reads lines from; see LogWindow. */
 export interface NumberedLines {
   readonly first: number
   readonly end: number
   line(number: number): LogLine | undefined
 }
 
-/** One row of the pane: a part of a line. */
 export interface LogRow {
   readonly number: number
   /** 0 for the row in which the line begins. */
@@ -69,7 +67,6 @@ export class Viewport {
     this.#top = null
   }
 
-  /** Puts this line at the top. */
   goTo(number: number): void {
     this.#top = { number, part: 0 }
   }
@@ -85,7 +82,6 @@ export class Viewport {
     this.scroll(lines, -Math.floor(this.#height / 3))
   }
 
-  /** Stops where it is. */
   hold(lines: NumberedLines): void {
     this.#hold(this.rows(lines))
   }

@@ -12,7 +12,6 @@ export const windowBounds: WindowBounds = { entries: 4 * pageSize, characters: 1
 
 interface Held {
   readonly entry: LogEntry
-  /** How many lines end in it. */
   readonly ends: number
 }
 
@@ -39,7 +38,6 @@ export class LogWindow {
     this.#bounds = bounds
   }
 
-  /** The number of the first line. */
   get first(): number {
     return this.#first
   }
@@ -80,7 +78,6 @@ export class LogWindow {
     return this.#lines[at] ?? this.#openLines()[at - this.#lines.length]
   }
 
-  /** Begins anew with this page. */
   reset(page: LogPage, isAtEnd: boolean): void {
     this.#held = []
     this.#lines = []

@@ -43,7 +43,6 @@ export class Painter {
     this.#isColoured = isColoured
   }
 
-  /** The next frame is drawn wholly. */
   forget(): void {
     this.#shown = null
   }

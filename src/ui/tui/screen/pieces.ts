@@ -3,7 +3,6 @@ const escape = '\u001b'
 const sequence = new RegExp(
   `^${escape}(?:${escape}?O[\\d;]*[A-Za-z]|${escape}?\\[M[\\s\\S]{3}|${escape}?\\[(?!M)\\[?[<?]?[\\d;]*[A-Za-z~^$@]|[^${escape}[O])`,
 )
-/** What may still become one. */
 const begun = new RegExp(`^${escape}(?:${escape}?(?:O[\\d;]*|\\[M[\\s\\S]{0,2}|\\[\\[?[<?]?[\\d;]*)?)$`)
 /** No report of a terminal is longer. */
 const longest = 64

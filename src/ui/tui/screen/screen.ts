@@ -52,7 +52,6 @@ export interface ScreenListener {
   mouse(mouse: Mouse): void
   /** The size has changed, or the screen was taken again: what is drawn next is drawn wholly. */
   resized(): void
-  /** The terminal is gone. */
   gone(): void
 }
 
@@ -66,7 +65,6 @@ export interface Screen {
   leave(): void
   /** Stops this process, as Ctrl-Z does; returns when it is taken up again. */
   suspend(): void
-  /** Draws all of the next frame. */
   redraw(): void
   close(): void
 }

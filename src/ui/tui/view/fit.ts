@@ -11,7 +11,6 @@ export function fit(text: string, width: number): string {
   return begun + ' '.repeat(width - 1 - widthOf(begun)) + (isUtf8() ? '…' : '~')
 }
 
-/** As `fit`, to the right. */
 export function fitRight(text: string, width: number): string {
   const wide = widthOf(text)
   return wide <= width ? ' '.repeat(width - wide) + text : fit(text, width)
@@ -30,7 +29,6 @@ export function fitSpans(spans: readonly Span[], width: number): Span[] {
   return left > 0 ? [...fitted, { text: ' '.repeat(left) }] : fitted
 }
 
-/** A row of one piece. */
 export function rowOf(width: number, ...spans: Span[]): Row {
   return [{ at: 0, spans: fitSpans(spans, width) }]
 }

@@ -14,7 +14,6 @@ import { shortTime } from './host-row.ts'
 import { progressBar } from './layout.ts'
 
 const leastBar = 10
-/** In columns. */
 const narrow = 60
 const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
   RUNNING: { mark: 'running', style: { fg: 'cyan' } },
@@ -47,7 +46,6 @@ function failedOf(task: TaskSummary): string {
   return failures === 0 ? '' : `${failures} failed`
 }
 
-/** What a filter looks for text in. */
 export function taskText(task: TaskSummary): string {
   return [task.status, nameOf(task), userOf(task), task.taskId].join(' ')
 }
@@ -101,7 +99,6 @@ export function fleetTitle(state: FleetState, server: string, cols: number): Row
   )
 }
 
-/** How many hosts are in which status. */
 export function fleetProgress(state: FleetState, cols: number): Row {
   const all = state.hosts.size
   const parts = shares.map(({ status, style }) => ({ count: countOf(state, status), status, style }))
@@ -116,7 +113,6 @@ export function fleetProgress(state: FleetState, cols: number): Row {
   return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], told)
 }
 
-/** What is known of a host, above its tasks. */
 export function aboutHost(host: Host, now: number): Span[][] {
   const { status, ip, systemInfo, agent, tags } = host
   const why = reasonNow(host, now)

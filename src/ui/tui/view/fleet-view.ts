@@ -31,7 +31,6 @@ export interface FleetActions {
 
 const wheelStep = 3
 
-/** All hosts on the screen, and the tasks to choose from. */
 export class FleetView {
   readonly #state: FleetState
   readonly #actions: FleetActions
@@ -70,7 +69,6 @@ export class FleetView {
     return this.#prompt !== null || this.#question !== null || this.#report !== null
   }
 
-  /** Shows lines until a key closes them. */
   show(lines: readonly Span[][]): void {
     this.#note = null
     this.#report = new Report(lines)
@@ -163,7 +161,6 @@ export class FleetView {
         : { line: new Prompt('tasks with: ', this.#taskFilter), of: 'tasks' }
   }
 
-  /** The chosen host, or all that are shown. */
   #targets(): Host[] {
     const { chosen, ids } = this.#hosts.list
     const wanted = chosen === null || chosen === allHosts ? ids : [chosen]

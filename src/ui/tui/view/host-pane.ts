@@ -11,20 +11,18 @@ export const allHosts = 0
 const markWidth = 2
 /** A state is shown beside as much of the names, or all of a shorter one. */
 const leastName = 10
-/** Of the names, in parts of one, so many tell how wide they usually are … */
+/** This share of the names decides how wide the column is … */
 const usual = 0.9
 /** … and one that is wider by more columns is cut, so that it takes no room from the log. */
 const tolerated = 8
 const all = '  all hosts'
 
-/** The widest one that is not out of the ordinary. */
 function usualWidth(widths: readonly number[]): number {
   const sorted = [...widths].sort((a, b) => a - b)
   const most = (sorted[Math.floor(usual * (sorted.length - 1))] ?? 0) + tolerated
   return sorted.findLast((width) => width <= most) ?? 0
 }
 
-/** The hosts, in their order, with what tells them apart. */
 export class HostPane {
   readonly list = new List<number>()
   #filter = ''
@@ -36,7 +34,6 @@ export class HostPane {
   /** In columns; longer names are cut. */
   nameWidth = 0
 
-  /** The width in which nothing usual is cut. */
   get wanted(): number {
     const columns = [this.nameWidth, this.#stateWidth, this.#timeWidth].filter((width) => width > 0)
     const rows = markWidth + columns.reduce((sum, width) => sum + width + 1, 0)

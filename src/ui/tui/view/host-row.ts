@@ -6,7 +6,6 @@ import { sanitizeLine } from '../../text/sanitize.ts'
 import type { Style } from '../screen/screen.ts'
 import type { Glyph } from './glyphs.ts'
 
-/** A host as its pane shows it. */
 export interface HostRow {
   readonly id: number
   readonly name: string

@@ -17,7 +17,6 @@ export type Focus = 'left' | 'right'
 export interface Panes {
   readonly left: number
   readonly right: number
-  /** The column in which the right one begins. */
   readonly rightAt: number
   readonly top: number
   readonly height: number
@@ -37,7 +36,6 @@ export function panesOf({ cols, rows }: Size, wanted: number, focus: Focus): Pan
   return { left, right: cols - left - 1, rightAt: left + 1, ...at }
 }
 
-/** What a view has to show. */
 export interface Parts {
   readonly title: Row
   readonly progress: Row

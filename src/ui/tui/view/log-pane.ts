@@ -10,13 +10,12 @@ import { stepOf } from './list.ts'
 import { logSpans, markWidth } from './log-rows.ts'
 
 const widestName = 20
-/** So near to an end of what is read the next page is asked for, in rows of the pane. */
+/** The next page is read this many panes before the end of what is loaded. */
 const margin = 3
 const sideStep = 8
-/** As much output as is compared, in characters. */
+/** The most output that is compared, in characters. */
 const mostFolded = 4 * 1024 * 1024
 
-/** What went on in the pane that is said in the last row. */
 export type Said = (text: string, isBad?: boolean) => void
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
@@ -34,7 +33,6 @@ export class LogPane {
   #longestName = 0
   /** The beginning is to be shown as soon as it has come. */
   #isToBegin = false
-  /** Shown in place of the log itself. */
   #folded: FoldedLog | null = null
 
   constructor(reader: LogReader, say: Said) {
@@ -73,7 +71,6 @@ export class LogPane {
     this.#say('equal output once, as it stands now; b shows the log again')
   }
 
-  /** False where it was not folded. */
   #unfold(): boolean {
     if (this.#folded === null) return false
     this.#folded = null
@@ -182,7 +179,6 @@ export class LogPane {
     else if (found === null) this.#say(direction === 'down' ? 'no stderr below' : 'no stderr above', true)
   }
 
-  /** False where there was nothing to clear. */
   clearSearch(): boolean {
     if (this.#reader.searching !== null) {
       this.#reader.stopFinding()

@@ -12,13 +12,11 @@ const prefixStyles: readonly Style[] = (['cyan', 'green', 'yellow', 'blue', 'mag
 )
 
 interface Look {
-  /** 0: no names. */
   readonly nameWidth: number
   readonly pattern: RegExp | undefined
   readonly isFound: boolean
 }
 
-/** A row of the log: mark, host, text. */
 export function logSpans({ part, line, text }: LogRow, { nameWidth, pattern, isFound }: Look): Span[] {
   if (line.hostId === titleId) return [{ text, style: { bold: true, fg: 'cyan' } }]
   const isError = line.stream === 'stderr'

@@ -14,7 +14,6 @@ export function logTitle(log: LogPane, row: HostRow | undefined): Span[] {
   return title
 }
 
-/** What the pane is doing. */
 export function logState(log: LogPane, reader: LogReader, isRunning: boolean): Span[] {
   const { searching } = reader
   if (searching !== null)

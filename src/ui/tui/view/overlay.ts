@@ -42,7 +42,6 @@ function boxed(line: readonly Span[], wide: number): Span[] {
   return [...spans, { text: `${' '.repeat(Math.max(0, left))} ${glyph('side')}` }]
 }
 
-/** A table of keys. */
 export function helpLines(title: string, keys: readonly (readonly [key: string, does: string])[]): Span[][] {
   const wide = Math.max(...keys.map(([key]) => widthOf(key)))
   return [

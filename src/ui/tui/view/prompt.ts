@@ -3,7 +3,6 @@ import type { Key } from '../screen/screen.ts'
 /** No text that is looked for is longer. */
 const longest = 200
 
-/** One line that is being typed in the last row. */
 export class Prompt {
   readonly label: string
   text: string

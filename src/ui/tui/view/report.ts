@@ -17,7 +17,6 @@ export class Report {
     this.#lines = lines
   }
 
-  /** False of a key that closes it. */
   key(name: string): boolean {
     const step = stepOf(name, this.#height)
     if (step === undefined) return false

@@ -7,11 +7,10 @@ import { sanitizeLine } from '../../text/sanitize.ts'
 import { partsOf } from '../log/viewport.ts'
 import type { Span } from '../screen/screen.ts'
 
-/** Of a node set, in characters. */
 const longestNames = 400
 const widest = 70
 
-/** What is to run and where: the two things that a hasty hand gets wrong. */
+/** What is to run, and where. */
 export function runQuestion(
   command: string,
   hosts: readonly Pick<Host, 'hostname' | 'status' | 'agent'>[],

@@ -16,7 +16,6 @@ const statusStyles: Readonly<Record<string, Style>> = {
   CANCELLED: { fg: 'yellow', bold: true },
 }
 
-/** What runs, how, by whom; and how it stands. */
 export function taskTitle(state: TaskState, cols: number, now: number): Row {
   const { summary, taskId } = state
   if (summary === null) return rowOf(cols, { text: ` task ${taskId}`, style: { bold: true } })
@@ -40,7 +39,6 @@ export function taskTitle(state: TaskState, cols: number, now: number): Row {
   return spread(cols, front, back)
 }
 
-/** How many hosts are done, and how. */
 export function taskProgress(state: TaskState, cols: number): Row {
   const { done, failed, running, pending, stopped, success } = state.tally()
   const all = state.summary?.hostCount ?? state.results.size

@@ -22,7 +22,6 @@ export interface TaskActions {
   cancel(): void
   retry(): void
   terminal(hostId: number): void
-  /** To the fleet. */
   back(): void
 }
 
@@ -33,7 +32,6 @@ interface Question {
   readonly yes: () => void
 }
 
-/** A task on the screen: its hosts, and the log of the chosen one. */
 export class TaskView {
   readonly #state: TaskState
   readonly #reader: LogReader

@@ -1,0 +1,45 @@
+import { integer } from '../flags/checks.ts'
+import type { Column } from '../text/table.ts'
+import type { BaseCommand } from './base-command.ts'
+
+export const limitFlag = integer({ min: 1, helpValue: 'N', description: 'show at most N' })
+
+interface Listed<Row> {
+  readonly content: readonly Row[]
+  readonly totalElements: number
+}
+
+/** What a list is called, its columns, and what is said where there is nothing to show. */
+interface ListView<Row> {
+  /** In the plural. */
+  readonly noun: string
+  readonly columns: readonly Column<Row>[]
+  /** Whether only some were asked for. */
+  readonly filtered: boolean
+  /** Said where there are none at all. */
+  readonly none: string
+}
+
+/** Says that there is nothing to show, or that `--limit` cut the list (contract §9). */
+export function sayCount(
+  command: BaseCommand,
+  { content, totalElements }: Listed<unknown>,
+  { noun, filtered, none }: Omit<ListView<unknown>, 'columns'>,
+): void {
+  if (totalElements === 0) command.notice(filtered ? `no ${noun} match` : none)
+  if (content.length < totalElements)
+    command.notice(`${content.length} of ${totalElements} ${noun} shown (--limit)`)
+}
+
+/** Shows a list as a table, unless it is printed as JSON. */
+export async function showList<Row>(
+  command: BaseCommand,
+  page: Listed<Row>,
+  view: ListView<Row>,
+): Promise<void> {
+  if (page.content.length > 0 && !command.globals.json) {
+    const { renderTable } = await import('../text/table.ts')
+    await command.printLong(renderTable(page.content, view.columns))
+  }
+  sayCount(command, page, view)
+}

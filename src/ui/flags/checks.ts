@@ -1,0 +1,82 @@
+import { custom, type integer as oclifInteger } from '@oclif/core/flags'
+import type { ArgInput, FlagInput } from '@oclif/core/interfaces'
+import { nearest } from '../../core/text/nearest.ts'
+import { Misuse } from './misuse.ts'
+
+/** The value of a closed set that is meant, in any case: `viewer` is VIEWER. `option` stands before it in the message: `--role=`. */
+function oneOf(values: readonly string[], text: string, option = ''): string {
+  const found = values.find((value) => value.toLowerCase() === text.toLowerCase())
+  if (found !== undefined) return found
+  const near = nearest(text, values)
+  const meant = near === undefined ? '' : ` (did you mean ${near}?)`
+  throw new Misuse(`${option}${text} is not one of: ${values.join(', ')}${meant}`)
+}
+
+/**
+ * The same flags, whose closed sets of values are taken in any case. oclif compares before it parses, so a `parse` of the flag
+ * alone would come too late; help and manifest keep the flags as they are declared.
+ */
+export function anyCase<F extends FlagInput>(flags: F): F {
+  const entries = Object.entries(flags).map(([name, flag]) => {
+    if (flag.type !== 'option' || flag.options === undefined) return [name, flag]
+    const { options: values, ...rest } = flag
+    return [name, { ...rest, parse: async (text: string) => oneOf(values, text, `--${name}=`) }]
+  })
+  return Object.fromEntries(entries) as F
+}
+
+/** The same for arguments. */
+export function anyCaseArgs<A extends ArgInput>(args: A): A {
+  const entries = Object.entries(args).map(([name, arg]) => {
+    if (arg.options === undefined) return [name, arg]
+    const { options: values, ...rest } = arg
+    return [name, { ...rest, parse: async (text: string) => oneOf(values, text) }]
+  })
+  return Object.fromEntries(entries) as A
+}
+
+type Range = { readonly min?: number; readonly max?: number }
+
+/** Errors: `Misuse`, that names the option or argument and its range. */
+export function wholeNumber(what: string, text: string, { min, max }: Range): number {
+  const number = /^-?\d+$/.test(text) ? Number(text) : Number.NaN
+  const bound = number < (min ?? number) ? ` from ${min}` : number > (max ?? number) ? ` up to ${max}` : ''
+  if (!Number.isNaN(number) && bound === '') return number
+  throw new Misuse(`${what} takes a whole number${bound}, not ${text || 'nothing'}`)
+}
+
+/** A flag that takes a whole number, within `min` and `max`. */
+export const integer: typeof oclifInteger = custom<number, Range>({
+  parse: async (text, _, options) => wholeNumber(`--${options.name}`, text, options),
+})
+
+/** The same flags without the rules that `checkTogether` holds: oclif's sentences about them are not ours. */
+export function alone<F extends FlagInput>(flags: F): F {
+  const entries = Object.entries(flags).map(([name, flag]) => [
+    name,
+    { ...flag, required: undefined, exclusive: undefined },
+  ])
+  return Object.fromEntries(entries) as F
+}
+
+interface Given {
+  readonly flags: Readonly<Record<string, unknown>>
+  readonly metadata: { readonly flags: Readonly<Record<string, { setFromDefault?: boolean } | undefined>> }
+}
+
+/** Errors: `Misuse` with every required flag that is missing and every two that exclude each other. */
+export function checkTogether(flags: FlagInput, { flags: values, metadata }: Given): void {
+  const isGiven = (name: string) =>
+    values[name] !== undefined && metadata.flags[name]?.setFromDefault !== true
+  const faults = new Map<string, string>()
+  for (const [name, { required, exclusive = [] }] of Object.entries(flags)) {
+    if (required === true && values[name] === undefined) faults.set(name, `--${name} is missing`)
+    for (const other of exclusive) {
+      if (typeof other !== 'string' || !isGiven(name) || !isGiven(other)) continue
+      // Two that name each other are reported once.
+      const pair = [name, other].sort().join(' ')
+      if (!faults.has(pair)) faults.set(pair, `--${other} and --${name} exclude each other`)
+    }
+  }
+  if (faults.size > 0) throw new Misuse([...faults.values()].join('; '))
+}

@@ -1,0 +1,127 @@
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import { Halted, timedOutExit } from '../command/failure.ts'
+import { onInterruption, type Signals, type Verdict } from './interruption.ts'
+import type { Outputs } from './outputs.ts'
+
+/** Once a task is left or cancelled the server may take so long to say how it stands, in milliseconds: with a cancel 5 s in all (contract §9). */
+const leaveWait = 3_000
+const cancelWait = 4_000
+const lastLook = 1_000
+
+export interface HaltOptions {
+  readonly client: Client
+  readonly outputs: Outputs
+  readonly signals: Signals
+  /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
+  readonly deadline?: number | undefined
+  /** Called as soon as the task is no longer followed to its end: the command should be over `within` milliseconds. */
+  readonly halted: (exit: number, within: number) => void
+}
+
+/** What ends the following of a task before its end: a signal, or the deadline. */
+export class Halting {
+  readonly #options: HaltOptions
+  readonly #halt = new AbortController()
+  readonly #interruption: ReturnType<typeof onInterruption>
+  readonly #deadline: NodeJS.Timeout | undefined
+  #waiting: NodeJS.Timeout | undefined
+  #taskId: string | undefined
+  #by: Verdict | undefined
+  #isOver = false
+
+  constructor(options: HaltOptions) {
+    const { signals, deadline, outputs } = options
+    this.#options = options
+    this.#interruption = onInterruption({
+      signals,
+      taskId: () => this.#taskId,
+      decided: (verdict) => this.#stop(verdict),
+      asking: (isAsking) => (isAsking ? outputs.ask() : outputs.answered()),
+    })
+    if (deadline !== undefined)
+      this.#deadline = setTimeout(() => this.#stop({ kind: 'cancel', exit: timedOutExit }), deadline * 1000)
+  }
+
+  /** Aborts when nothing is waited for any more. */
+  get signal(): AbortSignal {
+    return this.#halt.signal
+  }
+
+  /** What ended it; undefined while it is followed. */
+  get by(): Verdict | undefined {
+    return this.#by
+  }
+
+  /** The task that `start` starts; rejects with `Halted` when nobody waits for the answer any more. */
+  async begin<T extends { taskId: string }>(start: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { signal } = this
+    const givenUp = new Promise<never>((_, reject) => {
+      const halted = () => {
+        const message = `${this.#why} before the server had answered; the task may have started`
+        reject(new Halted(this.#exit, message, { hint: 'rsm tasks list --status RUNNING' }))
+      }
+      signal.addEventListener('abort', halted, { once: true })
+    })
+    const started = await Promise.race([start(signal), givenUp])
+    this.#taskId = started.taskId
+    // A signal may have come while the task was being started.
+    if (this.#by?.kind === 'cancel') void this.#cancel(started.taskId)
+    return started
+  }
+
+  /** The task with its results, as the server has it; `halt` ends the wait and leaves a last look. */
+  async look(taskId: string): Promise<Task> {
+    const wait = this.#by?.kind === 'leave' ? leaveWait : lastLook
+    const signal = this.signal.aborted ? AbortSignal.timeout(wait) : this.signal
+    try {
+      return await this.#options.client.tasks.get(taskId, {}, signal)
+    } catch (cause) {
+      if (this.#by === undefined) throw cause
+      const hint = `rsm tasks show ${taskId}`
+      throw new Halted(this.#exit, `${this.#why}; how task ${taskId} stands is not known`, { hint, cause })
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#waiting)
+    clearTimeout(this.#deadline)
+    this.#interruption.stop()
+    // A call without an answer would keep the process.
+    this.#isOver = true
+    this.#halt.abort()
+  }
+
+  get #exit(): number {
+    return this.#by?.exit ?? 130
+  }
+
+  get #why(): string {
+    return this.#exit === timedOutExit ? 'the deadline has passed' : 'interrupted'
+  }
+
+  #stop(verdict: Verdict): void {
+    if (this.#by !== undefined) return
+    this.#by = verdict
+    const { kind, exit } = verdict
+    this.#options.halted(exit, kind === 'leave' ? leaveWait : cancelWait + lastLook)
+    this.#interruption.settled()
+    if (kind === 'leave') return this.#halt.abort()
+    if (this.#taskId !== undefined) void this.#cancel(this.#taskId)
+    this.#waiting = setTimeout(() => this.#halt.abort(), cancelWait)
+  }
+
+  async #cancel(taskId: string): Promise<void> {
+    const { client, outputs } = this.#options
+    try {
+      await client.tasks.cancel(taskId, this.signal)
+    } catch (error) {
+      // A task that has ended meanwhile is as good.
+      if (this.#isOver || (error instanceof RsmError && error.code === 'conflict')) return
+      if (this.signal.aborted) outputs.notice(`the server has not confirmed the cancel of task ${taskId}`)
+      else outputs.notice(`could not cancel task ${taskId}: ${(error as Error).message}`)
+      this.#halt.abort()
+    }
+  }
+}

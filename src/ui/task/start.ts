@@ -1,0 +1,122 @@
+import type { Client } from '../../client/client.ts'
+import { newIdempotencyKey } from '../../client/idempotency-key.ts'
+import { exitCode, RsmError } from '../../core/errors.ts'
+import type { Started, Task } from '../../core/protocol/http/tasks.ts'
+import type { BaseCommand } from '../command/base-command.ts'
+import { failureOf, reportFailure } from '../command/failure.ts'
+import type { ShowOptions } from '../flags/output.ts'
+import { isSomeoneThere } from '../input/prompt.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { showDuration } from '../text/time.ts'
+import { followTask } from './follow.ts'
+import { cutLines, failureLines, foldFailures, summaryLine } from './outcome.ts'
+import { Outputs } from './outputs.ts'
+import { explainUnreachable } from './unreachable.ts'
+
+export interface StartOptions {
+  readonly show: ShowOptions
+  /** Seconds. */
+  readonly deadline: number | undefined
+  readonly detach: boolean
+  readonly 'idempotency-key'?: string | undefined
+}
+
+/** Errors: `usage` for output that would go nowhere. */
+export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions): void {
+  const path = outdir ?? files[0]?.path
+  if (detach && path !== undefined)
+    throw new RsmError('usage', `--detach does not wait, so nothing would come into ${path}`, {
+      hint: 'later: rsm tasks wait TASK -o FORMAT=FILE',
+    })
+}
+
+/** A key that was used before starts nothing; if this were not said, an old result would be taken for a new one. */
+function sayReplayed(command: BaseCommand, started: Started | Task): void {
+  const after = 'replayedAfterSeconds' in started ? started.replayedAfterSeconds : null
+  if (after === null) return
+  const ago = `${after < 60 ? `${after} s` : showDuration(after * 1000)} ago`
+  command.notice(
+    `this key started task ${started.taskId} ${ago}; this is its result, nothing was started anew`,
+  )
+}
+
+/** Starts a task and shows it to its end, or with `detach` prints its id; sets the exit code (contract §9). */
+export async function startTask(
+  command: BaseCommand,
+  client: Client,
+  { show, deadline, detach, 'idempotency-key': givenKey }: StartOptions,
+  create: (key: string, signal?: AbortSignal) => Promise<Started | Task>,
+  announce: (started: Started | Task) => void = () => {},
+): Promise<Started | Task> {
+  const key = givenKey ?? newIdempotencyKey()
+  const start = async (signal?: AbortSignal) => {
+    const started = await create(key, signal)
+    // A key that nobody gave may be sent twice by this command itself, after a lost answer.
+    if (givenKey !== undefined) sayReplayed(command, started)
+    announce(started)
+    return started
+  }
+  if (detach) {
+    const started = await start()
+    command.print(started.taskId)
+    command.hint(`next: rsm logs -f ${started.taskId}`)
+    return started
+  }
+  const outputs = taskOutputs(command, show)
+  const { task, exit, reason } = await followTask({
+    client,
+    start,
+    outputs,
+    deadline,
+    signals: process.stderr.isTTY && isSomeoneThere() ? 'ask' : 'cancel',
+    resume: (taskId) => `rsm logs -f ${taskId}`,
+  })
+  if (reason !== undefined && command.globals.json) reportFailure(failureOf(reason), true)
+  else if (reason !== undefined) outputs.warn(reason.message)
+  await conclude(command, client, task, exit, outputs)
+  return task
+}
+
+export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): Outputs {
+  return new Outputs({ show, quiet, json, progress: true })
+}
+
+/** Sets the exit code and says which hosts failed and what to type next. A file that could not be written is a failure of ours. */
+export async function conclude(
+  command: BaseCommand,
+  client: Client,
+  task: Task,
+  exit: number,
+  outputs: Outputs,
+): Promise<void> {
+  const { failure } = outputs
+  process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
+  if (command.globals.json) {
+    if (failure !== undefined) reportFailure({ ...failureOf(failure), exit: Number(process.exitCode) }, true)
+    return
+  }
+  await summarise(client, task, outputs)
+  if (task.status === 'RUNNING') return
+  const failed = task.results.find(({ status }) => status === 'FAILED' || status === 'TIMEOUT')
+  const isWorthIt = failed !== undefined || task.counts.UNREACHABLE + task.counts.LOST > 0
+  if (isWorthIt) command.hint(`retry the failed: rsm tasks retry ${task.taskId}`)
+  if (failed !== undefined && task.results.length > 1)
+    command.hint(`output of one: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
+}
+
+async function summarise(client: Client, task: Task, outputs: Outputs): Promise<void> {
+  const failures = foldFailures(task)
+  const lines = failureLines(failures)
+  const unreachable = task.results.filter(({ status }) => status === 'UNREACHABLE')
+  // The command stands below the hosts that it is for, not below one that failed.
+  const last = failures.findLastIndex(({ results }) => results[0]?.status === 'UNREACHABLE')
+  for (const line of lines.slice(0, last + 1)) outputs.warn(line)
+  if (unreachable.length > 0) {
+    const explained = await explainUnreachable(client, unreachable)
+    for (const line of explained.lines) outputs.warn(line)
+    if (explained.next !== undefined) outputs.next(explained.next)
+  }
+  for (const line of lines.slice(last + 1)) outputs.warn(line)
+  for (const line of cutLines(task)) outputs.notice(line)
+  outputs.notice(summaryLine(task))
+}
