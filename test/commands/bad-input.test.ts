@@ -58,7 +58,7 @@ const options: Case[] = [
   [
     'hosts add n1 --private-key /x --password-stdin',
     2,
-    /^rsm: --private-key and --password-stdin exclude each other; --ip is missing$/m,
+    /^rsm: --ip is missing; --password-stdin and --private-key exclude each other$/m,
   ],
   ['logs x --tail -1', 2, /--tail takes a whole number from 0, not -1/],
   ['logs x --after abc', 2, /--after takes a whole number, not abc/],
