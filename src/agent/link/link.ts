@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { LineBudget } from '../../core/line-budget.ts'
-import { deadAfter, pingInterval } from '../../core/protocol/bounds.ts'
+import { pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, closingWords } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
 import { encode, encodeAround } from '../../core/protocol/envelope.ts'
@@ -14,6 +14,7 @@ import {
   subprotocol,
 } from '../../core/protocol/messages.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
+import { keepAlive } from '../../net/keep-alive.ts'
 import { openWebSocket } from '../../net/web-socket.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -50,9 +51,6 @@ export class Link {
   #isOpen = false
   #isWanted = false
   #cancelRetry: (() => void) | null = null
-  #cancelPing: () => void = () => {}
-  #heardAt = 0
-  #pingAt = 0
   #messages = 0
   #isFull = false
   #fault: string | null = null
@@ -174,16 +172,12 @@ export class Link {
     socket.on('open', () => {
       this.#isOpen = true
       this.#isFull = false
-      this.#heardAt = clock.monotonic()
-      this.#pingAt = this.#heardAt
-      this.#keepAlive(socket)
+      const lost = () => this.#options.log('WARN', 'the server has been silent for 30 s')
+      keepAlive(socket, pingInterval, lost, (ms, run) => clock.after(ms, run))
       this.#options.log('INFO', 'linked to the server')
       this.#options.opened()
     })
-    const heard = () => {
-      this.#heardAt = clock.monotonic()
-      this.#backoff.reset()
-    }
+    const heard = () => this.#backoff.reset()
     socket.on('pong', heard)
     socket.on('ping', heard)
     socket.on('message', (data: Buffer, isBinary) => {
@@ -221,29 +215,11 @@ export class Link {
     if (frame.fault === 'protocol') socket.close(closeCodes.protocolFault, 'protocol fault')
   }
 
-  /** By the monotonic clock: an agent that was stopped itself asks first, before it gives up the peer. */
-  #keepAlive(socket: WebSocket): void {
-    this.#cancelPing = this.#options.clock.after(pingInterval / 3, () => {
-      const now = this.#options.clock.monotonic()
-      const isOverdue = now - this.#heardAt > deadAfter && now - this.#pingAt < pingInterval
-      if (isOverdue) {
-        this.#options.log('WARN', 'the server has been silent for 30 s')
-        return socket.terminate()
-      }
-      if (now - this.#pingAt >= pingInterval - 100) {
-        this.#pingAt = now
-        if (socket.readyState === WebSocket.OPEN) socket.ping()
-      }
-      return this.#keepAlive(socket)
-    })
-  }
-
   #closed(code: number, status: number | undefined): void {
     const { log, clock } = this.#options
     const stood = this.#isOpen
     this.#isOpen = false
     this.#socket = null
-    this.#cancelPing()
     if (stood) {
       this.#fault = closingWords(code)
       this.#options.closed()

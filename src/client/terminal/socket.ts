@@ -3,31 +3,15 @@ import type { WebSocket } from 'ws'
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
 import type { OpenSessionSocket, SessionSocket } from '../../net/attachment.ts'
 import type { Connection } from '../../net/connect.ts'
+import { keepAlive } from '../../net/keep-alive.ts'
 import { openWebSocket } from '../../net/web-socket.ts'
 import { type Api, withQuery } from '../http/api.ts'
 import { unreachable } from '../http/transport.ts'
 
 /** Larger than any frame of ours. */
 const maxPayload = 8 * 1024 * 1024
+/** Somebody waits for the echo of what they type: a dead path is noticed within 15 s. */
 const pingEvery = 5_000
-/** After this many pings without a word from the server the connection counts as lost. */
-const patience = 2
-
-/** Ends a connection on which nothing comes any more, as on a dead path, where TCP would wait for many minutes. */
-function keepAlive(socket: WebSocket): void {
-  let unanswered = 0
-  const heard = () => {
-    unanswered = 0
-  }
-  // Counted in pings and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
-  const timer = setInterval(() => {
-    if (unanswered >= patience) return socket.terminate()
-    unanswered++
-    socket.ping()
-  }, pingEvery)
-  for (const event of ['message', 'ping', 'pong']) socket.on(event, heard)
-  socket.once('close', () => clearInterval(timer))
-}
 
 function sessionSocket(socket: WebSocket): SessionSocket {
   return {
@@ -41,7 +25,7 @@ function sessionSocket(socket: WebSocket): SessionSocket {
     close: (code, reason) => socket.close(code, reason),
     terminate: () => socket.terminate(),
     listen({ message, closed }) {
-      keepAlive(socket)
+      keepAlive(socket, pingEvery)
       socket.on('message', (data: Buffer) => message(data.toString('utf8')))
       socket.once('close', (code, reason) => closed(code, reason.toString('utf8')))
       socket.resume()
