@@ -1,0 +1,45 @@
+import { EventEmitter } from 'node:events'
+import test from 'ava'
+import type { WebSocket } from 'ws'
+import { keepAlive } from '../../src/net/keep-alive.ts'
+
+/** A socket whose pings are counted, under a clock that a test turns on. */
+function alive() {
+  const told: string[] = []
+  const socket = Object.assign(new EventEmitter(), {
+    ping: () => void told.push('ping'),
+    terminate: () => void told.push('terminate'),
+  })
+  let tick: (() => void) | null = null
+  const after = (_ms: number, run: () => void) => {
+    tick = run
+    return () => {
+      tick = null
+    }
+  }
+  keepAlive(socket as unknown as WebSocket, 15_000, () => void told.push('lost'), after)
+  return { told, socket, pass: () => tick?.(), isWaiting: () => tick !== null }
+}
+
+test('F11 a connection is ended after two pings without a word, and anything that comes counts', (t) => {
+  const { told, socket, pass } = alive()
+  for (const heard of ['pong', 'message', 'ping']) {
+    pass()
+    pass()
+    socket.emit(heard)
+  }
+  t.deepEqual(
+    told,
+    Array.from({ length: 6 }, () => 'ping'),
+  )
+  for (let ticks = 0; ticks < 3; ticks++) pass()
+  t.deepEqual(told.slice(6), ['ping', 'ping', 'lost', 'terminate'])
+})
+
+test('a connection that is closed is pinged no more', (t) => {
+  const { told, socket, pass, isWaiting } = alive()
+  socket.emit('close')
+  t.false(isWaiting())
+  pass()
+  t.deepEqual(told, [])
+})
