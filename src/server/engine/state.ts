@@ -113,10 +113,12 @@ export function createState(
       return lane
     },
     async change(run, positions, decide, also) {
+      // An iterator gives its positions once, and the work may run again.
+      const those = [...positions]
       const changing = deps.store.transact(async (tx) => {
         await also?.(tx)
         const next: ExecutionRecord[] = []
-        for (const position of positions) {
+        for (const position of those) {
           const id = run.executions[position]?.id
           const current = id === undefined ? undefined : await tx.get('executions', id)
           if (!current || isFinal(current.status)) continue
