@@ -110,6 +110,7 @@ const surroundings: Case[] = [
     { RSM_AGENT_ENROLL_TOKEN: 'x' },
   ],
   ["server start --data-dir ''", 2, /--data-dir is empty/],
+  ["server start --keys ''", 2, /--keys is empty/],
   ["agent status --data-dir ''", 2, /--data-dir is empty/],
   ['hosts list', 5, /no such context: nosuch/, { RSM_URL: '', RSM_CONTEXT: 'nosuch' }],
 ]

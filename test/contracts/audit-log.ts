@@ -24,10 +24,10 @@ export function auditLogContract(
       written.map(({ id, action }) => `${id} ${action}`),
       Array.from({ length: 200 }, (_, at) => `${at + 2} a.${at}`),
     )
-    const head = log.head()
+    const head = await log.head()
     t.deepEqual(head, { id: 201, hash: written.at(-1)?.hash })
     const again = await reopen()
-    t.deepEqual(again.head(), head)
+    t.deepEqual(await again.head(), head)
     t.is((await again.append(event('after'))).id, 202)
     t.deepEqual(await verified(again), { entries: 202, fault: null })
   })

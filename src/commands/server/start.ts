@@ -1,8 +1,8 @@
-import { resolve } from 'node:path'
+import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../server/log.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
+import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { parseTimer } from '../../ui/input/values.ts'
@@ -128,11 +128,13 @@ export default class ServerStart extends BaseCommand {
     // A closing terminal stops the server in order; one with a certificate of its own reads that again instead.
     const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined })
     const adminPassword = process.env['RSM_ADMIN_PASSWORD']
+    const dataDir = dataDirectory('server', flags['data-dir'])
     const { startServer } = await import('../../server/main.ts')
     const server = await startServer({
       host: flags.host,
       port: flags.port,
-      dataDir: dataDirectory('server', flags['data-dir']),
+      dataDir,
+      keysDir: givenDirectory('--keys', flags.keys, join(dataDir, 'keys')),
       heartbeatInterval: flags['heartbeat-interval'],
       metricsInterval: flags['metrics-interval'],
       warnAfter: parseTimer('--warn-after', flags['warn-after']),
@@ -151,7 +153,6 @@ export default class ServerStart extends BaseCommand {
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
       logLevel: flags['log-level'] as LogLevel,
-      ...(flags.keys === undefined ? {} : { keysDir: resolve(flags.keys) }),
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })
     const { url, port, fingerprint, selfSigned, createdAdmin } = server

@@ -60,7 +60,7 @@ export function recordServerEvents({
       .catch((error: unknown) => log.warn({ err: error, action }, 'an audit entry could not be written'))
   }
   const sayHead = async () => {
-    log.info({ auditHead: showHead(audit.head()) }, 'audit head')
+    log.info({ auditHead: showHead(await audit.head()) }, 'audit head')
     await noted.note().catch((error: unknown) => log.warn({ err: error }, 'could not note the audit head'))
   }
 

@@ -13,7 +13,7 @@ export interface AuditLog {
   list(query: AuditQuery): Promise<Page<AuditEntry>>
   /** The chained lines as they are stored, oldest first, up to what is durable at the call. */
   raw(): AsyncIterable<Buffer>
-  head(): AuditHead
+  head(): Promise<AuditHead>
   /** Why entries are refused just now (a full disk), or null. */
   readonly refusal: string | null
   /** Waits for what is under way. */

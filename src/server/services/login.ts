@@ -12,8 +12,6 @@ import { endTokens, showUser } from './users.ts'
 const sessionLife = 7 * 24 * 3600_000
 /** Failures of one username from one address, or /64 of IPv6, before the answer is 429. */
 const failures = { most: 10, life: 5 * 60_000 }
-/** Attempts of one username from one address or /64 that may wait for each other. */
-const queueLimit = 64
 /** Attempts of one address or /64 under way: a flood from there leaves room for the others (S10). */
 const sourceLimit = 16
 
@@ -30,35 +28,35 @@ const throttleKey = (username: string, source: string) => `${username.toLowerCas
 
 export function createLogin(context: Context): LoginService {
   const { store, passwords, shortLived, clock, hints } = context
-  const attempts = new Map<string, { last: Promise<void>; length: number }>()
+  /** The last attempt of each key. */
+  const last = new Map<string, Promise<unknown>>()
   const underWay = new Map<string, number>()
 
-  async function throttle(key: string): Promise<void> {
-    const wait = await shortLived.wait('login', key, failures)
+  /**
+   * Counts an attempt as a failure before it is made, until a right password takes that back: guesses sent at once, on several
+   * servers too, must not all pass before the first has failed.
+   */
+  async function count(key: string): Promise<void> {
+    const wait = await shortLived.count('login', key, failures)
     if (wait === 0) return
     const retryAfter = Math.ceil(wait / 1000)
     throw new RsmError('too_many', `Too many failed logins; try again in ${retryAfter} s`, { retryAfter })
   }
 
-  /** Attempts of one key go one after the other: guesses sent at once must not all pass before the first has failed. */
+  /** Attempts of one key go one after the other: a user who logs in many times at once counts once at a time. */
   async function oneByOne<T>(key: string, source: string, attempt: () => Promise<T>): Promise<T> {
-    const queue = attempts.get(key) ?? { last: Promise.resolve(), length: 0 }
     const ofSource = underWay.get(source) ?? 0
-    if (queue.length >= queueLimit || ofSource >= sourceLimit)
+    if (ofSource >= sourceLimit)
       throw new RsmError('too_many', 'Too many logins at once; try again in a moment', { retryAfter: 2 })
-    attempts.set(key, queue)
-    queue.length++
     underWay.set(source, ofSource + 1)
-    const turn = queue.last.then(attempt)
-    queue.last = turn.then(
-      () => undefined,
-      () => undefined,
-    )
+    const turn = Promise.resolve(last.get(key))
+      .catch(() => undefined)
+      .then(attempt)
+    last.set(key, turn)
     try {
       return await turn
     } finally {
-      queue.length--
-      if (queue.length === 0) attempts.delete(key)
+      if (last.get(key) === turn) last.delete(key)
       const left = (underWay.get(source) ?? 1) - 1
       if (left === 0) underWay.delete(source)
       else underWay.set(source, left)
@@ -66,13 +64,10 @@ export function createLogin(context: Context): LoginService {
   }
 
   async function logIn(key: string, { username, password }: LoginRequest): Promise<LoginResult> {
-    await throttle(key)
+    await count(key)
     const [user] = await store.find('users', 'username', username.toLowerCase())
     const right = await passwords.verify(password, user?.passwordHash)
-    if (!right || !user?.enabled) {
-      await shortLived.count('login', key, failures)
-      throw new RsmError('unauthenticated', 'Wrong username or password')
-    }
+    if (!right || !user?.enabled) throw new RsmError('unauthenticated', 'Wrong username or password')
     await shortLived.forget('login', key)
     const now = clock.now()
     const { token, tokenHash } = newToken('session')
@@ -135,11 +130,12 @@ export function createLogin(context: Context): LoginService {
       const key = throttleKey(caller.username, source)
       // A guess here is worth as much as one at the login.
       const verified = await oneByOne(key, source, async () => {
-        await throttle(key)
+        await count(key)
         const user = await store.get('users', caller.id)
-        if (user && (await passwords.verify(former, user.passwordHash))) return user.passwordHash
-        await shortLived.count('login', key, failures)
-        throw new RsmError('forbidden', 'The current password is wrong')
+        if (!user || !(await passwords.verify(former, user.passwordHash)))
+          throw new RsmError('forbidden', 'The current password is wrong')
+        await shortLived.forget('login', key)
+        return user.passwordHash
       })
       const passwordHash = await passwords.hash(next)
       const ended = await store.transact(async (tx) => {

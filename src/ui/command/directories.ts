@@ -17,10 +17,13 @@ export function defaultDataDirectory(name: 'server' | 'agent'): string {
   return process.getuid?.() === 0 ? join('/var/lib/rsm', name) : stateDirectory(name)
 }
 
-/** The directory that `--data-dir` names, or the default. @throws RsmError `usage` for an empty one, which would be wherever one stands. */
+/** The directory that an option names, or the default. @throws RsmError `usage` for an empty one, which would be wherever one stands. */
+export function givenDirectory(option: string, given: string | undefined, otherwise: string): string {
+  if (given?.trim() !== '') return given ?? otherwise
+  throw new RsmError('usage', `${option} is empty`, { hint: `leave it out for ${otherwise}` })
+}
+
+/** The directory that `--data-dir` names, or the default. Errors: as of `givenDirectory`. */
 export function dataDirectory(name: 'server' | 'agent', given: string | undefined): string {
-  if (given?.trim() !== '') return given ?? defaultDataDirectory(name)
-  throw new RsmError('usage', '--data-dir is empty', {
-    hint: `leave it out for ${defaultDataDirectory(name)}`,
-  })
+  return givenDirectory('--data-dir', given, defaultDataDirectory(name))
 }

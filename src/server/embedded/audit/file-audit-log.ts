@@ -129,7 +129,7 @@ class FileAuditLog implements AuditLog {
     }
   }
 
-  head(): AuditHead {
+  async head(): Promise<AuditHead> {
     return this.#durable.head
   }
 

@@ -13,7 +13,7 @@ export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): No
       })
       if (text === null) return null
       const noted = parseHead(text.trim())
-      const found = audit.head()
+      const found = await audit.head()
       if (noted === undefined) return `${path} does not hold a head`
       if (found.id < noted.id)
         return `the audit log ends at entry ${found.id}, the head noted was ${showHead(noted)}`
@@ -21,6 +21,6 @@ export function createNotedHead(path: string, audit: Pick<AuditLog, 'head'>): No
         return `entry ${found.id} of the audit log is not the one noted as ${showHead(noted)}`
       return null
     },
-    note: () => writeFileDurably(path, `${showHead(audit.head())}\n`, 0o600),
+    note: async () => writeFileDurably(path, `${showHead(await audit.head())}\n`, 0o600),
   }
 }

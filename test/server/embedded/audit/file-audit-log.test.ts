@@ -40,7 +40,7 @@ test('a torn end is cut off, kept beside the log, and said in it', async (t) => 
     const directory = await auditDirectory(t)
     let log = await openLog(directory)
     await log.append(event('before'))
-    const head = log.head()
+    const head = await log.head()
     await log.close()
     await appendFile(join(directory, 'audit.log'), torn)
     log = await openLog(directory)
