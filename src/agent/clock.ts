@@ -1,3 +1,5 @@
+import { after } from '../net/backoff.ts'
+
 /** Time as the agent sees it; tests put their own in its place. */
 export interface Clock {
   /** Milliseconds since 1970 by this machine's clock, which may step. */
@@ -11,10 +13,7 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(delay, run) {
-    const timer = setTimeout(run, delay)
-    return () => clearTimeout(timer)
-  },
+  after,
 }
 
 /** The server's clock as known from its answers, carried on by the monotonic one (contract §6). */

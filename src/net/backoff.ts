@@ -28,15 +28,23 @@ export class Backoff {
   }
 }
 
+/** Calls `run` once after `ms` milliseconds; the answer cancels it. */
+type After = (ms: number, run: () => void) => () => void
+
+export const after: After = (ms, run) => {
+  const timer = setTimeout(run, ms)
+  return () => clearTimeout(timer)
+}
+
 /** Settles after `ms` milliseconds, or when `signal` aborts. */
-export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+export function pause(ms: number, signal?: AbortSignal, later = after): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(done, ms)
-    function done() {
-      clearTimeout(timer)
+    const done = () => {
+      cancel()
       signal?.removeEventListener('abort', done)
       resolve()
     }
+    const cancel = later(ms, done)
     if (signal?.aborted === true) done()
     else signal?.addEventListener('abort', done)
   })

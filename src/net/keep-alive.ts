@@ -1,21 +1,14 @@
 import type { WebSocket } from 'ws'
+import { after } from './backoff.ts'
 
 /** After this many pings without a word from the other end a connection counts as lost. */
 const patience = 2
-
-/** Calls `run` once after `ms` milliseconds; the answer cancels it. */
-type After = (ms: number, run: () => void) => () => void
-
-const afterReal: After = (ms, run) => {
-  const timer = setTimeout(run, ms)
-  return () => clearTimeout(timer)
-}
 
 /**
  * Pings every `interval` milliseconds, and ends a connection on which nothing comes any more, as on a dead path, where TCP
  * would wait for many minutes; `lost` hears of that first.
  */
-export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, after = afterReal): void {
+export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, later = after): void {
   let unanswered = 0
   const heard = () => {
     unanswered = 0
@@ -28,9 +21,9 @@ export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, 
     }
     unanswered++
     socket.ping()
-    cancel = after(interval, tick)
+    cancel = later(interval, tick)
   }
-  let cancel = after(interval, tick)
+  let cancel = later(interval, tick)
   for (const event of ['message', 'ping', 'pong']) socket.on(event, heard)
   socket.once('close', () => cancel())
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mendable, RsmError } from '../../core/errors.ts'
 import { linkAdvice } from '../../core/findings/link-trouble.ts'
+import { pause } from '../../net/backoff.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { hostFacts } from '../reports/facts.ts'
@@ -50,7 +51,9 @@ export async function register(
           ? { hint: linkAdvice(error.message, options.url).replaceAll('HOST', 'this host') }
           : {}
       options.log('WARN', 'not registered yet', { error: error.message, ...hint, retryInMs: delay })
-      await pause(options.clock, delay, options.signal)
+      await pause(delay, options.signal, (ms, run) => options.clock.after(ms, run))
+      if (options.signal.aborted)
+        throw new RsmError('interrupted', 'the agent was stopped before it was registered')
     }
   }
 }
@@ -83,21 +86,4 @@ export function enrolled(former: Identity, registration: Registration, enrollTok
       { hint: 'where the server was really replaced, make a new token: `rsm hosts join --replace HOST`' },
     )
   return { agentId: former.agentId, registration, enrolledWith }
-}
-
-function pause(clock: Clock, delay: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stopped = () =>
-      reject(new RsmError('interrupted', 'the agent was stopped before it was registered'))
-    if (signal.aborted) return stopped()
-    const cancel = clock.after(delay, () => {
-      signal.removeEventListener('abort', aborted)
-      resolve()
-    })
-    const aborted = () => {
-      cancel()
-      stopped()
-    }
-    signal.addEventListener('abort', aborted, { once: true })
-  })
 }
