@@ -21,6 +21,7 @@ import {
   isPastRetention,
 } from './housekeeping/retention.ts'
 import { buildApp } from './http/app.ts'
+import { createClients } from './http/client-address.ts'
 import { createListener } from './http/listener.ts'
 import { trackUnusedConnections } from './http/unused-connections.ts'
 import { createHub } from './hub/hub.ts'
@@ -74,6 +75,7 @@ const listenBacklog = 8192
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
+  const clients = createClients(options.trustedProxies ?? [])
   const log = createLog(options.logLevel)
   const clock = options.clock ?? systemClock
   const startedAt = isoTime(clock.now())
@@ -109,7 +111,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const membership = await joinServers(data.ownership, serverName, log)
   const { store, hints, audit, notedHead: noted, presence, agreed, serverRuns } = data
   const refusals = createRefusals((event) => audit.append(event), clock)
-  const events = recordServerEvents({ audit, noted, refusals, store, facts, log })
+  const events = recordServerEvents({ audit, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
   const engine = createEngine({ ...data, facts, clock, log, knownHosts })
@@ -143,6 +145,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     engine,
     terminals,
     tickets,
+    clients,
     store,
     presence,
     hints,
@@ -165,11 +168,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     readOnly: () => store.readOnlyReason !== null,
     auditRefused: () => audit.refusal !== null,
   })
-  const listener = createListener(tls?.certificate ?? null)
+  const listener = createListener(tls?.certificate ?? null, {}, clients)
   const serving = serveCertificate(tls, listener, log)
   const { answered } = metrics
   const door = {
     listener,
+    clients,
     hsts: options.tls?.hsts === true,
     answered,
     accepting: () => accepting,

@@ -26,6 +26,8 @@ export interface ServerOptions {
   tls?: TlsOptions
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
+  /** Addresses and networks (CIDR) of proxies that say who the client is; none by default. */
+  trustedProxies?: readonly string[]
   logLevel: LogLevel
   /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
   taskRetention?: number

@@ -96,6 +96,17 @@ const surroundings: Case[] = [
   ['server start', 2, /^rsm: RSM_PORT takes a whole number, not 80a\n/, { RSM_PORT: '80a' }],
   ['server start --port 80b', 2, /^rsm: --port takes a whole number, not 80b\n/, { RSM_PORT: '80a' }],
   ['server start', 2, /^rsm: RSM_LOG_LEVEL=loud is not one of: DEBUG/, { RSM_LOG_LEVEL: 'loud' }],
+  [
+    'server start --trusted-proxy 10.0.0.0/33',
+    2,
+    /^rsm: --trusted-proxy takes an address or a network, not 10\.0\.0\.0\/33\n/,
+  ],
+  [
+    'server start',
+    2,
+    /^rsm: RSM_TRUSTED_PROXY takes an address or a network, not lb1\n/,
+    { RSM_TRUSTED_PROXY: '10.0.0.0/8,lb1' },
+  ],
   ['server start', 2, /^rsm: RSM_METRICS_OPEN takes yes or no .*, not ja\n/, { RSM_METRICS_OPEN: 'ja' }],
   [
     'agent run --url http://127.0.0.1:1',

@@ -3,6 +3,7 @@ import test from 'ava'
 import Fastify from 'fastify'
 import { createRefusals } from '../../src/server/audit/refusals.ts'
 import { recordServerEvents } from '../../src/server/audit/server-events.ts'
+import { createClients } from '../../src/server/http/client-address.ts'
 import { createLocalFacts, type LocalFacts } from '../../src/server/local-facts.ts'
 import { createWorkMetrics } from '../../src/server/metrics/work.ts'
 import { sendEvents } from '../../src/server/routes/operation/event-stream.ts'
@@ -54,7 +55,14 @@ test('of two servers of one store, the one that ends a token or a task writes it
   const [ours, other] = [createLocalFacts(), createLocalFacts()]
   const counts = [ours, other].map((facts) => {
     const refusals = createRefusals((event) => audit.append(event), context.clock)
-    const events = recordServerEvents({ ...context, audit, noted: notedHead, refusals, facts })
+    const events = recordServerEvents({
+      clients: createClients([]),
+      ...context,
+      audit,
+      noted: notedHead,
+      refusals,
+      facts,
+    })
     t.teardown(() => events.stop())
     const [executions] = createWorkMetrics(facts).families
     return async () =>

@@ -12,6 +12,7 @@ export default class ServerStart extends BaseCommand {
   static override examples = [
     '$ rsm server start',
     '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
+    '$ rsm server start --host 10.0.0.7 --tls-self-signed --trusted-proxy 10.0.0.5 --trusted-proxy 10.0.1.0/24',
     '$ rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost',
   ]
   static override flags = {
@@ -107,6 +108,15 @@ export default class ServerStart extends BaseCommand {
       env: 'RSM_INSECURE_HTTP',
       description: 'listen beyond loopback without TLS: everything is sent in the clear',
     }),
+    'trusted-proxy': string({
+      env: 'RSM_TRUSTED_PROXY',
+      helpValue: 'CIDR',
+      multiple: true,
+      multipleNonGreedy: true,
+      delimiter: ',',
+      description:
+        'proxy or network of proxies that says who the client is: PROXY protocol v2 or X-Forwarded-For',
+    }),
     'metrics-open': boolean({
       env: 'RSM_METRICS_OPEN',
       description: 'answer /metrics without a token',
@@ -150,6 +160,7 @@ export default class ServerStart extends BaseCommand {
         hsts: flags.hsts,
       },
       insecureHttp: flags['insecure-http'],
+      trustedProxies: flags['trusted-proxy'] ?? [],
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
       logLevel: flags['log-level'] as LogLevel,

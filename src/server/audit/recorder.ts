@@ -57,14 +57,14 @@ export function recordRequests(app: AppInstance, { log, refusals, store }: Recor
     seen.recorded = true
     const event = {
       actor: loggedIn(seen) ?? (await actorOf(request.caller, store)),
-      ip: request.ip,
+      ip: request.client,
       action: audit?.action ?? 'access.refuse',
       object: audit ? objectOf(request, audit, seen) : null,
       outcome,
       detail: await detailOf(request, reply, seen, store),
     }
     // Nothing was changed: the answer stands, whether or not it could be written down.
-    if (outcome !== 'SUCCESS') return refusals.note(request.ip, event).catch(() => undefined)
+    if (outcome !== 'SUCCESS') return refusals.note(request.client, event).catch(() => undefined)
     await log.append(event).catch((cause: unknown) => {
       const what = `${request.method} ${request.url.split('?')[0] ?? ''}`
       throw new RsmError(

@@ -3,6 +3,7 @@ import { showHead } from '../../core/audit.ts'
 import { httpStatus } from '../../core/errors.ts'
 import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol/http/audit.ts'
 import type { Caller } from '../access/caller.ts'
+import type { Clients } from '../http/client-address.ts'
 import type { Facts, LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { AuditLog, NotedHead } from '../seams/audit-log.ts'
@@ -19,6 +20,7 @@ interface EventDependencies {
   noted: NotedHead
   refusals: Refusals
   store: Store
+  clients: Clients
   facts: LocalFacts
   log: Log
 }
@@ -51,6 +53,7 @@ export function recordServerEvents({
   noted,
   refusals,
   store,
+  clients,
   facts,
   log,
 }: EventDependencies): ServerEvents {
@@ -161,11 +164,11 @@ export function recordServerEvents({
     async refusedUpgrade(request, caller, error) {
       const status = httpStatus(error)
       if (status !== 401 && status !== 403 && status !== 429) return
-      const ip = request.socket.remoteAddress ?? null
+      const ip = clients.addressOf(request)
       // Never the URL itself: a browser's ticket stands in it.
       const route = /^\/ws\/[a-z]+/.exec(request.url ?? '')?.[0] ?? 'unknown'
       const message = error instanceof Error ? error.message : ''
-      await refusals.note(ip ?? 'unknown', {
+      await refusals.note(ip, {
         actor: await actorOf(caller, store),
         ip,
         action: 'access.refuse',

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type { AnySchema } from 'ajv'
 import Fastify, {
@@ -19,10 +19,12 @@ import type { HttpMetrics } from '../metrics/http.ts'
 import type { Store } from '../seams/store.ts'
 import { type Allow, guard, type NoLongerKept } from './auth.ts'
 import { createBodyRoom, smallBody } from './body-room.ts'
+import { type Clients, createClients } from './client-address.ts'
 import { jsonParser } from './json-body.ts'
 import { createKnownPaths } from './known-paths.ts'
 import { createListener, type Listener } from './listener.ts'
-import { rawSecurityHeaders, securityHeaders } from './security-headers.ts'
+import { answerRaw } from './raw-answer.ts'
+import { securityHeaders } from './security-headers.ts'
 import { bodyAjv, queryValidator, validationError, validator } from './validation.ts'
 
 /** Bodies of requests (contract §1). */
@@ -81,6 +83,8 @@ export interface AppDependencies {
   noLongerKept?: NoLongerKept
   /** Plain HTTP by default. */
   listener?: Listener
+  /** No proxy is trusted by default. */
+  clients?: Clients
   /** Whether answers tell browsers to insist on TLS; false by default. */
   hsts?: boolean
 }
@@ -88,6 +92,7 @@ export interface AppDependencies {
 /** The HTTP application, without listening: tests inject requests into it. `register` adds the routes. */
 export function buildApp(deps: AppDependencies, register: (app: AppInstance) => void) {
   const headersOf = securityHeaders(deps.hsts === true)
+  const clients = deps.clients ?? createClients([])
   const app = newApp(deps.listener ?? createListener(null), headersOf)
   const paths = createKnownPaths()
   const bodies = createBodyRoom()
@@ -178,11 +183,14 @@ export function buildApp(deps: AppDependencies, register: (app: AppInstance) => 
       request.body = {}
       request.startedAt = performance.now()
       request.route = url
+      request.client = clients.addressOf(request.raw)
+      clients.check(request.raw)
       if (!isAlways) checkAccepting()
       admit(request, reply, done)
     }
   }
   app.decorateRequest('route', 'unknown')
+  app.decorateRequest('client', '')
   app.decorateRequest('startedAt', 0)
   const enterNowhere = entrance('unknown', {})
   /** A path that there is, by a method that it has not: 405 and `Allow`, to any caller. */
@@ -285,10 +293,7 @@ function newApp(listener: Listener, headersOf: ReturnType<typeof securityHeaders
     clientErrorHandler(error, socket) {
       if (!socket.writable) return
       const [code, message] = clientFaults[error.code] ?? [400, 'The request is not well-formed HTTP']
-      const body = JSON.stringify({ code, message })
-      socket.end(
-        `HTTP/1.1 ${code} ${STATUS_CODES[code]}\r\ncontent-type: application/json; charset=utf-8\r\n${rawSecurityHeaders}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-      )
+      answerRaw(socket, code, message)
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 }

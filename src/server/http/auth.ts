@@ -48,6 +48,8 @@ declare module 'fastify' {
     caller: Caller | undefined
     /** The path of the route as it was declared, with its parameters' names. */
     route: string
+    /** The address of whoever calls: behind a trusted proxy the client's own. */
+    client: string
     /** Monotonic milliseconds. */
     startedAt: number
   }

@@ -1,6 +1,8 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https'
 import type { Certificate } from '../tls/certificate.ts'
+import { type Clients, createClients } from './client-address.ts'
+import { takePreambles } from './proxy-preamble.ts'
 import { limitSockets } from './socket-limit.ts'
 
 /** How long and how much a client may take, so that slow and greedy ones leave room for the others (S10). */
@@ -17,7 +19,7 @@ export interface ListenerLimits {
   readonly keepAlive: number
   /** Bytes of all headers of a request with its first line. */
   readonly headerBytes: number
-  /** Open sockets of one address other than loopback. */
+  /** Open sockets of one address other than loopback and trusted proxies. */
   readonly socketsPerAddress: number
 }
 
@@ -33,6 +35,9 @@ const usualLimits: ListenerLimits = {
   socketsPerAddress: 8192,
 }
 
+/** A proxy on this machine brings everyone's connections, and limits them itself, as a trusted one does. */
+const loopback = /^(?:::ffff:)?127\.|^::1$/
+
 /** The doors of the server: HTTP, or HTTPS where there is a certificate. */
 export interface Listener {
   /** Makes a server; there are several where a name has several addresses. */
@@ -44,6 +49,7 @@ export interface Listener {
 export function createListener(
   certificate: Certificate | null,
   limits: Partial<ListenerLimits> = {},
+  clients: Clients = createClients([]),
 ): Listener {
   const chosen = { ...usualLimits, ...limits }
   const options = {
@@ -55,21 +61,25 @@ export function createListener(
   }
   const secured = new Set<SecureServer>()
   let current = certificate
+  const guarded = <S extends Server>(server: S): S => {
+    if (clients.hasProxies) takePreambles(server, clients, chosen.headers)
+    limitSockets(
+      server,
+      chosen.socketsPerAddress,
+      (address) => loopback.test(address) || clients.trusts(address),
+    )
+    return server
+  }
   const context = ({ key, cert }: Certificate) => ({ key, cert, minVersion: 'TLSv1.2' as const })
   return {
     create(handler) {
-      if (current === null) {
-        const server = createServer(options, handler)
-        limitSockets(server, chosen.socketsPerAddress)
-        return server
-      }
+      if (current === null) return guarded(createServer(options, handler))
       const server = createSecureServer(
         { ...options, ...context(current), handshakeTimeout: chosen.handshake, ALPNProtocols: ['http/1.1'] },
         handler,
       )
-      limitSockets(server, chosen.socketsPerAddress)
       secured.add(server)
-      return server
+      return guarded(server)
     },
     useCertificate(renewed) {
       current = renewed

@@ -1,17 +1,14 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A proxy on this machine brings everyone's connections, and counts them itself. */
-const loopback = /^(?:::ffff:)?127\.|^::1$/
-
 /**
- * At most so many open sockets from one address (S10): further ones are closed unread, and the descriptors that they
- * would take stay free for others. Loopback is not counted.
+ * At most `limit` open sockets from one address (S10): further ones are closed unread, and the descriptors that they would take
+ * stay free for others.
  */
 export function limitSockets(
   server: Pick<Server, 'prependListener'>,
   limit: number,
-  exempt: (address: string) => boolean = (address) => loopback.test(address),
+  exempt: (address: string) => boolean,
 ): void {
   const open = new Map<string, number>()
   const counted = new WeakSet<Socket>()

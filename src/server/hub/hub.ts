@@ -19,6 +19,7 @@ import type { Credentials } from '../access/credentials.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import { bearer } from '../http/auth.ts'
+import type { Clients } from '../http/client-address.ts'
 import { asksForWebSocket, declineUpgrade } from '../http/declined-upgrade.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
@@ -44,6 +45,7 @@ export interface HubDependencies {
   engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'output' | 'complete'>
   terminals: Terminals
   tickets: Tickets
+  clients: Clients
   store: Store
   presence: Heard
   hints: Hints
@@ -222,6 +224,7 @@ export function createHub(deps: HubDependencies): Hub {
     caller: Caller | undefined,
   ): { hostId: number; agentId: string } {
     if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    deps.clients.check(request)
     if (!caller) throw new RsmError('unauthenticated', 'This needs an agent token')
     const named = agentPath.exec(request.url ?? '')?.[1]
     if (named === undefined) throw new RsmError('not_found', 'No such path')

@@ -9,6 +9,7 @@ import { shortened } from '../../core/text/shortened.ts'
 import type { Caller, UserCaller } from '../access/caller.ts'
 import { demand, refusal } from '../access/standing.ts'
 import type { Clock } from '../clock.ts'
+import type { Clients } from '../http/client-address.ts'
 import type { Log } from '../log.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import type { Store } from '../seams/store.ts'
@@ -23,6 +24,7 @@ interface DoorDependencies {
   store: Store
   terminals: Terminals
   tickets: Tickets
+  clients: Clients
   clock: Clock
   log: Log
   accepting(): boolean
@@ -76,6 +78,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
 
   async function authorize(request: IncomingMessage, seen: { caller: Caller | undefined }): Promise<Entry> {
     if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    deps.clients.check(request)
     // As it was asked for: a URL would resolve what looks like `..` in it.
     const [sessionId = '', search] = (request.url ?? '').slice(prefix.length).split(/\?(.*)/s)
     const query = new URLSearchParams(search)
@@ -86,7 +89,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
         'unauthenticated',
         'This needs a token, or a ticket that is fresh, unused and for this session',
       )
-    if (!isOwnOrigin(request))
+    if (!isOwnOrigin(request, deps.clients.schemeOf(request)))
       throw new RsmError('forbidden', 'A page of another origin opens no terminal here')
     if (caller.type !== 'user') throw new RsmError('forbidden', 'This takes the token of a user')
     demand(caller, 'execute')
@@ -114,7 +117,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
       sockets.handleUpgrade(request, socket, head, (ws) => {
         const client = new TerminalSocket(ws, entry.record.id, {
           caller: entry.caller,
-          ip: request.socket.remoteAddress ?? null,
+          ip: deps.clients.addressOf(request),
           clock,
           refused: (message) => deps.frameRefused(client, message),
           closed: () => open.delete(client),

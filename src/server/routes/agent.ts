@@ -48,7 +48,7 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       errors: ['conflict', 'too_many'],
       audit: { action: 'agent.register', object: 'agent' },
     }),
-    (request) => agents.register(callerOf(request), request.body, request.ip),
+    (request) => agents.register(callerOf(request), request.body, request.client),
   )
   app.post(
     '/api/agent/heartbeat',

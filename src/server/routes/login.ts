@@ -22,7 +22,7 @@ export function loginRoutes(app: AppInstance, { login }: RouteDependencies): voi
       errors: ['unauthenticated', 'too_many'],
       audit: { action: 'user.login', object: 'user' },
     }),
-    (request) => login.login(request.body, request.ip),
+    (request) => login.login(request.body, request.client),
   )
   app.post(
     '/api/auth/logout',
@@ -58,7 +58,7 @@ export function loginRoutes(app: AppInstance, { login }: RouteDependencies): voi
     }),
     async (request) => {
       const { currentPassword, newPassword } = request.body
-      await login.changePassword(userOf(request), currentPassword, newPassword, request.ip)
+      await login.changePassword(userOf(request), currentPassword, newPassword, request.client)
       return {}
     },
   )

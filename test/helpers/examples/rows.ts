@@ -155,6 +155,10 @@ export const rows: Readonly<Record<string, Row>> = {
     given: async ({ home }) => ({ '/srv/rsm': join(home, 'srv'), '18080': '0' }),
     until: /listen|http:\/\//,
   },
+  'rsm server start --host 10.0.0.7 --tls-self-signed --trusted-proxy 10.0.0.5 --trusted-proxy 10.0.1.0/24': {
+    given: async () => ({ '--host 10.0.0.7': '--host 127.0.0.1 --port 0' }),
+    until: /listen|https:\/\//,
+  },
   'rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost': {
     given: async ({ home }) => ({
       '/var/lib/rsm/server': join(home, 'new-keys'),

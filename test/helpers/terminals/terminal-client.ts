@@ -19,6 +19,8 @@ interface ClientOptions {
   /** Whether it speaks our subprotocol; true by default. */
   ofOurs?: boolean
   origin?: string
+  /** Beside the authorization. */
+  headers?: Record<string, string>
   /** Whether it acknowledges by itself what comes; true by default. */
   acknowledges?: boolean
 }
@@ -36,11 +38,11 @@ export class ScriptedTerminal extends Listener<ToTerminalClient> {
 
   private constructor(server: Pick<TestServer, 'url' | 'token'>, sessionId: string, options: ClientOptions) {
     super()
-    const { token = server.token, query, ofOurs = true, origin, acknowledges = true } = options
+    const { token = server.token, query, ofOurs = true, origin, headers = {}, acknowledges = true } = options
     const url = `${server.url.replace('http', 'ws')}/ws/terminal/${sessionId}${query ? `?${query}` : ''}`
     this.#sessionId = sessionId
     this.socket = new WebSocket(url, ofOurs ? [terminalSubprotocol] : [], {
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
       ...(origin === undefined ? {} : { origin }),
     })
     this.socket.on('message', (data: Buffer) => {

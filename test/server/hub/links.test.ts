@@ -7,6 +7,7 @@ import { createHints } from '../../../src/server/embedded/hints.ts'
 import { createLinks } from '../../../src/server/embedded/links.ts'
 import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
+import { createClients } from '../../../src/server/http/client-address.ts'
 import { createHub, type HubDependencies } from '../../../src/server/hub/hub.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
@@ -45,6 +46,7 @@ async function twoHubs(t: ExecutionContext) {
       clock,
       log: createLog('ERROR'),
       wsIdleTimeout: 300,
+      clients: createClients([]),
       accepting: () => true,
       refused: async () => undefined,
     } as unknown as HubDependencies)

@@ -1,0 +1,89 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Clients, canonicalAddress } from './client-address.ts'
+import { answerRaw } from './raw-answer.ts'
+
+const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
+const headBytes = 16
+/** Of the addresses and all that a proxy adds; HAProxy itself reads no more than a buffer of this order. */
+const longest = 16 * 1024
+
+/** What a connection begins with. `address` is null where the proxy speaks for itself, as for its own checks. */
+type Beginning =
+  | 'unclear'
+  | 'none'
+  | 'malformed'
+  | { readonly bytes: number; readonly address: string | null }
+
+/** Reads a preamble of the PROXY protocol, version 2 (haproxy.org, proxy-protocol.txt §2.2). */
+export function readPreamble(data: Buffer): Beginning {
+  const known = data.subarray(0, signature.length)
+  if (!known.equals(signature.subarray(0, known.length))) return 'none'
+  if (data.length < headBytes) return 'unclear'
+  const [command = 0, family = 0] = data.subarray(signature.length)
+  const length = data.readUInt16BE(headBytes - 2)
+  const isProxy = command === 0x21
+  if ((!isProxy && command !== 0x20) || length > longest) return 'malformed'
+  const bytes = headBytes + length
+  // Source and destination, then two ports. What is neither TCP over IPv4 nor over IPv6 tells of no client here.
+  const addressBytes = isProxy ? { 0x11: 4, 0x21: 16 }[family] : undefined
+  if (addressBytes !== undefined && length < 2 * addressBytes + 4) return 'malformed'
+  if (data.length < bytes) return 'unclear'
+  if (addressBytes === undefined) return { bytes, address: null }
+  const source = data.subarray(headBytes, headBytes + addressBytes)
+  return { bytes, address: canonicalAddress(addressBytes === 4 ? source.join('.') : groups(source)) }
+}
+
+const groups = (address: Buffer) => (address.toString('hex').match(/..../g) ?? []).join(':')
+
+/**
+ * Takes the preamble off each connection of a trusted proxy before HTTP, or TLS, sees its first byte. One of anybody else is
+ * answered with 400. A connection that has not said within `patience` milliseconds what it begins with is cut.
+ */
+export function takePreambles(server: Server, clients: Clients, patience: number): void {
+  const accepting = server.listeners('connection')
+  server.removeAllListeners('connection')
+  const accept = (socket: Socket) => {
+    for (const listener of accepting) Reflect.apply(listener, server, [socket])
+  }
+  const begun = new WeakSet<Socket>()
+  server.on('connection', (socket: Socket) => {
+    // The same socket comes again where an upgrade was declined.
+    if (begun.has(socket)) return accept(socket)
+    begun.add(socket)
+    const late = setTimeout(() => socket.destroy(), patience)
+    const broken = () => socket.destroy()
+    let data = Buffer.alloc(0)
+    const look = () => {
+      const more: Buffer | null = socket.read()
+      if (more === null) return
+      data = Buffer.concat([data, more])
+      const beginning = readPreamble(data)
+      if (beginning === 'unclear') return
+      clearTimeout(late)
+      socket.off('readable', look).off('end', broken).off('error', broken)
+      judge(socket, data, beginning)
+    }
+    socket.on('readable', look).on('end', broken).on('error', broken)
+    socket.once('close', () => clearTimeout(late))
+  })
+
+  function judge(socket: Socket, data: Buffer, beginning: Exclude<Beginning, 'unclear'>): void {
+    if (beginning === 'none') socket.unshift(data)
+    else if (beginning === 'malformed') return refuse(socket, 'The PROXY preamble can not be read')
+    else if (!clients.trusts(socket.remoteAddress))
+      return refuse(socket, `${socket.remoteAddress} is no trusted proxy: its PROXY preamble is refused`)
+    else {
+      clients.behind(socket, beginning.address ?? socket.remoteAddress ?? '')
+      const rest = data.subarray(beginning.bytes)
+      if (rest.length > 0) socket.unshift(rest)
+    }
+    accept(socket)
+  }
+}
+
+function refuse(socket: Socket, message: string): void {
+  socket.on('error', () => undefined)
+  answerRaw(socket, 400, message)
+  socket.destroySoon()
+}
