@@ -5,6 +5,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
 import { given } from '../../ui/flags/given.ts'
+import { tagFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
 
@@ -20,13 +21,7 @@ export default class HostsAdd extends BaseCommand {
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port, 22 by default' }),
     'ssh-user': string({ description: 'SSH user' }),
     ...credentialFlags,
-    tag: string({
-      char: 't',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'KEY=VALUE',
-      description: 'tag of the host',
-    }),
+    tag: tagFlag('tag of the host'),
   }
 
   async run() {

@@ -8,7 +8,7 @@ import { doToEach } from '../../ui/command/each.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
 import { given } from '../../ui/flags/given.ts'
-import { hostsDescription } from '../../ui/flags/hosts.ts'
+import { hostsDescription, tagFlag } from '../../ui/flags/hosts.ts'
 import { showTags } from '../../ui/hosts/view.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'
@@ -40,13 +40,7 @@ export default class HostsEdit extends BaseCommand {
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port' }),
     'ssh-user': string({ aliases: ['user'], description: "SSH user; '' removes it" }),
     ...credentialFlags,
-    tag: string({
-      char: 't',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'KEY=VALUE',
-      description: 'set this tag; the others stay',
-    }),
+    tag: tagFlag('set this tag; the others stay'),
     untag: string({
       multiple: true,
       multipleNonGreedy: true,

@@ -6,6 +6,7 @@ import { plainFingerprint } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
+import { tagFlag } from '../../ui/flags/hosts.ts'
 import { parseDuration, parsePairs } from '../../ui/input/values.ts'
 import { findCluster, findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
@@ -27,13 +28,7 @@ export default class HostsJoin extends BaseCommand {
       description: 'how many hosts the token enrols (default: 1)',
     }),
     expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
-    tag: string({
-      char: 't',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'KEY=VALUE',
-      description: 'tag of the hosts',
-    }),
+    tag: tagFlag('tag of the hosts'),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'cluster of the hosts' }),
     yes: boolean({ char: 'y', description: 'do not ask' }),
   }

@@ -9,7 +9,7 @@ import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, sayCount } from '../../ui/command/list.ts'
 import { given } from '../../ui/flags/given.ts'
-import { hostsFlag } from '../../ui/flags/hosts.ts'
+import { hostsFlag, tagFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { findCluster, hostsByName } from '../../ui/names/names.ts'
 
@@ -34,13 +34,7 @@ export default class HostsList extends BaseCommand {
       description: 'only in this state',
     }),
     cluster: string({ char: 'g', helpValue: 'NAME', description: 'only members of a cluster' }),
-    tag: string({
-      char: 't',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'KEY=VALUE',
-      description: 'only with this tag',
-    }),
+    tag: tagFlag('only with this tag'),
     search: string({ helpValue: 'TEXT', description: 'only hostnames and IPs that contain this' }),
     limit: limitFlag,
     output: string({

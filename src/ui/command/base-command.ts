@@ -88,7 +88,7 @@ export abstract class BaseCommand extends Command {
     const mayPage = isTTY && !this.globals.json && this.globals['no-pager'] !== true
     // Some terminals do not report a size.
     if (!mayPage || !rows || !columns) return this.print(text)
-    const { isLongerThan, pagerCommand, showInPager } = await import('../text/pager.ts')
+    const { isLongerThan, pagerCommand, showInPager } = await import('./pager.ts')
     const pager = pagerCommand(process.env)
     if (pager === undefined || !isLongerThan(text, { rows, columns })) return this.print(text)
     if (!(await showInPager(`${text}\n`, pager))) this.print(text)

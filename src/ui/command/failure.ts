@@ -1,4 +1,5 @@
 import { exitCode, type FieldFault, RsmError } from '../../core/errors.ts'
+import { whyUnwritable } from '../../disk/unwritable.ts'
 import { Misuse } from '../flags/misuse.ts'
 import { sanitize } from '../text/sanitize.ts'
 import { columnsOf } from '../text/screen.ts'
@@ -76,17 +77,10 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full',
-  EDQUOT: 'the quota of the disk is used up',
-  EFBIG: 'the file has become too large',
-  EIO: 'the device reports an error',
-}
-
 /** Says why stdout cannot be written any more. */
-export function unwritable({ code = '', message }: NodeJS.ErrnoException): RsmError {
-  const why = reasons[code] ?? message
-  return new RsmError('unavailable', `cannot write the output: ${why}; what was written is not all of it`)
+export function unwritable(error: NodeJS.ErrnoException): RsmError {
+  const message = `cannot write the output: ${whyUnwritable(error)}; what was written is not all of it`
+  return new RsmError('unavailable', message)
 }
 
 /** How far a hint, and what goes on in a further line, stands in. */

@@ -14,16 +14,7 @@ import {
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { makeDirectory } from '../../disk/make-directory.ts'
-
-const unwritable: Readonly<Record<string, string>> = {
-  EACCES: 'you may not',
-  EPERM: 'it belongs to somebody else',
-  EROFS: 'it cannot be written to',
-  ENOENT: 'no directory can be made there',
-  ENOTDIR: 'a part of this path is a file',
-  EEXIST: 'there is a file of that name',
-  ENOSPC: 'the disk is full',
-}
+import { whyUnwritable } from '../../disk/unwritable.ts'
 
 const lockName = 'lock'
 const lockPatience = 10_000
@@ -116,15 +107,10 @@ export class PrivateFiles {
     try {
       change()
     } catch (error) {
-      const { code = '', message } = error as NodeJS.ErrnoException
-      throw new RsmError(
-        'unavailable',
-        `cannot write in ${this.#directory}: ${unwritable[code] ?? message}`,
-        {
-          hint: 'set XDG_CONFIG_HOME to a directory of yours, or do without: RSM_URL and RSM_TOKEN',
-          cause: error,
-        },
-      )
+      throw new RsmError('unavailable', `cannot write in ${this.#directory}: ${whyUnwritable(error)}`, {
+        hint: 'set XDG_CONFIG_HOME to a directory of yours, or do without: RSM_URL and RSM_TOKEN',
+        cause: error,
+      })
     }
   }
 }

@@ -1,4 +1,4 @@
-/** How a task is named, in the words of help (client/task-names.ts). */
+/** How a task is named, in the words of help (names/task-names.ts). */
 export const taskDescription =
   'id of the task, 6 or more of its first or last characters, or latest: your newest'
 export const tasksDescription =

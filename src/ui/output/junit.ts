@@ -1,10 +1,10 @@
 import type { TaskEvent } from '../../client/watch.ts'
 import type { Stream } from '../../core/protocol/http/logs.ts'
 import type { ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { reasonOf } from '../task/outcome.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'
+import { reasonOf } from './outcome.ts'
 import type { Sink } from './sink.ts'
 import { xmlAttribute, xmlText } from './xml.ts'
 

@@ -13,6 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { RsmError } from '../../core/errors.ts'
+import { whyUnwritable } from '../../disk/unwritable.ts'
 import type { Sink } from './sink.ts'
 
 export interface OutputFile {
@@ -69,20 +70,10 @@ function streamInto(fd: number, isPipe: boolean): Writable {
   return new Socket({ fd, readable: false, writable: true })
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: 'you may not',
-  EPERM: 'you may not',
-  ENOTDIR: 'a part of this path is a file',
-  EROFS: 'what is mounted there is read-only',
-  ENOSPC: 'the disk is full',
-  ENXIO: 'it is a socket',
-}
-
 /** In words that name what was typed, and not the file of a passing name beside it. */
-function whyNot({ code, message }: NodeJS.ErrnoException, path: string): string {
-  if (code === undefined) return message
-  if (code === 'ENOENT') return `directory ${dirname(path)} does not exist`
-  return reasons[code] ?? code
+function whyNot(error: NodeJS.ErrnoException, path: string): string {
+  if (error.code === 'ENOENT') return `directory ${dirname(path)} does not exist`
+  return error.code === 'ENXIO' ? 'it is a socket' : whyUnwritable(error)
 }
 
 /**

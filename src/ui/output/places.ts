@@ -1,33 +1,25 @@
-import { fstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { existsSync, fstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { isOutdirName } from './outdir.ts'
 
-/** Its path without links, also where only the directory of it is there. */
+/** Its path without links, also if only its directory exists. */
 function realPath(path: string): string {
-  for (const [found, rest] of [
-    [path, ''],
-    [dirname(path), basename(path)],
-  ] as const) {
-    try {
-      return join(realpathSync(found), rest)
-    } catch {
-      // What is wrong with it is told when it is opened.
-    }
+  try {
+    return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+  } catch {
+    return resolve(path)
   }
-  return resolve(path)
 }
 
 /** Two writers would spoil a file or a pipe. They may share a terminal and /dev/null. */
 const isSpoilt = (stats: Stats) => stats.isFile() || stats.isFIFO() || stats.isSocket()
 
-const isSame = (one: Stats, other: Stats | undefined) =>
-  other !== undefined && one.dev === other.dev && one.ino === other.ino
+const idOf = ({ dev, ino }: Stats) => `${dev}:${ino}`
 
 /** Whether stdout and stderr are one place: a terminal, a file, a pipe that takes both. */
 export function areTogether(): boolean {
-  if (process.stdout.isTTY && process.stderr.isTTY) return true
-  return isSame(fstatSync(1), fstatSync(2))
+  return (process.stdout.isTTY && process.stderr.isTTY) || idOf(fstatSync(1)) === idOf(fstatSync(2))
 }
 
 interface Wanted {
@@ -42,22 +34,20 @@ interface Wanted {
  */
 export function refuseShared({ files, outdir, onStdout }: Wanted): void {
   const refused = (message: string) => new RsmError('usage', message)
-  const stdout = fstatSync(1)
-  const stderr = fstatSync(2)
-  const taken: { real: string; stats: Stats | undefined }[] = []
+  const taken = new Set<string>()
   for (const { path } of files) {
     const stats = statSync(path, { throwIfNoEntry: false })
     if (stats !== undefined && !isSpoilt(stats)) continue
     const real = realPath(path)
-    if (taken.some((other) => other.real === real || (stats !== undefined && isSame(stats, other.stats))))
-      throw refused(`two formats can't go into one file: ${path}`)
-    if (stats !== undefined && onStdout && isSame(stats, stdout))
+    const place = stats === undefined ? real : idOf(stats)
+    if (taken.has(place)) throw refused(`two formats can't go into one file: ${path}`)
+    taken.add(place)
+    if (onStdout && place === idOf(fstatSync(1)))
       throw refused(`${path} is where stdout goes, which has a format already`)
     // In a pipe messages stand between the lines; in a file they would stand on them.
-    if (stats?.isFile() === true && isSame(stats, stderr))
+    if (stats?.isFile() === true && place === idOf(fstatSync(2)))
       throw refused(`${path} is where stderr goes, which has the messages`)
     if (outdir !== undefined && isOutdirName(real) && dirname(real) === realPath(outdir))
       throw refused(`${path} bears the name of a file of --outdir`)
-    taken.push({ real, stats })
   }
 }

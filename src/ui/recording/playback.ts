@@ -3,11 +3,11 @@ import { onDeparture } from '../terminal/departure.ts'
 import { Keyboard } from '../terminal/keyboard.ts'
 import { LineEndings } from '../terminal/line-endings.ts'
 import { TerminalModes } from '../terminal/modes.ts'
+import { playerKeysOf } from '../terminal/player-keys.ts'
 import { localSize } from '../terminal/size.ts'
 import type { Pace } from './pace.ts'
 import { PlainText } from './plain-text.ts'
 import { Player } from './player.ts'
-import { playerKeysOf } from './player-keys.ts'
 
 interface Recording {
   readonly header: RecordingHeader

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RecordingEvent } from '../../client/services/recording.ts'
 import { longestTimer } from '../../core/protocol/bounds.ts'
+import type { PlayerKey } from '../terminal/player-keys.ts'
 import { type Pace, waitBetween } from './pace.ts'
-import type { PlayerKey } from './player-keys.ts'
 
 interface PlayerOptions {
   readonly pace: Pace

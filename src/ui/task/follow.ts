@@ -3,8 +3,8 @@ import { RsmError } from '../../core/errors.ts'
 import type { LogQuery } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { Halted, timedOutExit } from '../command/failure.ts'
+import { exitOfTask } from '../output/outcome.ts'
 import { Halting, type HaltOptions } from './halting.ts'
-import { exitOfTask } from './outcome.ts'
 import { SilentHosts } from './silent-hosts.ts'
 
 export interface FollowOptions extends Omit<HaltOptions, 'halted'> {

@@ -1,6 +1,6 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
-import type { ExecutionOptions, Limits, Strategy } from '../../core/protocol/http/tasks.ts'
+import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/task/plan.ts'
@@ -17,56 +17,35 @@ export interface PlannedScript {
   readonly timeout: number | null
 }
 
-/** What `--plan` shows and `--json` prints (contract §9); values of secret params are not in it. */
-export interface PlanView {
-  readonly hosts: readonly { id: number; hostname: string; status: Host['status'] }[]
-  /** Hostnames, in the order in which they start. */
-  readonly batches: readonly (readonly string[])[]
-  readonly strategy: Strategy
-  readonly concurrency: number | null
-  /** More failures than these stop it; null is no limit. */
-  readonly maxFailures: number | null
-  readonly pauseSeconds: number
-  /** Seconds on each host; 0 is none. */
-  readonly timeout: number
-  readonly deadline: number | null
-  readonly queueSeconds: number | null
-  readonly runAs: string | null
-  readonly workDir: string | null
-  readonly limits: Limits | null
-  readonly params: Readonly<Record<string, string>>
-  readonly secretParams: readonly string[]
-  readonly scriptName: string | null
-  readonly type: ScriptType
-  readonly script: string
-}
-
 /** Of more batches than these, those of one size in a row share a line. */
 const ownLines = 12
 
+export type PlanView = ReturnType<typeof planView>
+
+/** What `--plan` shows and `--json` prints (contract §9); it names secret params without their values. Times are in seconds, null means no limit. */
 export function planView(
-  hosts: readonly Pick<Host, 'id' | 'hostname' | 'status'>[],
+  found: readonly Pick<Host, 'id' | 'hostname' | 'status'>[],
   options: ExecutionOptions,
-  script: PlannedScript,
+  { name, type, text, timeout }: PlannedScript,
   deadline: number | undefined,
-): PlanView {
+) {
   const order = {
-    strategy: options.strategy ?? 'PARALLEL',
+    strategy: options.strategy ?? ('PARALLEL' as const),
     batchSize: options.batchSize ?? null,
     concurrency: options.concurrency ?? null,
     maxFailures: options.maxFailures ?? null,
     pauseSeconds: options.pauseSeconds ?? 0,
-  } as const
-  const names = hosts.map((host) => host.hostname)
-  const most = failureLimit(hosts.length, order)
+  }
+  const names = found.map((host) => host.hostname)
+  const most = failureLimit(found.length, order)
   return {
-    hosts: hosts.map(({ id, hostname, status }) => ({ id, hostname, status })),
-    batches: planBatches(hosts.length, order).map((size) => names.splice(0, size)),
+    hosts: found.map(({ id, hostname, status }) => ({ id, hostname, status })),
+    batches: planBatches(found.length, order).map((size) => names.splice(0, size)),
     strategy: order.strategy,
     concurrency: order.concurrency,
     maxFailures: Number.isFinite(most) ? most : null,
     pauseSeconds: order.pauseSeconds,
-    timeout: options.timeout ?? script.timeout ?? defaultTimeout,
+    timeout: options.timeout ?? timeout ?? defaultTimeout,
     deadline: deadline ?? null,
     queueSeconds: options.queueSeconds ?? null,
     runAs: options.runAs ?? null,
@@ -74,14 +53,14 @@ export function planView(
     limits: options.limits ?? null,
     params: options.params ?? {},
     secretParams: Object.keys(options.secretParams ?? {}),
-    scriptName: script.name,
-    type: script.type,
-    script: script.text,
+    scriptName: name,
+    type,
+    script: text,
   }
 }
 
 /** `batch 2 (10): web[2-11]`; in a long plan `batches 3-40 (25 each): …`. */
-export function batchLines(batches: PlanView['batches']): string[] {
+export function batchLines(batches: readonly (readonly string[])[]): string[] {
   const [only] = batches
   if (batches.length === 1 && only !== undefined) return [`hosts (${only.length}): ${foldNodeset(only)}`]
   const lines: string[] = []

@@ -2,8 +2,8 @@ import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { tellsHostState } from '../output/outcome.ts'
 import { shellWord } from '../text/shell-word.ts'
-import { tellsHostState } from './outcome.ts'
 
 /** Hosts whose server is asked why they are not reachable, as their results do not say. */
 const mostAsked = 3

@@ -9,19 +9,13 @@ export const tasksShown = 200
 /** All hosts, and the newest tasks of all of them or of one. */
 export class FleetState {
   readonly hosts = new Map<number, Host>()
-  #tasks: readonly TaskSummary[] = []
-  #hostId: number | null = null
+  /** The newest first. */
+  tasks: readonly TaskSummary[] = []
+  /** Whose tasks they are; null: everyone's. */
+  hostId: number | null = null
   isLoaded = false
   areTasksRead = false
   version = 0
-
-  get tasks(): readonly TaskSummary[] {
-    return this.#tasks
-  }
-
-  get hostId(): number | null {
-    return this.#hostId
-  }
 
   readHosts(hosts: readonly Host[]): void {
     this.hosts.clear()
@@ -31,12 +25,12 @@ export class FleetState {
   }
 
   readTasks(tasks: readonly TaskSummary[], hostId: number | null): void {
-    const known = new Map(this.#tasks.map((task) => [task.taskId, task]))
-    this.#tasks = tasks.map((task) => {
+    const known = new Map(this.tasks.map((task) => [task.taskId, task]))
+    this.tasks = tasks.map((task) => {
       const before = known.get(task.taskId) ?? task
       return isOutdated(task, before) ? before : task
     })
-    this.#hostId = hostId
+    this.hostId = hostId
     this.areTasksRead = true
   }
 
@@ -50,10 +44,10 @@ export class FleetState {
     }
     if (event.type !== 'task') return false
     const { task } = event
-    const at = this.#tasks.findIndex(({ taskId }) => taskId === task.taskId)
-    if (at !== -1) this.#tasks = this.#tasks.with(at, task)
-    else if (this.#hostId === null && event.change === 'created')
-      this.#tasks = [task, ...this.#tasks].slice(0, tasksShown)
-    return at === -1 && this.#hostId !== null && event.change === 'created'
+    const at = this.tasks.findIndex(({ taskId }) => taskId === task.taskId)
+    if (at !== -1) this.tasks = this.tasks.with(at, task)
+    else if (this.hostId === null && event.change === 'created')
+      this.tasks = [task, ...this.tasks].slice(0, tasksShown)
+    return at === -1 && this.hostId !== null && event.change === 'created'
   }
 }

@@ -8,7 +8,7 @@ import { appendStepSummary, stepSummary } from '../../../src/ui/output/github/st
 import { GroupedOutput } from '../../../src/ui/output/grouped.ts'
 import { hostPrefix } from '../../../src/ui/output/host-color.ts'
 import { JunitOutput } from '../../../src/ui/output/junit.ts'
-import { foldFailures } from '../../../src/ui/task/outcome.ts'
+import { foldFailures } from '../../../src/ui/output/outcome.ts'
 import { entryOf, resultOf, taskOf } from '../../fixtures/fake-server.ts'
 import { formatOptions } from '../../fixtures/format-options.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'

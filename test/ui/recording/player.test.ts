@@ -3,7 +3,7 @@ import test from 'ava'
 import type { RecordingEvent } from '../../../src/client/services/recording.ts'
 import { waitBetween } from '../../../src/ui/recording/pace.ts'
 import { Player } from '../../../src/ui/recording/player.ts'
-import { playerKeysOf } from '../../../src/ui/recording/player-keys.ts'
+import { playerKeysOf } from '../../../src/ui/terminal/player-keys.ts'
 import { until } from '../../helpers/until.ts'
 
 const unlimited = Number.POSITIVE_INFINITY

@@ -1,9 +1,9 @@
 import { appendFileSync, statSync } from 'node:fs'
 import type { Task, TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../../core/selector/nodeset.ts'
-import type { Failure } from '../../task/outcome.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { showDuration } from '../../text/time.ts'
+import type { Failure } from '../outcome.ts'
 
 /** GitHub refuses the summary of a step that is larger, in bytes. */
 const largestSummary = 1024 * 1024

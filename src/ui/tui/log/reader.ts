@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mendable } from '../../../core/errors.ts'
 import type { LogEntry, LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
-import { type Find, LogSearch } from './search.ts'
+import { type Find, searchLog } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'
 
 export interface Selection {
@@ -40,7 +40,8 @@ export class LogReader {
   /** Ascends with every time of which nobody told what came; 0 once the log was read to its end since. */
   #untold = 0
   #isLoaded = false
-  #search: LogSearch | null = null
+  #search: AbortController | null = null
+  #searched = 0
   readonly #closing = new AbortController()
 
   constructor(options: ReaderOptions) {
@@ -53,7 +54,7 @@ export class LogReader {
 
   /** How far in its direction a search has come, from 0 to 1; null without one. */
   get searching(): number | null {
-    return this.#search?.at ?? null
+    return this.#search === null ? null : this.#searched
   }
 
   select(selection: Selection): void {
@@ -115,7 +116,7 @@ export class LogReader {
   }
 
   stopFinding(): void {
-    this.#search?.stop()
+    this.#search?.abort()
     this.#search = null
   }
 
@@ -128,20 +129,22 @@ export class LogReader {
   /** The number of the next line that matches, in the window then; null when there is none, undefined when stopped. */
   async find(find: Find): Promise<number | null | undefined> {
     this.stopFinding()
-    const search = new LogSearch(
-      {
-        window: this.window,
-        page: (query) => this.#page(query),
-        newest: () => this.#heard,
-        changed: () => this.#options.changed(),
-      },
-      find,
-    )
+    const search = new AbortController()
     this.#search = search
+    this.#searched = 0
+    const log = {
+      window: this.window,
+      page: (query: LogQuery) => this.#page(query),
+      newest: () => this.#heard,
+      came: (part: number) => {
+        this.#searched = part
+        this.#options.changed()
+      },
+    }
     try {
-      return await search.run()
+      return await searchLog(log, find, search.signal)
     } catch (error) {
-      if (!search.isStopped) this.#options.failed(error, false)
+      if (!search.signal.aborted) this.#options.failed(error, false)
       return undefined
     } finally {
       if (this.#search === search) this.#search = null

@@ -13,120 +13,98 @@ export interface Find {
   readonly stream?: Stream
 }
 
-export interface Searched {
+interface Searched {
   /** What is shown of it; it is moved to what is found. */
   readonly window: LogWindow
   /** The id of its newest entry, as far as is known. */
   readonly newest: () => number
   readonly page: (query: LogQuery) => Promise<LogPage>
-  readonly changed: () => void
+  /** How far in its direction the search has come, from 0 to 1. */
+  readonly came: (part: number) => void
 }
 
 /** What a search holds: a page and what its lines may go on in. A page put on at the front makes all lines anew. */
 const searchBounds = { entries: 2 * pageSize, characters: 327_680 }
 
-export class LogSearch {
-  readonly #log: Searched
-  readonly #find: Find
-  #at = 0
-  #isStopped = false
-
-  constructor(log: Searched, find: Find) {
-    this.#log = log
-    this.#find = find
-  }
-
-  get at(): number {
-    return this.#at
-  }
-
-  get isStopped(): boolean {
-    return this.#isStopped
-  }
-
-  stop(): void {
-    this.#isStopped = true
-  }
-
-  /** The number of the next line that matches, in the window then; null when there is none, undefined when stopped. */
-  async run(): Promise<number | null | undefined> {
-    const { direction, from, isInclusive = false, stream } = this.#find
-    const { window } = this.#log
-    const start = isInclusive ? from : from + (direction === 'down' ? 1 : -1)
-    const near = scan(window, this.#find, start)
-    if (near !== null) return near
-    // Pages of nothing else are not read: the server finds the next one by its index.
-    if (stream !== undefined) return this.#byStream(stream)
-    const looked = window.copy(searchBounds)
-    let edge = start
-    for (;;) {
-      if (this.#isThrough(looked)) return null
-      const page = await this.#page(
-        direction === 'down' ? { after: looked.next } : { before: looked.previous },
-      )
-      if (this.#isStopped) return undefined
-      if (direction === 'down') looked.append(page, page.entries.length === 0)
-      else looked.prepend(page)
-      const found = scan(looked, this.#find, edge)
-      if (found !== null) {
-        window.adopt(looked)
-        return found
-      }
-      // Whatever is known to have come: the server has no more of it.
-      if (direction === 'down' && page.entries.length === 0) return null
-      if (direction === 'down') edge = Math.max(edge, looked.ended)
-      this.#log.changed()
-    }
-  }
-
-  /** Nothing is left in its direction, not even what has come since the window was read. */
-  #isThrough(looked: LogWindow): boolean {
-    if (this.#find.direction === 'up') return looked.previous === 0
-    return looked.isAtEnd && looked.next >= this.#log.newest()
-  }
-
-  async #byStream(stream: Stream): Promise<number | null | undefined> {
-    const { direction } = this.#find
-    const { window } = this.#log
-    if (direction === 'up' && window.previous === 0) return null
-    let query: LogQuery = direction === 'down' ? { after: window.next } : { before: window.previous }
-    for (;;) {
-      const page = await this.#page({ ...query, stream, size: 1 })
-      if (this.#isStopped) return undefined
-      const [entry] = page.entries
-      if (entry !== undefined) return this.#around(entry.id)
-      if (direction === 'down' || page.previous === 0) return null
-      query = { before: page.previous }
-      this.#log.changed()
-    }
-  }
-
-  /** Puts the window around an entry; answers the line of it that matches. */
-  async #around(id: number): Promise<number | null | undefined> {
-    const earlier = await this.#log.page({ before: id + 1, size: pageSize / 2 })
-    const later = await this.#log.page({ after: id, size: pageSize / 2 })
-    if (this.#isStopped) return undefined
-    const fresh = new LogWindow()
-    fresh.reset(earlier, false)
-    fresh.append(later, later.entries.length === 0)
-    this.#log.window.adopt(fresh)
-    for (let number = fresh.first; number < fresh.end; number++) {
-      const line = fresh.line(number)
-      if (line !== undefined && line.id >= id && this.#find.matches(line)) return number
-    }
-    return null
-  }
-
-  async #page(query: LogQuery): Promise<LogPage> {
-    const page = await this.#log.page(query)
-    const { direction } = this.#find
-    const at = Math.min(
-      1,
-      (direction === 'down' ? page.next : page.previous) / Math.max(1, this.#log.newest()),
-    )
-    this.#at = direction === 'down' ? at : 1 - at
+/**
+ * Searches a log page by page, however long it is. Answers the number of the next line that matches, in the window then; null when
+ * there is none, undefined when `signal` has aborted.
+ */
+export async function searchLog(
+  log: Searched,
+  find: Find,
+  signal: AbortSignal,
+): Promise<number | null | undefined> {
+  const { direction, from, isInclusive = false, stream } = find
+  const { window } = log
+  const isDown = direction === 'down'
+  const start = isInclusive ? from : from + (isDown ? 1 : -1)
+  const near = scan(window, find, start)
+  if (near !== null) return near
+  const read = async (query: LogQuery) => {
+    const page = await log.page(query)
+    const part = Math.min(1, (isDown ? page.next : page.previous) / Math.max(1, log.newest()))
+    log.came(isDown ? part : 1 - part)
     return page
   }
+  // The server finds entries of one stream by its index.
+  if (stream !== undefined) return byStream(log, find, stream, read, signal)
+  const looked = window.copy(searchBounds)
+  for (let edge = start; ; ) {
+    // Nothing is left, not even what has come since the window was read.
+    if (isDown ? looked.isAtEnd && looked.next >= log.newest() : looked.previous === 0) return null
+    const page = await read(isDown ? { after: looked.next } : { before: looked.previous })
+    if (signal.aborted) return undefined
+    if (isDown) looked.append(page, page.entries.length === 0)
+    else looked.prepend(page)
+    const found = scan(looked, find, edge)
+    if (found !== null) {
+      window.adopt(looked)
+      return found
+    }
+    // More may be known to have come than the server has.
+    if (isDown && page.entries.length === 0) return null
+    if (isDown) edge = Math.max(edge, looked.ended)
+  }
+}
+
+async function byStream(
+  { window, page }: Searched,
+  { direction, matches }: Find,
+  stream: Stream,
+  read: Searched['page'],
+  signal: AbortSignal,
+): Promise<number | null | undefined> {
+  const isDown = direction === 'down'
+  if (!isDown && window.previous === 0) return null
+  let query: LogQuery = isDown ? { after: window.next } : { before: window.previous }
+  for (;;) {
+    const { entries, previous } = await read({ ...query, stream, size: 1 })
+    if (signal.aborted) return undefined
+    const [entry] = entries
+    if (entry !== undefined) {
+      const fresh = await around(entry.id, page)
+      if (signal.aborted) return undefined
+      window.adopt(fresh)
+      for (let number = fresh.first; number < fresh.end; number++) {
+        const line = fresh.line(number)
+        if (line !== undefined && line.id >= entry.id && matches(line)) return number
+      }
+      return null
+    }
+    if (isDown || previous === 0) return null
+    query = { before: previous }
+  }
+}
+
+/** A window with this entry in its middle. */
+async function around(id: number, page: Searched['page']): Promise<LogWindow> {
+  const earlier = await page({ before: id + 1, size: pageSize / 2 })
+  const later = await page({ after: id, size: pageSize / 2 })
+  const window = new LogWindow()
+  window.reset(earlier, false)
+  window.append(later, later.entries.length === 0)
+  return window
 }
 
 function scan(window: LogWindow, { matches, direction }: Find, start: number): number | null {

@@ -21,52 +21,33 @@ interface Held {
  * so a line whose beginning comes with an earlier page becomes longer and not another.
  */
 export class LogWindow {
+  /** The number of the first line. */
+  first = 0
+  /** Goes back to the server as `before`; 0 at the beginning of the log. */
+  previous = 0
+  /** Goes back as `after`. */
+  next = 0
+  /** Whether nothing followed when the last page was read. */
+  isAtEnd = false
+  characters = 0
   readonly #bounds: WindowBounds
   #held: Held[] = []
   #lines: LogLine[] = []
   #assembled = new LogLines()
   #open: LogLine[] | null = null
-  #characters = 0
-  #first = 0
-  /** Goes back to the server as `before`; 0 at the beginning of the log. */
-  #previous = 0
-  /** Goes back as `after`. */
-  #next = 0
-  #isAtEnd = false
 
   constructor(bounds: WindowBounds = windowBounds) {
     this.#bounds = bounds
   }
 
-  get first(): number {
-    return this.#first
-  }
-
   /** The number after that of the last one. Lines without an end are the last ones, at the end of the log. */
   get end(): number {
-    return this.#first + this.#lines.length + this.#openLines().length
+    return this.first + this.#lines.length + this.#openLines().length
   }
 
   /** The number after that of the last line that has an end. */
   get ended(): number {
-    return this.#first + this.#lines.length
-  }
-
-  get previous(): number {
-    return this.#previous
-  }
-
-  get next(): number {
-    return this.#next
-  }
-
-  /** Whether nothing followed when the last page was read. */
-  get isAtEnd(): boolean {
-    return this.#isAtEnd
-  }
-
-  get characters(): number {
-    return this.#characters
+    return this.first + this.#lines.length
   }
 
   get entries(): number {
@@ -74,7 +55,7 @@ export class LogWindow {
   }
 
   line(number: number): LogLine | undefined {
-    const at = number - this.#first
+    const at = number - this.first
     return this.#lines[at] ?? this.#openLines()[at - this.#lines.length]
   }
 
@@ -82,29 +63,29 @@ export class LogWindow {
     this.#held = []
     this.#lines = []
     this.#assembled = new LogLines()
-    this.#characters = 0
-    this.#first = 0
-    this.#previous = page.previous
+    this.characters = 0
+    this.first = 0
+    this.previous = page.previous
     this.append(page, isAtEnd)
   }
 
   append(page: LogPage, isAtEnd: boolean): void {
     for (const entry of page.entries) this.#push(entry)
-    this.#next = page.next
-    this.#isAtEnd = isAtEnd
+    this.next = page.next
+    this.isAtEnd = isAtEnd
     this.#open = null
     let dropped = 0
     let ends = 0
     while (this.#isTooLarge(dropped)) {
       ends += this.#held[dropped]?.ends ?? 0
-      this.#characters -= this.#held[dropped]?.entry.data.length ?? 0
+      this.characters -= this.#held[dropped]?.entry.data.length ?? 0
       dropped++
     }
     if (dropped === 0) return
     this.#held.splice(0, dropped)
     this.#lines.splice(0, ends)
-    this.#first += ends
-    this.#previous = this.#held[0]?.entry.id ?? this.#previous
+    this.first += ends
+    this.previous = this.#held[0]?.entry.id ?? this.previous
   }
 
   prepend(page: LogPage): void {
@@ -112,32 +93,32 @@ export class LogWindow {
     this.#held = []
     this.#lines = []
     this.#assembled = new LogLines()
-    this.#characters = 0
+    this.characters = 0
     this.#open = null
-    this.#previous = page.previous
+    this.previous = page.previous
     let isCut = false
     for (const entry of entries) {
       // The end is let go of: what was asked for is the beginning.
-      isCut ||= this.#held.length >= this.#bounds.entries || this.#characters > this.#bounds.characters
+      isCut ||= this.#held.length >= this.#bounds.entries || this.characters > this.#bounds.characters
       if (isCut) continue
       this.#push(entry)
     }
     if (isCut) {
-      this.#next = this.#held.at(-1)?.entry.id ?? this.#next
-      this.#isAtEnd = false
+      this.next = this.#held.at(-1)?.entry.id ?? this.next
+      this.isAtEnd = false
     }
     // All lines that end in what was put on.
-    for (const { ends } of this.#held.slice(0, page.entries.length)) this.#first -= ends
+    for (const { ends } of this.#held.slice(0, page.entries.length)) this.first -= ends
   }
 
   /** Another window on the same part, which goes its own way from there. */
   copy(bounds: WindowBounds = this.#bounds): LogWindow {
     const copied = new LogWindow(bounds)
     for (const { entry } of this.#held) copied.#push(entry)
-    copied.#first = this.#first
-    copied.#previous = this.#previous
-    copied.#next = this.#next
-    copied.#isAtEnd = this.#isAtEnd
+    copied.first = this.first
+    copied.previous = this.previous
+    copied.next = this.next
+    copied.isAtEnd = this.isAtEnd
     return copied
   }
 
@@ -147,15 +128,15 @@ export class LogWindow {
     this.#lines = other.#lines
     this.#assembled = other.#assembled
     this.#open = null
-    this.#characters = other.#characters
-    this.#first = other.#first
-    this.#previous = other.#previous
-    this.#next = other.#next
-    this.#isAtEnd = other.#isAtEnd
+    this.characters = other.characters
+    this.first = other.first
+    this.previous = other.previous
+    this.next = other.next
+    this.isAtEnd = other.isAtEnd
   }
 
   #openLines(): LogLine[] {
-    if (!this.#isAtEnd) return []
+    if (!this.isAtEnd) return []
     this.#open ??= this.#assembled.open()
     return this.#open
   }
@@ -164,11 +145,11 @@ export class LogWindow {
     const lines = this.#assembled.push(entry)
     this.#held.push({ entry, ends: lines.length })
     for (const line of lines) this.#lines.push(line)
-    this.#characters += entry.data.length
+    this.characters += entry.data.length
   }
 
   #isTooLarge(dropped: number): boolean {
     const count = this.#held.length - dropped
-    return count > 1 && (count > this.#bounds.entries || this.#characters > this.#bounds.characters)
+    return count > 1 && (count > this.#bounds.entries || this.characters > this.#bounds.characters)
   }
 }

@@ -1,43 +1,35 @@
 /** A list with one chosen row, of which a pane shows a part. The choice stays with its row, wherever that goes. */
 export class List<Id extends string | number> {
-  #ids: readonly Id[] = []
-  #chosen: Id | null = null
+  ids: readonly Id[] = []
+  chosen: Id | null = null
   #top = 0
-
-  get chosen(): Id | null {
-    return this.#chosen
-  }
-
-  get ids(): readonly Id[] {
-    return this.#ids
-  }
 
   /** The rows, in their order now. A chosen one that is gone leaves its place to the one that has it now. */
   set(ids: readonly Id[]): void {
-    const former = this.#chosen === null ? 0 : Math.max(0, this.#ids.indexOf(this.#chosen))
-    this.#ids = ids
-    if (this.#chosen === null || !ids.includes(this.#chosen))
-      this.#chosen = ids[Math.min(former, ids.length - 1)] ?? null
+    const former = this.chosen === null ? 0 : Math.max(0, this.ids.indexOf(this.chosen))
+    this.ids = ids
+    if (this.chosen === null || !ids.includes(this.chosen))
+      this.chosen = ids[Math.min(former, ids.length - 1)] ?? null
   }
 
   choose(id: Id): void {
-    if (this.#ids.includes(id)) this.#chosen = id
+    if (this.ids.includes(id)) this.chosen = id
   }
 
   move(by: number): void {
-    const at = this.#chosen === null ? 0 : this.#ids.indexOf(this.#chosen)
-    const wanted = Math.max(0, Math.min(this.#ids.length - 1, at + by))
-    this.#chosen = this.#ids[wanted] ?? null
+    const at = this.chosen === null ? 0 : this.ids.indexOf(this.chosen)
+    const wanted = Math.max(0, Math.min(this.ids.length - 1, at + by))
+    this.chosen = this.ids[wanted] ?? null
   }
 
   /** The rows that a pane of this height shows: the chosen one is among them. */
   shown(height: number): readonly Id[] {
     if (height <= 0) return []
-    const at = this.#chosen === null ? 0 : this.#ids.indexOf(this.#chosen)
+    const at = this.chosen === null ? 0 : this.ids.indexOf(this.chosen)
     if (at < this.#top) this.#top = at
     if (at >= this.#top + height) this.#top = at - height + 1
-    this.#top = Math.max(0, Math.min(this.#top, this.#ids.length - height))
-    return this.#ids.slice(this.#top, this.#top + height)
+    this.#top = Math.max(0, Math.min(this.#top, this.ids.length - height))
+    return this.ids.slice(this.#top, this.#top + height)
   }
 }
 

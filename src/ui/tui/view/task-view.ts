@@ -5,6 +5,7 @@ import { widthOf } from '../../text/width.ts'
 import type { LogReader } from '../log/reader.ts'
 import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
 import { copyFrame } from './copy-frame.ts'
+import { taskHelp, taskKeys } from './help.ts'
 import { allHosts, HostPane } from './host-pane.ts'
 import { resultRow } from './host-row.ts'
 import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
@@ -15,7 +16,6 @@ import { noteRows } from './note-rows.ts'
 import { helpLines, overlay } from './overlay.ts'
 import { Prompt } from './prompt.ts'
 import { taskProgress, taskTitle } from './task-head.ts'
-import { taskHelp, taskKeys } from './task-help.ts'
 
 /** What a person can ask of a task; each says by `say` what became of it. */
 export interface TaskActions {

@@ -1,5 +1,5 @@
-import { isOnPath } from '../command/own-command.ts'
-import { widthOf } from './width.ts'
+import { widthOf } from '../text/width.ts'
+import { isOnPath } from './own-command.ts'
 
 /** The exit codes of a shell that cannot start a command. */
 const notStarted = new Set<number | null>([126, 127])

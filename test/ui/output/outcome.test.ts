@@ -6,7 +6,7 @@ import {
   failureLines,
   foldFailures,
   summaryLine,
-} from '../../../src/ui/task/outcome.ts'
+} from '../../../src/ui/output/outcome.ts'
 import { resultOf, taskOf } from '../../fixtures/fake-server.ts'
 
 const one: [string, Partial<TaskResult>, Partial<Task>, number][] = [
