@@ -114,7 +114,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const events = recordServerEvents({ audit, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
-  const engine = createEngine({ ...data, facts, clock, log, knownHosts })
+  const engine = createEngine({ ...data, member: membership.member, facts, clock, log, knownHosts })
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock)
   const terminals = createTerminals({
@@ -199,12 +199,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         heartbeatInterval,
         metricsInterval: options.metricsInterval,
       }),
-      status: () => ({
+      status: async () => ({
         version: serverVersion(),
         serverTime: context.time(),
         startedAt: serverRuns.startedAt,
         run: { run: serverRuns.id, sequence: store.sequence },
-        restore: engine.restore(),
+        restore: await engine.restore(),
         clock: agreed.doubt,
       }),
       scrape,

@@ -10,6 +10,7 @@ import type { Data } from '../seams/data.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { openFileAuditLog } from './audit/file-audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
+import { openExecutions } from './executions/executions.ts'
 import { createHints } from './hints.ts'
 import { createFileHistory } from './history/file-history.ts'
 import { createLinks } from './links.ts'
@@ -82,9 +83,12 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
   for (const { id, agent } of (await store.query('hosts')).items)
     if (agent?.tokenHash === null) presence.revoked(id)
   const ownership = createOwnership(clock)
+  const links = createLinks(clock, ownership)
   const tasks = join(path, 'tasks')
   const history = createFileHistory({ directory: join(path, 'metrics'), clock, log })
   const outputs = createFileOutputs(tasks, hints, onFatal, metrics.outputSynced)
+  const results = createFileResults(tasks)
+  const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   const agreed = await openAgreedClock(path, { store, audit, clock, log, written })
   return {
     store,
@@ -95,18 +99,20 @@ export async function openEmbedded(path: string, options: EmbeddedOptions): Prom
     notedHead: createNotedHead(join(path, 'audit.head'), audit),
     keys: loaded.keys,
     replacedKeys: loaded.replaced,
-    links: createLinks(clock, ownership),
+    links,
     ownership,
+    executions,
     presence,
     history,
     outputs,
-    results: createFileResults(tasks),
+    results,
     versions: createScriptVersions(join(path, 'scripts')),
     recordings: await openFileRecordings(join(path, 'terminals')),
     agreed,
     waitingWrites: () => store.queueLength,
     markUsed: () => markUsed(path, storeId, log),
     async close() {
+      await executions.close()
       await outputs.close()
       await presence.close()
       await history.close()

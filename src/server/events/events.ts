@@ -102,7 +102,7 @@ export function createEvents(deps: EventsDependencies): Events {
         chunk.map(([taskId]) => taskId),
       )
       for (const task of tasks)
-        if (task) tell('task', changes.get(task.id) ?? 'updated', engine.summary(task))
+        if (task) tell('task', changes.get(task.id) ?? 'updated', await engine.summary(task))
       ring.wake()
       await nextTurn()
     }

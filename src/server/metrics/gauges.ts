@@ -7,7 +7,7 @@ export interface Counted {
   /** Hosts by status, every status named. */
   hosts(): Promise<Readonly<Record<HostStatus, number>>>
   /** Tasks that run, executions that were sent and have no end, and executions that wait for their host. */
-  work(): { tasks: number; running: number; waiting: number }
+  work(): Promise<{ tasks: number; running: number; waiting: number }>
   /** Agent links, and bytes of their frames that are not dealt with. */
   links(): { open: number; backlogBytes: number }
   /** Terminal sessions. */
@@ -29,9 +29,9 @@ const gauge = (name: string, help: string, samples: Family['samples']): Family =
 })
 
 export function createGauges(counted: Counted): Family[] {
-  const queues = (): [string, number][] => [
+  const queues = async (): Promise<[string, number][]> => [
     ['journal', counted.journalQueue()],
-    ['executions', counted.work().waiting],
+    ['executions', (await counted.work()).waiting],
     ['logins', counted.loginQueue()],
   ]
   return [
@@ -45,17 +45,17 @@ export function createGauges(counted: Counted): Family[] {
     gauge('rsm_frame_backlog_bytes', 'Frames of agents that are read and not dealt with.', () =>
       one(counted.links().backlogBytes),
     ),
-    gauge('rsm_tasks', 'Tasks that have not ended.', () => [
-      { labels: { status: 'RUNNING' }, value: counted.work().tasks },
+    gauge('rsm_tasks', 'Tasks that have not ended.', async () => [
+      { labels: { status: 'RUNNING' }, value: (await counted.work()).tasks },
     ]),
-    gauge('rsm_executions', 'Executions that were sent to their host and have not ended.', () => [
-      { labels: { status: 'RUNNING' }, value: counted.work().running },
+    gauge('rsm_executions', 'Executions that were sent to their host and have not ended.', async () => [
+      { labels: { status: 'RUNNING' }, value: (await counted.work()).running },
     ]),
     gauge('rsm_terminals', 'Terminal sessions that are open.', () => one(counted.terminals().open)),
     gauge(
       'rsm_queue_length',
       'What waits: writes for the journal, executions for their host, passwords to be checked.',
-      () => queues().map(([queue, value]) => ({ labels: { queue }, value })),
+      async () => (await queues()).map(([queue, value]) => ({ labels: { queue }, value })),
     ),
     gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
       one(counted.readOnly() ? 1 : 0),

@@ -29,9 +29,9 @@ function ackText({ serverTime, configVersion, pendingTasks, mark }: AgentAck): s
   return `{"code":200,"message":"OK","data":${data}}`
 }
 
-/** Its type is set where the request came in. Nothing is returned: Fastify waits for a handler that answers its reply as it does for a promise. */
-function acknowledge(reply: FastifyReply, ack: AgentAck): void {
-  void reply.send(ackText(ack))
+/** Its type is set where the request came in. */
+async function acknowledge(reply: FastifyReply, ack: Promise<AgentAck>): Promise<FastifyReply> {
+  return reply.send(ackText(await ack))
 }
 
 export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): void {
@@ -60,9 +60,7 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       body: HeartbeatRequest,
       answer: AgentAck,
     }),
-    (request, reply) => {
-      acknowledge(reply, agents.heartbeat(callerOf(request), request.body))
-    },
+    (request, reply) => acknowledge(reply, agents.heartbeat(callerOf(request), request.body)),
   )
   app.post(
     '/api/agent/metrics',
@@ -74,9 +72,7 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       body: MetricsRequest,
       answer: AgentAck,
     }),
-    (request, reply) => {
-      acknowledge(reply, agents.metrics(callerOf(request), request.body))
-    },
+    (request, reply) => acknowledge(reply, agents.metrics(callerOf(request), request.body)),
   )
   app.get(
     '/api/agent/config',
@@ -88,6 +84,6 @@ export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): vo
       query: AgentConfigQuery,
       answer: AgentConfig,
     }),
-    (request, reply) => reply.send(agents.config(callerOf(request), request.query.agentId)),
+    (request) => agents.config(callerOf(request), request.query.agentId),
   )
 }

@@ -25,7 +25,7 @@ export interface RouteDependencies {
   /** What `GET /api/server` says. */
   info(): ServerInfo
   /** What `GET /api/server/status` says. */
-  status(): ServerStatus
+  status(): Promise<ServerStatus>
   /** The text of `/metrics`. */
   scrape(): Promise<string>
   /** Whether it takes no token. */

@@ -1,6 +1,7 @@
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Runs } from '../runs.ts'
 import type { AuditLog, NotedHead } from './audit-log.ts'
+import type { Executions } from './executions.ts'
 import type { Hints } from './hints.ts'
 import type { History } from './history.ts'
 import type { Keys, ReplacedKeys } from './keys.ts'
@@ -27,6 +28,7 @@ export interface Data {
   replacedKeys: ReplacedKeys | null
   links: Links
   ownership: Ownership
+  executions: Executions
   presence: Presence
   history: History
   outputs: Outputs

@@ -9,6 +9,8 @@ export interface HintTopics {
   host: { id: number; change: Change }
   /** A cluster's record changed; members that come and go by its selector give no hint. */
   cluster: { id: number; change: Change }
+  /** A host has executions to take, or to cancel: for the server with its link. */
+  lane: { id: number }
   /** A token ended (logout, revocation, a changed password or role): what hangs on it has to close (contract §2). */
   tokenEnded: { id: number }
   /** An agent's token was revoked, or its host deleted. */

@@ -35,9 +35,9 @@ const fasterThanAsked = 1.25
 /** The agent's HTTP endpoints (base-api "Calls of agents", contract §6). */
 export interface AgentService {
   register(caller: Caller, input: RegisterRequest, address: string): Promise<RegisterResult>
-  heartbeat(caller: Caller, input: HeartbeatRequest): AgentAck
-  metrics(caller: Caller, input: MetricsRequest): AgentAck
-  config(caller: Caller, agentId: string): AgentConfig
+  heartbeat(caller: Caller, input: HeartbeatRequest): Promise<AgentAck>
+  metrics(caller: Caller, input: MetricsRequest): Promise<AgentAck>
+  config(caller: Caller, agentId: string): Promise<AgentConfig>
 }
 
 export function createAgents(context: Context, settings: AgentSettings): AgentService {
@@ -91,12 +91,12 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     return `${second.text}${String(milliseconds).padStart(3, '0')}Z`
   }
 
-  function ack(hostId: number): AgentAck {
+  async function ack(hostId: number): Promise<AgentAck> {
     const mark = engine.mark()
     return {
       serverTime: serverTime(),
       configVersion,
-      pendingTasks: engine.pendingFor(hostId).length,
+      pendingTasks: (await engine.pendingFor(hostId)).length,
       ...(mark && { mark }),
     }
   }
@@ -128,24 +128,23 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
         serverTime: serverTime(),
       }
     },
-    heartbeat(caller, beat) {
+    async heartbeat(caller, beat) {
       const hostId = hostOf(caller, beat.agentId)
       if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
       presence.heartbeat(hostId, shownBeat(beat))
       return ack(hostId)
     },
-    metrics(caller, { agentId, ...report }) {
+    async metrics(caller, { agentId, ...report }) {
       const hostId = hostOf(caller, agentId)
       const metrics = shownMetrics(report)
       presence.metrics(hostId, metrics)
       if (isKept(hostId)) history.append(hostId, metrics)
       return ack(hostId)
     },
-    config(caller, agentId) {
+    async config(caller, agentId) {
       const hostId = hostOf(caller, agentId)
-      const pendingTasks = engine
-        .pendingFor(hostId)
-        .map((taskId) => ({ taskId, type: 'EXECUTE_SCRIPT' as const }))
+      const waiting = await engine.pendingFor(hostId)
+      const pendingTasks = waiting.map((taskId) => ({ taskId, type: 'EXECUTE_SCRIPT' as const }))
       return { ...config, configVersion, pendingTasks }
     },
   }

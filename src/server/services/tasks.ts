@@ -143,7 +143,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     if (options.async !== false) {
       const { id: taskId, hostCount, createdAt } = record
       const age = Math.max(0, Math.round((context.clock.now() - Date.parse(createdAt)) / 1000))
-      const { status } = engine.summary(record)
+      const { status } = await engine.summary(record)
       return { taskId, status, hostCount, replayedAfterSeconds: replayed ? age : null }
     }
     await engine.finished(record.id)
@@ -154,7 +154,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     const results = await engine.results(task)
     const narrowed =
       query?.page === undefined && query?.size === undefined ? results : slicePage(results, query).items
-    return { ...engine.summary(task), results: narrowed }
+    return { ...(await engine.summary(task)), results: narrowed }
   }
 
   async function get(taskId: string): Promise<TaskRecord> {
@@ -186,11 +186,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
   return {
     async list(query) {
       const { items, total } = await found(query)
-      return pageOf(
-        items.map((task) => engine.summary(task)),
-        total,
-        query,
-      )
+      return pageOf(await Promise.all(items.map((task) => engine.summary(task))), total, query)
     },
     get: async (taskId, query) => show(await get(taskId), query),
     async create(input, idempotencyKey) {

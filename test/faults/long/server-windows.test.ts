@@ -97,13 +97,14 @@ async function plain(site: Site): Promise<Task> {
   return lives(site, [hostId], script(site), { queueSeconds: 100 })
 }
 
-/** Its turn has come, and the host is away. */
+/** The turn of the second host has come, which is away. */
 async function away(site: Site): Promise<Task> {
-  const { hostId, agent, start } = await linkedHost(site)
-  await agent.stop()
-  const ending = lives(site, [hostId], script(site), { queueSeconds: 100 })
+  const [first, second] = [await linkedHost(site), await linkedHost(site, 'web2')]
+  await second.agent.stop()
+  const options = { strategy: 'SEQUENTIAL', maxFailures: 2, queueSeconds: 100 }
+  const ending = lives(site, [first.hostId, second.hostId], script(site), options)
   await delay(3000)
-  await start()
+  await second.start()
   return ending
 }
 
@@ -203,7 +204,7 @@ async function late(site: Site): Promise<Task> {
 }
 
 const lost: Partial<TaskResult> = { status: 'LOST', exitCode: null, outputComplete: false }
-const paused = { life: pauses, starts: 2, results: [ran, ran], stdout: 'one\ntwo\none\ntwo\n' }
+const twice = { starts: 2, results: [ran, ran], stdout: 'one\ntwo\none\ntwo\n' }
 const skipped = { life: stopsAtFailure, results: [ran, { status: 'SKIPPED', exitCode: null } as const] }
 const cancelled = {
   life: cancels,
@@ -214,8 +215,8 @@ const scripted = { starts: 0, stdout: '' }
 const windows: Record<ServerPoint, Window> = {
   'server.created.before': { life: plain },
   'server.created.after': { life: plain },
-  'server.turn.before': { life: away },
-  'server.turn.after': { life: away },
+  'server.turn.before': { life: away, ...twice },
+  'server.turn.after': { life: away, ...twice },
   'server.unreachable.before': { life: unreachable, ...scripted, results: [{ status: 'UNREACHABLE' }] },
   'server.unreachable.after': { life: unreachable, ...scripted, results: [{ status: 'UNREACHABLE' }] },
   'server.sent.before': { life: plain },
@@ -234,8 +235,8 @@ const windows: Record<ServerPoint, Window> = {
   'server.cancelled.after': cancelled,
   'server.settled.before': { life: plain },
   'server.settled.after': { life: plain },
-  'server.paused.before': paused,
-  'server.paused.after': paused,
+  'server.paused.before': { life: pauses, ...twice },
+  'server.paused.after': { life: pauses, ...twice },
   'server.skipped.before': skipped,
   'server.skipped.after': skipped,
   'server.archived.before': { life: plain },

@@ -9,6 +9,8 @@ export function noted(hostId: number) {
   const released: string[] = []
   /** The sequences of acknowledgements, as they came. */
   const acknowledged: number[] = []
+  /** Tasks whose cancel was sent. */
+  const cancelled: string[] = []
   const closed: number[] = []
   const state = { up: true }
   const link: AgentLink = {
@@ -31,6 +33,7 @@ export function noted(hostId: number) {
       if (!state.up) return false
       if (type === 'EXECUTE_SCRIPT') executions.push(payload as ExecuteScript)
       const { taskId, sequence, complete } = payload as ScriptAck
+      if (type === 'CANCEL_SCRIPT') cancelled.push(taskId)
       if (type === 'SCRIPT_ACK' && complete) released.push(taskId)
       if (type === 'SCRIPT_ACK' && sequence !== undefined) acknowledged.push(sequence)
       return true
@@ -40,7 +43,7 @@ export function noted(hostId: number) {
       closed.push(code)
     },
   }
-  return { link, executions, released, acknowledged, closed, state }
+  return { link, executions, released, acknowledged, cancelled, closed, state }
 }
 
 /** An end as an agent of ours tells it. */

@@ -7,9 +7,12 @@ import type { Services } from '../../../src/core/services.ts'
 import { createFirstUser } from '../../../src/server/access/first-user.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
+import { openExecutions } from '../../../src/server/embedded/executions/executions.ts'
 import { createHints } from '../../../src/server/embedded/hints.ts'
 import { createFileHistory } from '../../../src/server/embedded/history/file-history.ts'
+import { createLinks } from '../../../src/server/embedded/links.ts'
 import { createFileOutputs } from '../../../src/server/embedded/outputs/file-outputs.ts'
+import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import { createPresence } from '../../../src/server/embedded/presence/memory-presence.ts'
 import { openFileRecordings } from '../../../src/server/embedded/recordings/file-recordings.ts'
 import { createFileResults } from '../../../src/server/embedded/results.ts'
@@ -88,7 +91,15 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
   const serverRuns = await beginRun(store, clock)
-  const engine = createEngine({
+  const ownership = createOwnership(clock)
+  const links = createLinks(clock, ownership)
+  const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
+  const member = await ownership.join('server')
+  const real = createEngine({
+    member,
+    executions,
+    ownership,
+    links,
     store,
     serverRuns,
     outputs,
@@ -101,6 +112,17 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     log,
     knownHosts,
   })
+  const engine: Engine = {
+    ...real,
+    /** As the hub does: each link has a claim of its own. */
+    async linked(link) {
+      const { hostId, agentId } = link
+      const former = await links.holder(hostId)
+      if (former) await links.release(former)
+      const claimed = await links.claim(hostId, { server: member, agentId }, () => undefined)
+      await real.linked(Object.assign(link, claimed && { claim: claimed.claim }))
+    },
+  }
   const recordings = await openFileRecordings(join(directory, 'terminals'))
   const shortLived = createShortLived(clock)
   const terminals = createTerminals({ store, hints, facts, recordings, keys, clock, log })
@@ -137,6 +159,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const context = createContext(parts)
   t.teardown(async () => {
     await engine.stop()
+    await executions.close()
     await terminals.stop()
     await outputs.close()
     await presence.close()

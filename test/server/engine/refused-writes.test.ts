@@ -153,7 +153,7 @@ test('while a full disk refuses writes, nothing that waits is tried in vain; it 
     target: { hostIds: [id] },
     queueSeconds: 3_600,
   })
-  await until('it waits for its host', () => insides.engine.load().waiting === 1)
+  await until('it waits for its host', async () => (await insides.engine.load()).waiting === 1)
   const { store } = insides.context
   const transact = store.transact.bind(store)
   let tried = 0

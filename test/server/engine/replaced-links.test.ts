@@ -25,9 +25,11 @@ async function running(t: ExecutionContext) {
     await engine.linked(made.link)
     return made
   }
+  /** Resolves when the pieces are taken in, or dropped. */
   const send = (link: AgentLink, ...sequences: number[]) => {
     for (const sequence of sequences)
       void engine.output(link, `f${sequence}`, { taskId, stream: 'stdout', sequence, data: `${sequence};` })
+    return setImmediate()
   }
   const complete = (link: AgentLink) => engine.complete(link, 'end', end(taskId, 0, 1))
   const sequences = () => appends.map(({ sequence }) => sequence)
@@ -39,13 +41,13 @@ const full = new Error('the disk is full')
 
 test('output that may still be written is not taken again when what came after it was refused', async (t) => {
   const { first, relink, send, complete, appends, sequences, result } = await running(t)
-  send(first.link, 0, 1)
+  await send(first.link, 0, 1)
   first.state.up = false
   const second = await relink()
   appends[1]?.end(full)
   await until('the link is closed', () => second.closed.length === 1)
   const third = await relink()
-  send(third.link, 0, 1)
+  await send(third.link, 0, 1)
   t.deepEqual(sequences(), [0, 1, 1])
   appends[0]?.end()
   appends[2]?.end()
@@ -55,10 +57,10 @@ test('output that may still be written is not taken again when what came after i
 
 test('a refused append closes the present link, so that the agent goes back to what is stored', async (t) => {
   const { first, relink, send, complete, appends, sequences, result } = await running(t)
-  send(first.link, 0, 1)
+  await send(first.link, 0, 1)
   first.state.up = false
   const second = await relink()
-  send(second.link, 0, 1)
+  await send(second.link, 0, 1)
   const early = complete(second.link)
   for (const append of appends) append.end(full)
   await early
@@ -66,7 +68,7 @@ test('a refused append closes the present link, so that the agent goes back to w
   t.like(await result(), { status: 'RUNNING', stdoutBytes: 0 })
   const third = await relink()
   t.deepEqual(third.acknowledged, [-1])
-  send(third.link, 0, 1)
+  await send(third.link, 0, 1)
   t.deepEqual(sequences(), [0, 1, 0, 1])
   for (const append of appends) append.end()
   await complete(third.link)
@@ -76,24 +78,24 @@ test('a refused append closes the present link, so that the agent goes back to w
 
 test('what was refused with an earlier append changes nothing of what was taken since', async (t) => {
   const { first, relink, send, appends, sequences } = await running(t)
-  send(first.link, 0, 1)
+  await send(first.link, 0, 1)
   appends[0]?.end(full)
   await until('the link is closed', () => first.closed.length === 1)
   const second = await relink()
-  send(second.link, 0, 1)
+  await send(second.link, 0, 1)
   appends[1]?.end(full)
   await setImmediate()
-  send(second.link, 0, 1)
+  await send(second.link, 0, 1)
   t.deepEqual(sequences(), [0, 1, 0, 1])
   t.deepEqual(second.closed, [])
 })
 
 test('output of a replaced link that becomes durable is acknowledged over the present one', async (t) => {
   const { first, relink, send, appends } = await running(t)
-  send(first.link, 0, 1)
+  await send(first.link, 0, 1)
   first.state.up = false
   const second = await relink()
-  send(second.link, 0, 1)
+  await send(second.link, 0, 1)
   await until('both are told to be not stored yet', () => second.acknowledged.length === 2)
   for (const append of appends) append.end()
   await until('the acknowledgement', () => second.acknowledged.at(-1) === 1)

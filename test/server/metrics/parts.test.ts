@@ -29,7 +29,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   const counted: Counted = {
     version: '1.2.3',
     hosts: async () => ({ ONLINE: 3, OFFLINE: 2, WARNING: 1 }),
-    work: () => ({ tasks: 4, running: 5, waiting: 6 }),
+    work: async () => ({ tasks: 4, running: 5, waiting: 6 }),
     links: () => ({ open: 7, backlogBytes: 8 }),
     terminals: () => ({ open: 11 }),
     journalQueue: () => 9,

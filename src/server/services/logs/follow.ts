@@ -39,7 +39,7 @@ export async function* followLog(
   try {
     const nameOf = await hostnamesOf(context, first)
     let after = await startCursor(context, taskId, query)
-    yield formatEvent('task', engine.summary(first))
+    yield formatEvent('task', await engine.summary(first))
     while (!signal.aborted) {
       if (!changed)
         await new Promise<void>((resolve) => {
@@ -49,7 +49,7 @@ export async function* followLog(
       // What is known now is told after the output that was there before it.
       const told = new Set(hosts)
       hosts.clear()
-      const results = engine.resultsOf(taskId, told)
+      const results = await engine.resultsOf(taskId, told)
       const task = (await store.get('tasks', taskId)) ?? first
       const tellTask = taskChanged
       taskChanged = false
@@ -61,13 +61,13 @@ export async function* followLog(
         if (batch.events) yield batch.events
       }
       if (task.status !== 'RUNNING') {
-        const end = { ...engine.summary(task), results: await resultsOf(context, task) }
+        const end = { ...(await engine.summary(task)), results: await resultsOf(context, task) }
         const last = end.results.filter(({ hostId }) => told.has(hostId) || hosts.has(hostId))
         yield hostEvents(last) + formatEvent('end', end)
         return
       }
       const events = hostEvents(results)
-      const summary = tellTask ? formatEvent('task', engine.summary(task)) : ''
+      const summary = tellTask ? formatEvent('task', await engine.summary(task)) : ''
       if (events + summary !== '') yield events + summary
     }
   } finally {

@@ -1,4 +1,3 @@
-import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
 import type { ScriptType } from '../../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
@@ -148,20 +147,15 @@ export function createStart(context: Context, caller: UserCaller) {
   ): Promise<{ record: TaskRecord; replayed: boolean }> {
     const record = taskRecord(opaqueId(clock.now()), task)
     const executions = await executionRecords(record.id, task.hostIds)
-    faultPoint('server.created.before')
-    const earlier = await store.transact(async (tx) => {
-      if (idempotency) {
-        const known = await firstTask(tx, idempotency)
-        if (known !== null) return known
-        const { id: taskId, createdAt } = record
-        tx.put('idempotency', { id: recordId(idempotency), bodyHash: hashOf(idempotency), taskId, createdAt })
-      }
-      engine.put(tx, record, executions)
+    const earlier = await engine.create(record, executions, async (tx) => {
+      if (!idempotency) return null
+      const known = await firstTask(tx, idempotency)
+      if (known !== null) return known
+      const { id: taskId, createdAt } = record
+      tx.put('idempotency', { id: recordId(idempotency), bodyHash: hashOf(idempotency), taskId, createdAt })
       return null
     })
-    faultPoint('server.created.after')
     if (earlier !== null) return { record: await recordOf(earlier), replayed: true }
-    engine.begin(record, executions)
     return { record, replayed: false }
   }
 

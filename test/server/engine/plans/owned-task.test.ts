@@ -1,6 +1,6 @@
 import test from 'ava'
-import { TaskRun } from '../../../src/server/engine/task-run.ts'
-import type { ExecutionRecord, TaskRecord } from '../../../src/server/seams/records.ts'
+import { planOf } from '../../../../src/server/engine/plans/owned-task.ts'
+import type { ExecutionRecord, TaskRecord } from '../../../../src/server/seams/records.ts'
 
 const end = Date.parse('2026-11-21T03:00:00.000Z')
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString()
@@ -27,14 +27,14 @@ const executionOf = (position: number, completedAt: string | null) =>
 
 test('a server that was killed before it noted a pause counts it from the last end, and not anew', (t) => {
   const executions = [executionOf(0, iso(end - 90_000)), executionOf(1, iso(end)), executionOf(2, null)]
-  const { plan } = new TaskRun(taskOf(null), executions)
+  const plan = planOf(taskOf(null), executions)
   t.like(plan.decide(end + 45_000), { start: [], pauseUntil: end + 60_000 })
   t.deepEqual(plan.decide(end + 60_000).start, [2])
-  t.deepEqual(new TaskRun(taskOf(null), executions).plan.decide(end + 3_600_000).start, [2])
+  t.deepEqual(planOf(taskOf(null), executions).decide(end + 3_600_000).start, [2])
 })
 
 test('a pause that was noted lasts until then', (t) => {
   const executions = [executionOf(0, iso(end)), executionOf(1, null)]
-  const { plan } = new TaskRun(taskOf(iso(end + 20_000)), executions)
+  const plan = planOf(taskOf(iso(end + 20_000)), executions)
   t.like(plan.decide(end + 10_000), { start: [], pauseUntil: end + 20_000 })
 })

@@ -4,8 +4,7 @@ import type { ScriptComplete } from '../../core/protocol/messages.ts'
 import type { FinalStatus } from '../../core/task/task-state.ts'
 import { printable } from '../../core/text/printable.ts'
 import { isoTime } from '../clock.ts'
-import type { ExecutionRecord } from '../seams/records.ts'
-import type { Live } from './task-run.ts'
+import type { Execution, OutputSoFar, ReportedEnd } from '../seams/executions.ts'
 
 /** An agent's times are believed within so many milliseconds of what the server saw. */
 const clockTolerance = 5000
@@ -37,7 +36,7 @@ export function statusOf(
 }
 
 /** Start and end: the agent's own where they fit what the server saw, for no agent's clock is trusted. */
-function times(complete: ScriptComplete, current: ExecutionRecord, now: number) {
+function times(complete: ScriptComplete, current: Execution, now: number) {
   const sent = Date.parse(current.sentAt ?? isoTime(now))
   const plausible = (text: string) => {
     const time = Date.parse(text)
@@ -55,16 +54,16 @@ function times(complete: ScriptComplete, current: ExecutionRecord, now: number) 
  * How much less is stored than the script wrote, in words; null where nothing is missing. U+FFFD only ever makes it more, and
  * a cut is marked as one.
  */
-function missing(complete: ScriptComplete, live: Live): string | null {
-  const isCut = complete.truncated === true || live.truncated
+function missing(complete: ScriptComplete, output: OutputSoFar): string | null {
+  const isCut = complete.truncated === true || output.truncated
   const parts = (['stdout', 'stderr'] as const).flatMap((stream) => {
-    const [stored, wrote] = [live[`${stream}Bytes`], complete[`${stream}Bytes`] ?? 0]
+    const [stored, wrote] = [output[`${stream}Bytes`], complete[`${stream}Bytes`] ?? 0]
     return !isCut && stored < wrote ? [`${wrote - stored} of ${wrote} bytes of ${stream}`] : []
   })
   if (parts.length > 0) return `output is missing: ${parts.join(', ')}`
-  if (!live.incomplete) return null
+  if (!output.incomplete) return null
   // A base-protocol agent does not tell how much there was.
-  return `output is missing: how much can not be known, ${live.stdoutBytes + live.stderrBytes} bytes are here`
+  return `output is missing: how much can not be known, ${output.stdoutBytes + output.stderrBytes} bytes are here`
 }
 
 function sentence(parts: readonly (string | null | undefined)[]): string | null {
@@ -80,27 +79,34 @@ function survivorsOf({ survivors, containment }: ScriptComplete): Survivor[] | n
 
 /** The execution as it ends by an agent's word; `now` in milliseconds since the epoch. */
 export function settled(
-  complete: ScriptComplete,
-  live: Live,
-  current: ExecutionRecord,
+  { complete, incomplete }: ReportedEnd,
+  output: OutputSoFar,
+  current: Execution,
   now: number,
-): ExecutionRecord {
+): Execution {
   const { status, doubt } = statusOf(complete, current.cancelRequested)
-  const lacks = missing(complete, live)
-  // What an agent was waited for in vain is told by its pieces already.
-  const told = complete.error?.includes('output is missing') ? null : lacks
+  const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
+  // What was waited for in vain is told by its pieces already.
+  const sizes = complete.error?.includes('output is missing') ? null : lacks
   return {
     ...current,
     ...times(complete, current, now),
     status,
     exitCode: status === 'LOST' ? null : complete.exitCode,
     signal: signalOf(complete),
-    stdoutBytes: complete.stdoutBytes ?? live.stdoutBytes,
-    stderrBytes: complete.stderrBytes ?? live.stderrBytes,
-    truncated: complete.truncated === true || live.truncated,
+    stdoutBytes: complete.stdoutBytes ?? output.stdoutBytes,
+    stderrBytes: complete.stderrBytes ?? output.stderrBytes,
+    truncated: complete.truncated === true || output.truncated,
     outputComplete: status !== 'LOST' && lacks === null,
-    error: sentence([complete.error, doubt, told]),
+    error: sentence([complete.error, doubt, sizes]),
     containment: levels.find((level) => level === complete.containment) ?? null,
     survivors: survivorsOf(complete),
   }
+}
+
+/** An end whose output has not all come, as far as it has. */
+export function withoutTheRest(complete: ScriptComplete, { storedSequence }: OutputSoFar): ScriptComplete {
+  const { error, lastSequence = -1 } = complete
+  const missing = `output is missing: its agent told of ${lastSequence + 1} pieces and sent ${storedSequence + 1}`
+  return { ...complete, lastSequence: storedSequence, error: error ? `${error}; ${missing}` : missing }
 }

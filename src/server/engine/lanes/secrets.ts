@@ -1,7 +1,6 @@
-import type { Keys } from '../seams/keys.ts'
-import type { TaskRecord } from '../seams/records.ts'
-import type { EngineState } from './state.ts'
-import type { TaskRun } from './task-run.ts'
+import type { Log } from '../../log.ts'
+import type { Keys } from '../../seams/keys.ts'
+import type { TaskRecord } from '../../seams/records.ts'
 
 /** The secret parameters of a task. Throws where they can't be opened. */
 export function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Record<string, string> {
@@ -10,7 +9,7 @@ export function openSecrets(keys: Keys, { id, secretParams }: TaskRecord): Recor
 }
 
 /** Why no host can be sent the secret parameters of a task, or null. */
-export function sealedFault({ keys, log }: EngineState, { task }: TaskRun): string | null {
+export function sealedFault({ keys, log }: { keys: Keys; log: Log }, task: TaskRecord): string | null {
   try {
     openSecrets(keys, task)
     return null

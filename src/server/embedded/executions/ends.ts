@@ -1,0 +1,104 @@
+import { faultPoint } from '#fault-point'
+import { finalTaskStatus } from '../../../core/task/task-state.ts'
+import { isoTime } from '../../clock.ts'
+import { resultOf } from '../../executions/shown.ts'
+import type { Executions } from '../../seams/executions.ts'
+import type { TaskRecord } from '../../seams/records.ts'
+import type { ExecutionsDependencies } from './dependencies.ts'
+import type { RunningTasks } from './running-tasks.ts'
+
+type LateResult = Parameters<Executions['late']>[2]
+
+/** The end of a task: its results move to a file, its executions leave the store. What is learnt later goes to either. */
+export function createEnds(
+  { store, outputs, results, hints, ownership, clock }: ExecutionsDependencies,
+  tasks: RunningTasks,
+): Pick<Executions, 'finish' | 'late'> {
+  let amending: Promise<void> = Promise.resolve()
+
+  async function end(by: Parameters<Executions['finish']>[0], taskId: string): Promise<TaskRecord | null> {
+    const running = tasks.get(taskId)
+    const task = await store.get('tasks', taskId)
+    if (!running || !task || !ownership.holdsNow(by, taskId)) return null
+    const status = finalTaskStatus(running.counts, task.cancelRequestedAt !== null)
+    if (status === null) return null
+    const now = clock.now()
+    const started = Date.parse(task.startedAt ?? task.createdAt)
+    faultPoint('server.archived.before')
+    await results.write(taskId, { script: task.content ?? '', results: running.executions.map(resultOf) })
+    faultPoint('server.archived.after')
+    const final: TaskRecord = {
+      ...task,
+      status,
+      counts: { ...running.counts },
+      content: null,
+      secretParams: null,
+      pauseUntil: null,
+      completedAt: isoTime(Math.max(now, started)),
+      duration: Math.max(0, now - started),
+    }
+    faultPoint('server.final.before')
+    const isDone = await store.transact((tx) => {
+      if (!ownership.holdsNow(by, taskId)) return false
+      tx.put('tasks', final)
+      for (const { id } of running.executions) tx.remove('executions', id)
+      return true
+    })
+    faultPoint('server.final.after')
+    if (!isDone) return null
+    tasks.delete(taskId)
+    await outputs.finish(taskId)
+    hints.publish('task', { id: taskId, hostId: null, change: 'updated' })
+    return final
+  }
+
+  /** True when the task has ended, and its executions with it. */
+  async function keep(taskId: string, hostId: number, lateResult: LateResult): Promise<boolean> {
+    const running = tasks.get(taskId)
+    const execution = running?.ofHost(hostId)
+    if (!running || !execution) return true
+    if (execution.lateResult || execution.exitCode !== null) return false
+    faultPoint('server.late.before')
+    const kept = await store.transact(async (tx) => {
+      const current = await tx.get('executions', execution.id)
+      if (!current) return null
+      const next = { ...current, lateResult }
+      tx.put('executions', next)
+      return next
+    })
+    faultPoint('server.late.after')
+    if (!kept) return true
+    tasks.apply([kept])
+    // Where the task ends in this very moment, its results may have been written without this one.
+    return !running.isOpen
+  }
+
+  async function amend(taskId: string, hostId: number, lateResult: LateResult): Promise<void> {
+    const remains = await results.read(taskId)
+    const result = remains?.results.find((one) => one.hostId === hostId)
+    if (!remains || !result || result.exitCode !== null || result.lateResult !== null) return
+    const amended = remains.results.map((other) => (other === result ? { ...other, lateResult } : other))
+    faultPoint('server.late.before')
+    await results.write(taskId, { ...remains, results: amended })
+    // Retention may have removed the task since it was read: nothing would ever look for this again.
+    if (!(await store.get('tasks', taskId))) await results.forget(taskId)
+    faultPoint('server.late.after')
+  }
+
+  return {
+    finish(by, taskId) {
+      const ending = end(by, taskId)
+      const running = tasks.get(taskId)
+      if (running) running.ending = ending.catch(() => undefined)
+      return ending
+    },
+    async late(taskId, hostId, lateResult) {
+      const running = tasks.get(taskId)
+      if (!(await keep(taskId, hostId, lateResult))) return
+      await running?.ending
+      // One after the other: each reads what the one before has written.
+      amending = amending.catch(() => undefined).then(() => amend(taskId, hostId, lateResult))
+      await amending
+    },
+  }
+}

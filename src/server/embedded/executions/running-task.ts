@@ -1,0 +1,110 @@
+import { emptyCounts, isFinal } from '../../../core/task/task-state.ts'
+import type { Execution, OutputSoFar, RunningExecution } from '../../seams/executions.ts'
+import type { Progress } from '../../seams/outputs.ts'
+import type { TaskRecord } from '../../seams/records.ts'
+import { LiveOutput } from './live-output.ts'
+
+/** What is known of an execution beyond its record: volatile, made again after a restart. */
+interface Live {
+  readonly output: LiveOutput
+  /** The agent has said that it has it. */
+  isReceived: boolean
+  /** Monotonic milliseconds of the last word of it. */
+  lastHeard: number
+  /** Of the claim of the link that it was marked for, or that has taken it over since; null after a restart. */
+  epoch: number | null
+}
+
+const none: OutputSoFar = {
+  storedSequence: -1,
+  stdoutBytes: 0,
+  stderrBytes: 0,
+  truncated: false,
+  incomplete: false,
+}
+
+/** A running task: its executions in the order of the plan, as they are on disk. */
+export class RunningTask {
+  readonly id: string
+  readonly maxOutputBytes: number
+  readonly counts = emptyCounts()
+  /** Resolves when a step that ends it has succeeded or failed. */
+  ending: Promise<unknown> = Promise.resolve()
+  readonly #since: number
+  readonly #executions: Execution[]
+  readonly #positions = new Map<number, number>()
+  readonly #live = new Map<number, Live>()
+  /** Positions as they changed: a cursor is a place in it. */
+  readonly #changed: number[] = []
+
+  constructor(
+    task: TaskRecord,
+    executions: readonly Execution[],
+    stored: ReadonlyMap<number, Progress>,
+    monotonic: number,
+  ) {
+    this.id = task.id
+    this.maxOutputBytes = task.maxOutputBytes
+    this.#since = monotonic
+    this.#executions = executions.toSorted((a, b) => a.position - b.position)
+    for (const [position, { hostId, status }] of this.#executions.entries()) {
+      this.#positions.set(hostId, position)
+      this.counts[status]++
+      const progress = stored.get(hostId)
+      if (progress && !isFinal(status)) this.live(position, progress)
+    }
+  }
+
+  get isOpen(): boolean {
+    return this.counts.PENDING + this.counts.RUNNING > 0
+  }
+
+  get executions(): readonly Execution[] {
+    return this.#executions
+  }
+
+  ofHost(hostId: number): Execution | undefined {
+    return this.#executions[this.#positions.get(hostId) ?? -1]
+  }
+
+  live(position: number, progress?: Progress): Live {
+    let live = this.#live.get(position)
+    if (!live) {
+      const output = new LiveOutput(progress, this.#executions[position]?.truncated === true)
+      live = { output, isReceived: false, lastHeard: this.#since, epoch: null }
+      this.#live.set(position, live)
+    }
+    return live
+  }
+
+  output({ position }: Execution): OutputSoFar {
+    return this.#live.get(position)?.output ?? none
+  }
+
+  show(execution: Execution): RunningExecution {
+    return { execution, output: this.output(execution) }
+  }
+
+  /** Takes a record that has become durable; answers it as it is known. */
+  apply(next: Execution): Execution {
+    const before = this.#executions[next.position]
+    if (before) this.counts[before.status]--
+    this.counts[next.status]++
+    const known = this.#live.get(next.position)?.isReceived ? { ...next, named: true } : next
+    this.#executions[next.position] = known
+    this.#changed.push(next.position)
+    return known
+  }
+
+  /** The agent has it, which is not on disk yet. */
+  receive(execution: Execution): void {
+    this.live(execution.position).isReceived = true
+    this.#executions[execution.position] = { ...execution, named: true }
+  }
+
+  changes(after: number): { executions: Execution[]; cursor: number } {
+    const positions = new Set(this.#changed.slice(after))
+    const executions = [...positions].flatMap((position) => this.#executions[position] ?? [])
+    return { executions, cursor: this.#changed.length }
+  }
+}

@@ -1,0 +1,94 @@
+import { isFinal } from '../../../core/task/task-state.ts'
+import type { Execution } from '../../seams/executions.ts'
+import type { Hints } from '../../seams/hints.ts'
+import type { Progress } from '../../seams/outputs.ts'
+import type { TaskRecord } from '../../seams/records.ts'
+import { RunningTask } from './running-task.ts'
+
+/** All running tasks in memory, as they are on disk, and which of their executions are open on which host. */
+export class RunningTasks {
+  readonly #hints: Hints
+  readonly #tasks = new Map<string, RunningTask>()
+  /** Executions that are RUNNING, or due and PENDING, by host and id. */
+  readonly #open = new Map<number, Map<string, Execution>>()
+
+  constructor(hints: Hints) {
+    this.#hints = hints
+  }
+
+  add(
+    task: TaskRecord,
+    executions: readonly Execution[],
+    stored: ReadonlyMap<number, Progress>,
+    monotonic: number,
+  ): void {
+    this.#tasks.set(task.id, new RunningTask(task, executions, stored, monotonic))
+    for (const execution of executions) this.#index(execution)
+  }
+
+  delete(taskId: string): void {
+    this.#tasks.delete(taskId)
+  }
+
+  get(taskId: string): RunningTask | undefined {
+    return this.#tasks.get(taskId)
+  }
+
+  ids(): string[] {
+    return [...this.#tasks.keys()]
+  }
+
+  /** The task of an execution; throws where that does not run. */
+  of({ taskId }: Execution): RunningTask {
+    const task = this.#tasks.get(taskId)
+    if (!task) throw new Error(`task ${taskId} does not run`)
+    return task
+  }
+
+  /** By its id, `taskId/hostId`. */
+  execution(id: string): Execution | undefined {
+    const slash = id.lastIndexOf('/')
+    return this.#tasks.get(id.slice(0, slash))?.ofHost(Number(id.slice(slash + 1)))
+  }
+
+  openOn(hostId: number): Execution[] {
+    return [...(this.#open.get(hostId)?.values() ?? [])]
+  }
+
+  open(): Execution[] {
+    return [...this.#open.values()].flatMap((ofHost) => [...ofHost.values()])
+  }
+
+  /** Takes what has become durable, and hints at it; answers it as it is known. */
+  apply(changed: readonly Execution[], hintsLanes = true): Execution[] {
+    const applied = changed.map((next) => this.of(next).apply(next))
+    for (const execution of applied) {
+      this.#index(execution)
+      const { taskId, hostId } = execution
+      this.#hints.publish('task', { id: taskId, hostId, change: 'updated' })
+    }
+    for (const taskId of new Set(applied.map(({ taskId }) => taskId)))
+      this.#hints.publish('task', { id: taskId, hostId: null, change: 'updated' })
+    if (hintsLanes) this.hintLanes(applied)
+    return applied
+  }
+
+  /** Tells the server with the link of each host where there is something to take or to cancel now. */
+  hintLanes(changed: readonly Execution[]): void {
+    const hosts = new Set<number>()
+    for (const { status, dueAt, cancelRequested, hostId } of changed) {
+      const isTurn = status === 'PENDING' && dueAt !== null
+      const hasRoom = isFinal(status) && this.#open.has(hostId)
+      if (isTurn || hasRoom || (status === 'RUNNING' && cancelRequested)) hosts.add(hostId)
+    }
+    for (const id of hosts) this.#hints.publish('lane', { id })
+  }
+
+  #index(execution: Execution): void {
+    const { id, hostId, status, dueAt } = execution
+    const ofHost = this.#open.get(hostId)
+    if (status === 'RUNNING' || (status === 'PENDING' && dueAt !== null))
+      this.#open.set(hostId, (ofHost ?? new Map<string, Execution>()).set(id, execution))
+    else if (ofHost?.delete(id) && ofHost.size === 0) this.#open.delete(hostId)
+  }
+}

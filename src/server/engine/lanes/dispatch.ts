@@ -1,0 +1,218 @@
+import { faultPoint } from '#fault-point'
+import type { ExecuteScript } from '../../../core/protocol/messages.ts'
+import { hostVariables, type KnownHost } from '../../../core/script/host-variables.ts'
+import { limitWords, notEnforced } from '../../../core/task/limits.ts'
+import { isoTime } from '../../clock.ts'
+import { signatureLife } from '../../keys.ts'
+import type { End, Execution, Offer } from '../../seams/executions.ts'
+import type { LinkClaim } from '../../seams/links.ts'
+import type { TaskRecord } from '../../seams/records.ts'
+import type { AgentLink } from '../agent-link.ts'
+import type { EngineParts } from '../parts.ts'
+import type { HostLane, HostLanes } from './host-lanes.ts'
+import { openSecrets, sealedFault } from './secrets.ts'
+
+/** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
+const defaultCapacity = 16
+
+type Variables = Readonly<Record<string, string>>
+type Unsigned = Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'>
+
+/** A task that is about to be sent: the same for all of its hosts. */
+interface Parcel {
+  task: TaskRecord
+  payload: Unsigned
+  /** Why no host can be sent it. */
+  fault: string | null
+}
+
+/** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
+function unfit(task: TaskRecord, { hello }: AgentLink): string | null {
+  if (task.runAs !== null && hello === null)
+    return 'not started: the agent of this host can not run scripts as another user'
+  if (!task.limits) return null
+  const missing = notEnforced(task.limits, hello?.capabilities.limits ?? [])
+  if (missing.length === 0) return null
+  const words = missing.map((name) => limitWords[name]).join(' and ')
+  return `not started: the agent of this host can not limit ${words}`
+}
+
+function offerOf({ claim, hello }: AgentLink): Offer {
+  return {
+    claim,
+    capacity: hello?.capabilities.maxExecutions ?? defaultCapacity,
+    agent: {
+      agentStoreId: hello?.storeId ?? null,
+      agentInstanceId: hello?.instanceId ?? null,
+      agentJournal: hello?.journal?.sequence ?? null,
+    },
+  }
+}
+
+/** Takes what is due for the hosts that are linked here, marks it as sent, and only then sends it. */
+export interface Dispatch {
+  /** There may be something to take for the host, or to cancel on it. */
+  look(hostId: number): void
+  /** Sends executions that are marked as sent already once more. */
+  resend(link: AgentLink, executions: readonly Execution[]): Promise<void>
+  /** Looks at what hints have lost, and takes up what a full disk had put off. */
+  sweep(): Promise<void>
+}
+
+export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
+  const { executions, store, keys, serverRuns, clock } = parts
+  let hinted = new Set<number>()
+
+  function parcelOf(task: TaskRecord): Parcel {
+    const fault = sealedFault(parts, task)
+    const payload = {
+      taskId: task.id,
+      script: task.content ?? '',
+      timeout: task.timeout,
+      params: { ...task.params, ...(fault === null ? openSecrets(keys, task) : {}) },
+      ...(task.workDir === null ? {} : { workDir: task.workDir }),
+      scriptType: task.type,
+      ...(task.runAs === null ? {} : { runAs: task.runAs }),
+      ...(task.limits ? { limits: task.limits } : {}),
+      maxOutputBytes: task.maxOutputBytes,
+    }
+    return { task, payload, fault }
+  }
+
+  async function parcels(taken: readonly Execution[]): Promise<Map<string, Parcel>> {
+    const found = new Map<string, Parcel>()
+    for (const id of new Set(taken.map(({ taskId }) => taskId))) {
+      const task = await store.get('tasks', id)
+      if (task) found.set(id, parcelOf(task))
+    }
+    return found
+  }
+
+  /** What scripts are told of these hosts, by id; nothing for a base-protocol agent. */
+  async function aboutHosts(links: readonly AgentLink[]): Promise<Map<number, Variables>> {
+    const ids = links.flatMap(({ hello, hostId }) => (hello ? [hostId] : []))
+    const known: KnownHost[] = ids.length === 0 ? [] : await parts.knownHosts(ids)
+    return new Map(known.map((host) => [host.id, hostVariables(host)]))
+  }
+
+  function send({ task, payload }: Parcel, link: AgentLink, about: Variables = {}): boolean {
+    const linkId = link.hello?.linkId
+    const mark = link.hello ? serverRuns.mark() : null
+    const bound = {
+      ...payload,
+      params: { ...payload.params, ...about },
+      ...(mark && { mark }),
+      ...(linkId === undefined ? {} : { linkId }),
+    }
+    const expiry = isoTime(clock.now() + signatureLife)
+    const hasLeft = link.send('EXECUTE_SCRIPT', keys.sign('EXECUTE_SCRIPT', link.agentId, bound, expiry))
+    const lane = lanes.of(link.hostId)
+    if (hasLeft && lane.link === link) lane.named.add(task.id)
+    return hasLeft
+  }
+
+  /** Sends what is marked as sent; answers the ids of those whose frame did not leave. */
+  async function sendAll(
+    sent: readonly Execution[],
+    linkOf: (hostId: number) => AgentLink | undefined,
+    about: ReadonlyMap<number, Variables>,
+  ): Promise<string[]> {
+    const found = await parcels(sent)
+    const unsent: string[] = []
+    const refused = new Map<LinkClaim, End[]>()
+    for (const { id, taskId, hostId } of sent) {
+      const [parcel, link] = [found.get(taskId), linkOf(hostId)]
+      if (!parcel || !link) continue
+      const error = parcel.fault ?? unfit(parcel.task, link)
+      if (error !== null) refused.set(link.claim, [...(refused.get(link.claim) ?? []), { id, error }])
+      else if (!send(parcel, link, about.get(hostId))) unsent.push(id)
+      else faultPoint('server.frame.after')
+    }
+    for (const [claim, ends] of refused) parts.ended(await executions.refuse(claim, ends))
+    return unsent
+  }
+
+  async function sendDue(links: readonly AgentLink[]): Promise<void> {
+    const byHost = new Map(links.map((link) => [link.hostId, link]))
+    const about = await aboutHosts(links)
+    const taken = await executions.take(links.map(offerOf))
+    // A link may have gone, or been replaced by one that has said HELLO already, while "sent" went to disk.
+    const unsent = await sendAll(taken, (hostId) => byHost.get(hostId), about)
+    const lost = new Set<HostLane>()
+    for (const id of unsent) {
+      const hostId = Number(id.slice(id.lastIndexOf('/') + 1))
+      const claim = byHost.get(hostId)?.claim
+      const lane = lanes.of(hostId)
+      if (claim) lane.unsent.set(id, claim)
+      lost.add(lane)
+    }
+    for (const lane of lost) parts.inBackground(giveBack(lane), 'taking back of frames that did not leave')
+  }
+
+  /** Frames that never left: their executions wait again. */
+  function giveBack(lane: HostLane): Promise<void> {
+    lane.returning ??= returnAll(lane).finally(() => {
+      lane.returning = null
+    })
+    return lane.returning
+  }
+
+  async function returnAll({ unsent }: HostLane): Promise<void> {
+    for (const claim of new Set(unsent.values())) {
+      const ids = [...unsent].flatMap(([id, its]) => (its === claim ? [id] : []))
+      parts.ended(await executions.returnUnsent(claim, ids))
+      for (const id of ids) unsent.delete(id)
+    }
+  }
+
+  function sendCancels(link: AgentLink, lane: HostLane, open: readonly Execution[]): void {
+    for (const { taskId, status, cancelRequested } of open) {
+      if (status !== 'RUNNING' || !cancelRequested || lane.cancelled.has(taskId) || !link.hello) continue
+      if (link.send('CANCEL_SCRIPT', { taskId })) lane.cancelled.add(taskId)
+    }
+  }
+
+  /** All hosts that were hinted at in one turn share a step. */
+  async function round(): Promise<void> {
+    const hostIds = [...hinted]
+    hinted = new Set()
+    const linked = hostIds.flatMap((hostId) => lanes.get(hostId)?.link ?? [])
+    const sending = sendDue(linked)
+    for (const { hostId } of linked) {
+      const lane = lanes.of(hostId)
+      lane.sending = Promise.allSettled([lane.sending, sending])
+    }
+    for (const link of linked) {
+      const open = await executions.ofHost(link.hostId)
+      sendCancels(
+        link,
+        lanes.of(link.hostId),
+        open.map(({ execution }) => execution),
+      )
+    }
+    await sending
+  }
+
+  function look(hostId: number): void {
+    if (!lanes.get(hostId)?.link || parts.isStopping()) return
+    if (hinted.size === 0) queueMicrotask(() => parts.inBackground(round(), 'sending of executions'))
+    hinted.add(hostId)
+  }
+
+  return {
+    look,
+
+    async resend(link, sent) {
+      if (sent.length === 0) return
+      // What does not leave now is judged by the next HELLO.
+      await sendAll(sent, () => link, await aboutHosts([link]))
+    },
+
+    async sweep() {
+      // All that it does is written first: it would fail for each host, each time, and say so.
+      if (store.readOnlyReason !== null) return
+      await Promise.all([...lanes.values()].filter(({ unsent }) => unsent.size > 0).map(giveBack))
+      for (const { hostId } of await executions.waiting()) look(hostId)
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import type { LinkClaim } from '../../seams/links.ts'
+import type { AgentLink } from '../agent-link.ts'
+import type { Incoming } from './incoming.ts'
+
+/** Processes of one agent whose journals are remembered. */
+const knownInstances = 8
+
+/** What this server knows of a host whose agent has, or had, its link here. */
+export class HostLane {
+  link: AgentLink | null = null
+  /** Of the newest link, which may not have been taken up yet; null when that is gone. */
+  epoch: number | null = null
+  /** Tasks that the agent of the present link has named or was sent: it says that they still run. */
+  named = new Set<string>()
+  /** Tasks whose cancel was sent over the present link. */
+  cancelled = new Set<string>()
+  /** Executions whose frames never left, until that is on disk. */
+  readonly unsent = new Map<string, LinkClaim>()
+  returning: Promise<void> | null = null
+  /** What comes in, by task. */
+  readonly incoming = new Map<string, Incoming>()
+  /** Resolves when every frame that is being marked as sent has been sent, or has not left. */
+  sending: Promise<unknown> = Promise.resolve()
+  /** How far the journal of each process of its agent is known to go; more than one are copies, or restarts. */
+  readonly #journals = new Map<string, number>()
+
+  journal(instanceId: string): number {
+    return this.#journals.get(instanceId) ?? 0
+  }
+
+  heardJournal(instanceId: string, sequence: number): void {
+    const highest = Math.max(sequence, this.journal(instanceId))
+    this.#journals.delete(instanceId)
+    this.#journals.set(instanceId, highest)
+    const [oldest] = this.#journals.keys()
+    if (this.#journals.size > knownInstances && oldest !== undefined) this.#journals.delete(oldest)
+  }
+}
+
+export class HostLanes extends Map<number, HostLane> {
+  of(hostId: number): HostLane {
+    const lane = this.get(hostId) ?? new HostLane()
+    this.set(hostId, lane)
+    return lane
+  }
+}

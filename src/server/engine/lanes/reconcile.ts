@@ -1,0 +1,136 @@
+import type { AgentHello } from '../../../core/protocol/messages.ts'
+import { isFinal } from '../../../core/task/task-state.ts'
+import { isReceived } from '../../executions/transitions.ts'
+import type { End, Execution, RunningExecution } from '../../seams/executions.ts'
+import type { AgentLink } from '../agent-link.ts'
+import { type Held, lostByRestore } from '../held.ts'
+import type { EngineParts } from '../parts.ts'
+import type { Dispatch } from './dispatch.ts'
+import type { HostLane, HostLanes } from './host-lanes.ts'
+
+const notTheSame =
+  'its agent was restarted, copied or brought back from a backup since it was sent, so whether the script ran can not be known'
+const journalLost = 'the agent lost its journal, so whether the script ran can not be known'
+
+/**
+ * Whether a HELLO is of the very process that an execution was sent to, with all of its journal. Only such a one may be
+ * sent it again: any other may be a copy of it, and both would run it. 0.1.0 does not tell (contract §4).
+ */
+function isSentTo(execution: Execution, lane: HostLane, hello: AgentHello): boolean {
+  const { agentInstanceId = null, agentJournal } = execution
+  const { instanceId = null, journal } = hello
+  if (agentInstanceId !== instanceId) return false
+  if (instanceId === null) return true
+  const known = Math.max(agentJournal ?? 0, lane.journal(instanceId))
+  return journal !== undefined && journal.sequence >= known
+}
+
+/** Takes links up: what was sent over former ones is compared with what the agent says it has. */
+export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: Dispatch, held: Held) {
+  const { executions, store } = parts
+
+  /** Why what the agent does not name has to count as LOST; null: it is sent again. */
+  function whyLost(
+    running: RunningExecution,
+    lane: HostLane,
+    hello: AgentHello,
+    isOurs: boolean,
+  ): string | null {
+    const { execution } = running
+    if (execution.agentStoreId !== hello.storeId) return journalLost
+    // This may be another agent, with a copy of the same journal.
+    if (isReceived(running)) return 'the agent no longer knows of it'
+    if (!held.mayResend(execution.taskId, isOurs)) return lostByRestore
+    return isSentTo(execution, lane, hello) ? null : notTheSame
+  }
+
+  async function reconcile(
+    link: AgentLink,
+    lane: HostLane,
+    sent: RunningExecution[],
+    isOurs: boolean,
+  ): Promise<void> {
+    const { hello, claim } = link
+    if (!hello) return
+    const says = new Set(hello.tasks.map(({ taskId }) => taskId))
+    const named = sent.filter(({ execution }) => says.has(execution.taskId))
+    const lost: End[] = []
+    const again: Execution[] = []
+    for (const running of sent) {
+      const { execution } = running
+      if (says.has(execution.taskId)) continue
+      const error = whyLost(running, lane, hello, isOurs)
+      if (error === null) again.push(execution)
+      else lost.push({ id: execution.id, error })
+    }
+    const news = named.filter(({ execution }) => !execution.named)
+    if (news.length > 0)
+      await executions.named(
+        claim,
+        news.map(({ execution }) => execution.id),
+      )
+    for (const running of named) goOn(link, lane, running)
+    if (lost.length > 0) parts.ended(await executions.lose(claim, lost))
+    // The cancel goes first, so that the agent refuses what comes after it.
+    for (const execution of again) if (execution.cancelRequested) cancel(link, lane, execution)
+    await dispatch.resend(link, again)
+  }
+
+  function cancel(link: AgentLink, lane: HostLane, { taskId }: Execution): void {
+    lane.cancelled.add(taskId)
+    link.send('CANCEL_SCRIPT', { taskId })
+  }
+
+  /** The agent has it: tell it what is stored, so that it goes on from there. */
+  function goOn(link: AgentLink, lane: HostLane, { execution, output }: RunningExecution): void {
+    executions.heard([execution.id])
+    lane.named.add(execution.taskId)
+    link.send('SCRIPT_ACK', { taskId: execution.taskId, sequence: output.storedSequence })
+    if (execution.cancelRequested) cancel(link, lane, execution)
+  }
+
+  /** What the agent names and no running task knows: it may let go of it, or send its late result first. */
+  async function others(link: AgentLink): Promise<void> {
+    for (const { taskId, state, lastSequence } of link.hello?.tasks ?? []) {
+      const running = await executions.find(taskId, link.hostId)
+      if (running && !isFinal(running.execution.status)) continue
+      const task = await store.get('tasks', taskId)
+      if (task?.cancelRequestedAt && state !== 'EXITED') link.send('CANCEL_SCRIPT', { taskId })
+      if (!running && !task && state === 'EXITED') link.send('SCRIPT_ACK', { taskId, complete: true })
+      else link.send('SCRIPT_ACK', { taskId, sequence: lastSequence })
+    }
+  }
+
+  return {
+    /** A link is up and, for an agent of ours, has said HELLO. */
+    async linked(link: AgentLink): Promise<void> {
+      const { hostId, claim, hello } = link
+      const lane = lanes.of(hostId)
+      lane.epoch = claim.epoch
+      lane.link = null
+      // Before anything is sent over it.
+      const judged = held.judge(link, hello?.mark)
+      const isOurs = judged === true || (await judged)
+      await lane.sending
+      const sent = await executions.takeOver(claim, new Set(lane.unsent.keys()))
+      // The link may have gone meanwhile, or a newer one come.
+      if (lane.epoch !== claim.epoch) return
+      lane.link = link
+      lane.named = new Set()
+      lane.cancelled = new Set()
+      await reconcile(link, lane, sent, isOurs)
+      if (hello?.instanceId !== undefined && hello.journal)
+        lane.heardJournal(hello.instanceId, hello.journal.sequence)
+      await others(link)
+      dispatch.look(hostId)
+    },
+
+    unlinked(link: AgentLink): void {
+      const lane = lanes.get(link.hostId)
+      if (lane?.epoch !== link.claim.epoch) return
+      lane.epoch = null
+      lane.link = null
+      lane.named = new Set()
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { faultInBrackets } from '../../core/host-status.ts'
+import { isFinal } from '../../core/task/task-state.ts'
+import type { Execution } from '../seams/executions.ts'
+import type { EngineParts } from './parts.ts'
+
+const sentAway =
+  'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
+const waitsFor = (fault: string | null | undefined) =>
+  `agent not connected${faultInBrackets(fault)}; waiting for it, then UNREACHABLE`
+const waitsForPerson =
+  'held: this server was restored from a backup, and it may have run since; `rsm server confirm-restore` on its machine goes on'
+
+/** Why hosts that have not ended say nothing just now, by the id of the execution: shown as its `error` until it ends. */
+export async function notesOf(
+  { executions, links, presence }: Pick<EngineParts, 'executions' | 'links' | 'presence'>,
+  all: readonly Execution[],
+): Promise<Map<string, string>> {
+  const open = all.filter(({ status }) => !isFinal(status))
+  const isHeld = ({ status, taskId }: Execution) => status === 'PENDING' && executions.held.has(taskId)
+  const due = open.filter((execution) => execution.dueAt !== null && !isHeld(execution))
+  const holders = await links.holders(due.map(({ hostId }) => hostId))
+  const away = due.filter(({ hostId }) => !holders.has(hostId))
+  const views = await presence.views(away.map(({ hostId }) => hostId))
+  return new Map([
+    ...open.filter(isHeld).map(({ id }) => [id, waitsForPerson] as const),
+    ...away.map(
+      ({ id, status }, at) => [id, status === 'RUNNING' ? sentAway : waitsFor(views[at]?.linkFault)] as const,
+    ),
+  ])
+}

@@ -1,0 +1,69 @@
+import type { KnownHost } from '../../core/script/host-variables.ts'
+import { isFinal } from '../../core/task/task-state.ts'
+import type { Clock } from '../clock.ts'
+import type { LocalFacts } from '../local-facts.ts'
+import type { Log } from '../log.ts'
+import type { Runs } from '../runs.ts'
+import type { Execution, Executions } from '../seams/executions.ts'
+import type { Hints } from '../seams/hints.ts'
+import type { Keys } from '../seams/keys.ts'
+import type { Links } from '../seams/links.ts'
+import type { Outputs } from '../seams/outputs.ts'
+import type { Member, Ownership } from '../seams/ownership.ts'
+import type { Views } from '../seams/presence.ts'
+import type { Results } from '../seams/results.ts'
+import type { Store } from '../seams/store.ts'
+
+export interface EngineDependencies {
+  /** This server among those of its store. */
+  member: Member
+  store: Store
+  executions: Executions
+  ownership: Ownership
+  links: Links
+  hints: Hints
+  facts: LocalFacts
+  serverRuns: Runs
+  outputs: Outputs
+  results: Results
+  presence: Views
+  keys: Keys
+  clock: Clock
+  log: Log
+  /** What scripts are told of these hosts; those that are gone are left out. */
+  knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
+}
+
+/** What plans and lanes are made with. */
+export interface EngineParts extends EngineDependencies {
+  isStopping(): boolean
+  /** Watches work that nobody waits for: its failure goes to the log, its end is waited for by `stop`. */
+  inBackground(work: Promise<unknown>, what: string): void
+  /** Counts what this server has ended; to be called with what each step answers. */
+  ended(changed: readonly Execution[]): void
+}
+
+export function createParts(deps: EngineDependencies): EngineParts & { stop(): Promise<void> } {
+  let stopping = false
+  const background = new Set<Promise<unknown>>()
+  return {
+    ...deps,
+    isStopping: () => stopping,
+    inBackground(work, what) {
+      const watched = work
+        .catch((error: unknown) => {
+          if (!stopping) deps.log.warn({ err: error }, `engine: ${what} failed; it is tried again`)
+        })
+        .finally(() => background.delete(watched))
+      background.add(watched)
+    },
+    ended(changed) {
+      for (const execution of changed)
+        if (isFinal(execution.status)) deps.facts.publish('resultFinal', execution)
+    },
+    async stop() {
+      stopping = true
+      while (background.size > 0) await Promise.all(background)
+    },
+  }
+}

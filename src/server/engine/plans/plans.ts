@@ -1,0 +1,192 @@
+import { isFinal } from '../../../core/task/task-state.ts'
+import { isoTime } from '../../clock.ts'
+import type { ExecutionRecord, TaskRecord } from '../../seams/records.ts'
+import type { Transaction } from '../../seams/store.ts'
+import type { EngineParts } from '../parts.ts'
+import { OwnedTask, planOf } from './owned-task.ts'
+import { createSilence } from './silence.ts'
+import { createUnreachable } from './unreachable.ts'
+
+/** After a refused write (a full disk) the step is tried again. */
+const retryAfter = 1000
+/** `setTimeout` takes no more than 2^31 - 1 ms. */
+const longestTimer = 2 ** 31 - 1
+/** An agent's first retry comes 5 s after it lost its server (contract §6), with jitter; this gives it time for two. */
+const returnGrace = 15_000
+const tooManyFailed = 'not started: too many hosts had failed before it'
+
+/**
+ * The tasks that this server owns: carries out what their plans decide, starts, skips, pauses, ends, and gives up hosts. It
+ * knows no link: another server may have it.
+ */
+export interface Plans {
+  /**
+   * Writes a new task, of which the first executions are due already, in one step with what `also` writes; as
+   * Executions.create.
+   */
+  create<T>(
+    task: TaskRecord,
+    executions: readonly ExecutionRecord[],
+    also: (tx: Transaction) => Promise<T | null>,
+  ): Promise<T | null>
+  /** Takes up running tasks that no living server owns, and leaves those that another one has taken. */
+  takeOver(): Promise<void>
+  /** These go on where they stood: a person has confirmed a restore. */
+  goOn(taskIds: Iterable<string>): void
+  /** Ends what has waited too long. */
+  sweep(): Promise<void>
+  /** Looks at all tasks for what hints have lost. */
+  sweepTasks(): Promise<void>
+  /** Ends as LOST what has been silent for too long, and tells followers who is away. */
+  sweepSilent(): Promise<void>
+  close(): void
+}
+
+export function createPlans(parts: EngineParts): Plans {
+  const { executions, ownership, member, store, clock } = parts
+  const owned = new Map<string, OwnedTask>()
+  const unreachable = createUnreachable(parts, owned, returnGrace)
+  const silence = createSilence(parts, owned)
+  /** The time of day when this process began, carried on without steps: no pause gets longer or shorter by one. */
+  const base = clock.now() - clock.monotonic()
+  const steadyNow = () => base + clock.monotonic()
+
+  /** Steps of one task never overlap. */
+  function look(task: OwnedTask): void {
+    task.isHinted = true
+    if (task.looking || parts.isStopping()) return
+    task.looking = lookWhileHinted(task).finally(() => {
+      task.looking = null
+    })
+    parts.inBackground(task.looking, 'a step of a task')
+  }
+
+  async function lookWhileHinted(task: OwnedTask): Promise<void> {
+    while (task.isHinted && owned.get(task.id) === task && !parts.isStopping()) {
+      task.isHinted = false
+      try {
+        await takeStep(task)
+      } catch (error) {
+        await planAnew(task)
+        setTimeout(() => look(task), retryAfter).unref()
+        throw error
+      }
+    }
+  }
+
+  /** After a decision that could not be carried out: what is on disk decides anew. */
+  async function planAnew(task: OwnedTask): Promise<void> {
+    const record = await store.get('tasks', task.id)
+    const all = await executions.ofTask(task.id)
+    if (!record) return
+    task.pauseUntil = record.pauseUntil
+    task.plan = planOf(
+      record,
+      all.map(({ execution }) => execution),
+    )
+  }
+
+  async function takeStep(task: OwnedTask): Promise<void> {
+    const { executions: changed, cursor } = await executions.changes(task.id, task.cursor)
+    task.cursor = cursor
+    for (const { position, status } of changed) if (isFinal(status)) task.plan.settled(position, status)
+    if (executions.held.has(task.id)) return finish(task)
+    const { skip, start, pauseUntil, done } = task.plan.decide(steadyNow())
+    if (skip.length > 0) parts.ended(await executions.skip(member, task.idsAt(skip), tooManyFailed))
+    if (start.length > 0) await unreachable.look(await executions.due(member, task.idsAt(start)))
+    await pause(task, pauseUntil)
+    if (done) await finish(task)
+  }
+
+  async function pause(task: OwnedTask, until: number | null): Promise<void> {
+    const pauseUntil = until === null ? null : isoTime(until)
+    if (task.pauseUntil !== pauseUntil) await executions.pause(member, task.id, pauseUntil)
+    task.pauseUntil = pauseUntil
+    clearTimeout(task.pauseTimer)
+    if (until === null || parts.isStopping()) return
+    const wait = Math.min(Math.max(0, until - steadyNow()), longestTimer)
+    task.pauseTimer = setTimeout(() => look(task), wait)
+  }
+
+  async function finish(task: OwnedTask): Promise<void> {
+    const final = await executions.finish(member, task.id)
+    if (!final) return
+    forget(task)
+    await ownership.release(member, [task.id])
+    parts.facts.publish('taskEnded', { taskId: task.id, status: final.status })
+  }
+
+  function forget(task: OwnedTask): void {
+    clearTimeout(task.pauseTimer)
+    owned.delete(task.id)
+  }
+
+  async function takeUp(taskId: string): Promise<void> {
+    const { cursor } = await executions.changes(taskId, Number.POSITIVE_INFINITY)
+    const record = await store.get('tasks', taskId)
+    const all = (await executions.ofTask(taskId)).map(({ execution }) => execution)
+    if (record?.status !== 'RUNNING' || all.length === 0 || owned.has(taskId)) return
+    const task = new OwnedTask(record, all, planOf(record, all))
+    task.cursor = cursor
+    task.graceUntil = clock.monotonic() + returnGrace
+    owned.set(taskId, task)
+    look(task)
+  }
+
+  const unsubscribe = parts.hints.subscribe('task', null, ({ id }) => {
+    const task = owned.get(id)
+    if (task) look(task)
+  })
+
+  return {
+    async create(record, given, also) {
+      const plan = planOf(record, given)
+      const first = new Set(plan.decide(steadyNow()).start)
+      const dueAt = isoTime(clock.now())
+      const all = given.map((execution) =>
+        first.has(execution.position) ? { ...execution, dueAt } : execution,
+      )
+      await ownership.claim(member, [record.id])
+      let isCreated = false
+      try {
+        const other = await executions.create(record, all, also)
+        isCreated = other === null
+        if (!isCreated) return other
+      } finally {
+        if (!isCreated) await ownership.release(member, [record.id])
+      }
+      owned.set(record.id, new OwnedTask(record, all, plan))
+      const due = all.filter((execution) => execution.dueAt !== null)
+      parts.inBackground(unreachable.look(due), 'giving up of hosts')
+      return null
+    },
+
+    async takeOver() {
+      const before = [...owned.values()]
+      const mine = new Set(await ownership.claim(member, await executions.running()))
+      for (const task of before) if (!mine.has(task.id)) forget(task)
+      for (const taskId of mine) if (!owned.has(taskId)) await takeUp(taskId)
+    },
+
+    goOn(taskIds) {
+      for (const taskId of taskIds) {
+        const task = owned.get(taskId)
+        if (!task) continue
+        forget(task)
+        parts.inBackground(takeUp(taskId), 'going on after a restore')
+      }
+    },
+
+    sweep: () => unreachable.sweep(),
+    sweepSilent: () => silence.sweep(),
+    async sweepTasks() {
+      if (store.readOnlyReason !== null) return
+      await this.takeOver()
+      for (const task of owned.values()) look(task)
+    },
+    close() {
+      unsubscribe()
+      for (const task of owned.values()) clearTimeout(task.pauseTimer)
+    },
+  }
+}

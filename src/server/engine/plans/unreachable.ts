@@ -1,0 +1,107 @@
+import { faultInBrackets, wasStopped } from '../../../core/host-status.ts'
+import type { End, Execution } from '../../seams/executions.ts'
+import type { PresenceView } from '../../seams/presence.ts'
+import type { EngineParts } from '../parts.ts'
+import type { OwnedTask } from './owned-task.ts'
+
+/** How long a host that heartbeats without a link may take to come (contract §4). */
+const defaultQueueSeconds = 120
+/** How long one whose agent was stopped may: a restart of it takes no longer (contract §4). */
+const stoppedQueueSeconds = 15
+
+/** Milliseconds. */
+function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): number {
+  const usual = wasStopped(view?.linkFault) ? stoppedQueueSeconds : defaultQueueSeconds
+  return (queueSeconds ?? (view && view.status !== 'OFFLINE' ? usual : 0)) * 1000
+}
+
+/** Gives up what is due on hosts that have no link, on whatever server, for longer than their task waits. */
+export function createUnreachable(
+  parts: EngineParts,
+  owned: ReadonlyMap<string, OwnedTask>,
+  returnGrace: number,
+) {
+  const { executions, links, presence, store, member, clock } = parts
+  /** Monotonic milliseconds until which agents of a former life of this server come back, one by one. */
+  const returnsUntil = clock.monotonic() + returnGrace
+
+  async function viewsOf(waiting: readonly Execution[]): Promise<Map<number, PresenceView>> {
+    const hostIds = [...new Set(waiting.map(({ hostId }) => hostId))]
+    const views = await presence.views(hostIds)
+    return new Map(hostIds.flatMap((hostId, at) => (views[at] ? [[hostId, views[at]] as const] : [])))
+  }
+
+  /** Whether an agent may be on its way back of which this server, killed and started again, knows nothing (P34). */
+  async function mayReturn(hostId: number, view: PresenceView | undefined): Promise<boolean> {
+    if (clock.monotonic() >= returnsUntil || view?.lastHeartbeatAt != null) return false
+    const host = await store.get('hosts', hostId)
+    return host?.agent != null && host.agent.tokenHash !== null
+  }
+
+  function lastHeard(at: string | null | undefined): string {
+    if (at == null) return 'has never been heard'
+    return `was last heard ${Math.max(0, Math.round((clock.now() - Date.parse(at)) / 1000))} s ago`
+  }
+
+  /** Why it is WARNING is not why nothing can be sent to it. */
+  function whyAway({ hostname }: Execution, view: PresenceView | undefined): string {
+    const offline = view?.status === 'OFFLINE' ? view.statusReason : null
+    if (offline) return `${hostname} is OFFLINE: ${offline}`
+    return `${hostname} is not linked${faultInBrackets(view?.linkFault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
+  }
+
+  /** Those that have waited for longer than they may. */
+  function overdue(
+    waiting: readonly Execution[],
+    linked: ReadonlySet<number>,
+    views: Map<number, PresenceView>,
+  ) {
+    const now = clock.monotonic()
+    return waiting.filter(({ id, taskId, hostId }) => {
+      const task = owned.get(taskId)
+      if (!task) return false
+      if (linked.has(hostId)) {
+        task.awaySince.delete(id)
+        return false
+      }
+      const since = task.awaySince.get(id) ?? now
+      task.awaySince.set(id, since)
+      return now >= task.graceUntil && now - since >= limitOf(task, views.get(hostId))
+    })
+  }
+
+  const linkedOf = async (waiting: readonly Execution[]) =>
+    new Set((await links.holders(waiting.map(({ hostId }) => hostId))).keys())
+
+  async function look(due: readonly Execution[]): Promise<void> {
+    const waiting = due.filter(
+      ({ status, taskId }) => status === 'PENDING' && owned.has(taskId) && !executions.held.has(taskId),
+    )
+    if (waiting.length === 0) return
+    const views = await viewsOf(waiting)
+    const ends: End[] = []
+    const late = overdue(waiting, await linkedOf(waiting), views)
+    for (const execution of late)
+      if (!(await mayReturn(execution.hostId, views.get(execution.hostId))))
+        ends.push({ id: execution.id, error: whyAway(execution, views.get(execution.hostId)) })
+    if (ends.length === 0 || parts.isStopping()) return
+    // All hosts at once: one fsync makes the ends of many durable. The link may have come meanwhile.
+    const linked = await linkedOf(late)
+    const away = new Set(late.filter(({ hostId }) => !linked.has(hostId)).map(({ id }) => id))
+    parts.ended(
+      await executions.unreachable(
+        member,
+        ends.filter(({ id }) => away.has(id)),
+      ),
+    )
+  }
+
+  return {
+    /** Of executions that are due: those that may wait no longer are given up at once. */
+    look,
+    async sweep() {
+      if (store.readOnlyReason !== null) return
+      await look(await executions.waiting())
+    },
+  }
+}

@@ -1,0 +1,118 @@
+import { RsmError } from '../../core/errors.ts'
+import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
+import { resultOf, summaryOf } from '../executions/shown.ts'
+import type { RunningExecution } from '../seams/executions.ts'
+import type { TaskRecord } from '../seams/records.ts'
+import { notesOf } from './notes.ts'
+import type { EngineParts } from './parts.ts'
+
+/** Milliseconds until a hint that was lost is made up for. */
+const lostHint = 1000
+
+/** What is known of tasks, whichever server carries them out. */
+export interface Reads {
+  summary(task: TaskRecord): Promise<TaskSummary>
+  results(task: TaskRecord): Promise<Task['results']>
+  /** What a running task has of these hosts now; nothing of one that does not run. */
+  resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
+  script(task: TaskRecord): Promise<string>
+  /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
+  pendingFor(hostId: number): Promise<string[]>
+  /** How much there is to do: tasks that run, executions sent and not ended, executions that wait for their host. */
+  load(): Promise<{ tasks: number; running: number; waiting: number }>
+  /** Resolves when the task is final; at once when it does not run. Rejects with `unavailable` once `stop` is called. */
+  finished(taskId: string): Promise<void>
+}
+
+/** What reads have found out about stored output since the results were written. */
+function withDamages(results: TaskResult[], damages: ReadonlyMap<number, string>): TaskResult[] {
+  if (damages.size === 0) return results
+  return results.map((result) => {
+    const damage = damages.get(result.hostId) ?? damages.get(0)
+    if (damage === undefined) return result
+    const error = [result.error, damage].filter((text) => text !== null).join('; ')
+    return { ...result, outputComplete: false, error }
+  })
+}
+
+export function createReads(parts: EngineParts): Reads & { stop(): void } {
+  const { executions, store, results, outputs, hints } = parts
+  const stopped = new AbortController()
+
+  /** As results are shown while the task runs: with what is stored of the output, and why nothing comes. */
+  async function show(running: readonly RunningExecution[]): Promise<TaskResult[]> {
+    const notes = await notesOf(
+      parts,
+      running.map(({ execution }) => execution),
+    )
+    return running.map(({ execution, output: { stdoutBytes, stderrBytes } }) => {
+      const result = resultOf(execution)
+      if (isFinal(execution.status)) return result
+      return { ...result, stdoutBytes, stderrBytes, error: notes.get(execution.id) ?? null }
+    })
+  }
+
+  async function resultsNow(task: TaskRecord): Promise<TaskResult[]> {
+    const running = await executions.ofTask(task.id)
+    return running.length > 0 ? show(running) : ((await results.read(task.id))?.results ?? [])
+  }
+
+  return {
+    async summary(task) {
+      const newest = (await store.get('tasks', task.id)) ?? task
+      const counts = newest.counts ?? (await executions.counts(task.id)) ?? emptyCounts()
+      return summaryOf(newest, counts)
+    },
+    async results(task) {
+      return withDamages(await resultsNow(task), outputs.damages(task.id))
+    },
+    async resultsOf(taskId, hostIds) {
+      const found = await Promise.all([...hostIds].map((hostId) => executions.find(taskId, hostId)))
+      return show(found.filter((running) => running !== undefined))
+    },
+    async script(task) {
+      return task.content ?? (await results.read(task.id))?.script ?? ''
+    },
+    async pendingFor(hostId) {
+      const open = await executions.ofHost(hostId)
+      return open.flatMap(({ execution }) => (execution.status === 'PENDING' ? [execution.taskId] : []))
+    },
+    async load() {
+      const [tasks, open] = [await executions.running(), await executions.open()]
+      const running = open.filter(({ status }) => status === 'RUNNING').length
+      return { tasks: tasks.length, running, waiting: open.length - running }
+    },
+    async finished(taskId) {
+      const { signal } = stopped
+      let wake = () => undefined as void
+      const look = () => wake()
+      const unsubscribe = hints.subscribe('task', taskId, look)
+      const backstop = setInterval(look, lostHint)
+      signal.addEventListener('abort', look)
+      try {
+        for (;;) {
+          // Before the look: what changes after it is not missed.
+          const hinted = new Promise<void>((resolve) => {
+            wake = resolve
+          })
+          if ((await store.get('tasks', taskId))?.status !== 'RUNNING') return
+          if (signal.aborted)
+            throw new RsmError(
+              'unavailable',
+              `The server is shutting down; task ${taskId} goes on after it`,
+              {
+                retryAfter: 5,
+              },
+            )
+          await hinted
+        }
+      } finally {
+        unsubscribe()
+        clearInterval(backstop)
+        signal.removeEventListener('abort', look)
+      }
+    },
+    stop: () => stopped.abort(),
+  }
+}

@@ -1,0 +1,146 @@
+import type { Counts, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import type { LinkClaim } from './links.ts'
+import type { Member } from './ownership.ts'
+import type { ExecutionRecord, TaskRecord } from './records.ts'
+import type { Transaction } from './store.ts'
+
+export type Execution = Readonly<ExecutionRecord>
+
+/** The output of an execution, as far as the server has it. */
+export interface OutputSoFar {
+  /** All up to this sequence is stored, or let go as past the bound; -1 when nothing is. */
+  storedSequence: number
+  stdoutBytes: number
+  stderrBytes: number
+  /** There was more than the server takes. */
+  truncated: boolean
+  /** Some of it could not be stored and will not come again. */
+  incomplete: boolean
+}
+
+/** An execution of a task that runs; `named` of its record holds from the agent's word on, before that is on disk. */
+export interface RunningExecution {
+  execution: Execution
+  output: Readonly<OutputSoFar>
+}
+
+/** What a host can be sent over a link. */
+export interface Offer {
+  claim: LinkClaim
+  /** Executions that the agent takes at once. */
+  capacity: number
+  /** The agent's journal, its process, and how far the journal goes: a HELLO of another one is not sent it again. */
+  agent: Pick<ExecutionRecord, 'agentStoreId' | 'agentInstanceId' | 'agentJournal'>
+}
+
+/** An agent's word on how an execution ended. */
+export interface ReportedEnd {
+  complete: ScriptComplete
+  /** Output is missing that was waited for in vain. */
+  incomplete: boolean
+}
+
+/** Where and why something ends without its agent's word. */
+export interface End {
+  id: string
+  error: string
+}
+
+/**
+ * All tasks that run and their executions, for every server of a store. Each change is one durable step on a set, guarded
+ * by what is stored: only transitions of `mayBecome`, never out of a final state, nothing that starts where a task is held,
+ * and nothing by a server that has lost its task (`by`) or its link (`claim`). It answers the executions that changed, and
+ * hints at them: `task` for those who follow it, `lane` for the server with the link of a host that has something to take
+ * or to cancel. Rejects with `unavailable`, nothing changed, when the disk refuses.
+ */
+export interface Executions {
+  /**
+   * Writes a new task in one step with what `also` writes. Where `also` answers something else than null, nothing is
+   * written and that is the answer.
+   */
+  create<T>(
+    task: TaskRecord,
+    executions: readonly ExecutionRecord[],
+    also: (tx: Transaction) => Promise<T | null>,
+  ): Promise<T | null>
+
+  /** The turn of these executions of a task has come. */
+  due(by: Member, ids: readonly string[]): Promise<Execution[]>
+  skip(by: Member, ids: readonly string[], error: string): Promise<Execution[]>
+  /** Gives up what is due and has not been sent. */
+  unreachable(by: Member, ends: readonly End[]): Promise<Execution[]>
+  pause(by: Member, taskId: string, until: string | null): Promise<void>
+  /** Writes the results down, and ends the task; null while an execution is open. */
+  finish(by: Member, taskId: string): Promise<TaskRecord | null>
+
+  /**
+   * Ends what has not started and requests the end of what runs; with `pendingOnly` that goes on. Rejects with `conflict`
+   * where the task has ended.
+   */
+  cancel(taskId: string, how?: { pendingOnly: true; error: string }): Promise<Execution[]>
+  /** Ends everything of a host that is being deleted. */
+  abandon(hostId: number): Promise<Execution[]>
+
+  /** Marks as sent what is due for these hosts, in the order of its turns, as far as they have room. */
+  take(offers: readonly Offer[]): Promise<Execution[]>
+  /** Frames that never left: PENDING again, unless a newer link has taken them over. */
+  returnUnsent(claim: LinkClaim, ids: readonly string[]): Promise<Execution[]>
+  /**
+   * What was sent to the host and has no end, for a HELLO: nothing that was marked for an older link is missing. From here
+   * on the claim has them: the older link returns none.
+   */
+  takeOver(claim: LinkClaim, except: ReadonlySet<string>): Promise<RunningExecution[]>
+  /** The agent says in a HELLO that it has them. */
+  named(claim: LinkClaim, ids: readonly string[]): Promise<void>
+  /** The agent says that it has this one. Durable soon; nothing waits for it. */
+  received(id: string): void
+  /** Ends as FAILED what was marked as sent and never left, for it must not run there. */
+  refuse(claim: LinkClaim, ends: readonly End[]): Promise<Execution[]>
+  /** Ends what was sent and whose end can't be known. */
+  lose(by: LinkClaim | Member, ends: readonly End[]): Promise<Execution[]>
+  /**
+   * Takes in a piece of output, in the order of the calls; resolves with the sequence up to which all is stored when the
+   * piece is durable or dropped: seen before, past a gap, past the bound. Null where an earlier refusal took it along.
+   */
+  append(
+    id: string,
+    output: ScriptOutput,
+    json: Uint8Array | undefined,
+    isOurs: boolean,
+  ): Promise<number | null>
+  /** Nothing changes where it has ended before. */
+  settle(id: string, end: ReportedEnd): Promise<Execution[]>
+  /** What was learnt after a final state, once, in the task's results where it has ended. */
+  late(taskId: string, hostId: number, result: NonNullable<TaskResult['lateResult']>): Promise<void>
+
+  /** Of a task that runs; undefined also where the host is none of its. */
+  find(taskId: string, hostId: number): Promise<RunningExecution | undefined>
+  /** In the order of the plan; empty when it does not run. */
+  ofTask(taskId: string): Promise<RunningExecution[]>
+  /** Those of a host that are RUNNING, or due and PENDING, in the order of their turns; none that are held. */
+  ofHost(hostId: number): Promise<RunningExecution[]>
+  /** All that are RUNNING, or due and PENDING. */
+  open(): Promise<Execution[]>
+  /** Those of them that are PENDING and not held. */
+  waiting(): Promise<Execution[]>
+  /** Null when the task does not run. */
+  counts(taskId: string): Promise<Counts | null>
+  /** What changed since a cursor (0: the creation), each execution once, as it is now. */
+  changes(taskId: string, after: number): Promise<{ executions: Execution[]; cursor: number }>
+  /** Ids of the tasks that run. */
+  running(): Promise<string[]>
+
+  /** A word of these came just now: of their agents, or that they are linked and have them. */
+  heard(ids: Iterable<string>): void
+  /** Milliseconds since the last word, or since it was sent or read at the start. */
+  silentFor(id: string): number
+
+  /** Tasks of which nothing starts until a person has confirmed that the store was restored. */
+  readonly held: ReadonlySet<string>
+  /** Holds those of the tasks that have something to start, at once. */
+  hold(taskIds: Iterable<string>): Promise<void>
+  release(): void
+  /** Writes what still waits to be. */
+  close(): Promise<void>
+}

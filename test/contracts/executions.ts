@@ -1,0 +1,321 @@
+import type { TestFn } from 'ava'
+import fc from 'fast-check'
+import { RsmError } from '../../src/core/errors.ts'
+import type { ResultStatus } from '../../src/core/protocol/http/tasks.ts'
+import type { ScriptComplete } from '../../src/core/protocol/messages.ts'
+import { emptyCounts, isFinal, mayBecome } from '../../src/core/task/task-state.ts'
+import type { Execution, Executions, Offer } from '../../src/server/seams/executions.ts'
+import type { LinkClaim, Links } from '../../src/server/seams/links.ts'
+import type { Member, Ownership } from '../../src/server/seams/ownership.ts'
+import type { Results } from '../../src/server/seams/results.ts'
+import type { Store } from '../../src/server/seams/store.ts'
+import { execution, task } from '../helpers/servers/store-records.ts'
+
+/** Executions on an empty store, and what they stand on. */
+export interface OpenedExecutions {
+  executions: Executions
+  store: Store
+  results: Results
+  links: Links
+  ownership: Ownership
+  /** Ends this life, and begins the next one on the same store. */
+  reopen(): Promise<OpenedExecutions>
+}
+
+const at = '2026-01-01T00:00:00.000Z'
+const complete = (taskId: string, exitCode: number): ScriptComplete => ({
+  taskId,
+  exitCode,
+  duration: 1,
+  startedAt: at,
+  completedAt: at,
+})
+const piece = (taskId: string, sequence: number, data = 'x') =>
+  ({ taskId, stream: 'stdout', sequence, data }) as const
+const agent = { agentStoreId: 'journal', agentInstanceId: null, agentJournal: null }
+const offer = (claim: LinkClaim, capacity = 16): Offer => ({ claim, capacity, agent })
+const none = async () => null
+
+async function claimOf({ links }: OpenedExecutions, hostId: number, server: Member): Promise<LinkClaim> {
+  const former = await links.holder(hostId)
+  if (former) await links.release(former)
+  const claimed = await links.claim(hostId, { server, agentId: `agent-${hostId}` }, () => undefined)
+  if (!claimed) throw new Error('the claim is refused')
+  return claimed.claim
+}
+
+/** A task on these hosts, all of which are due, owned by a new member. */
+async function begun(opened: OpenedExecutions, hostIds: readonly number[], id = 't1') {
+  const member = await opened.ownership.join('server')
+  await opened.ownership.claim(member, [id])
+  const all = hostIds.map((hostId, position) => ({ ...execution(id, hostId), position, dueAt: at }))
+  await opened.executions.create(task(id, { hostCount: all.length }), all, none)
+  return member
+}
+
+const statuses = (changed: readonly Execution[]) => changed.map(({ id, status }) => `${id} ${status}`)
+
+/** What every implementation of Executions has to do. */
+export function executionsContract(
+  test: TestFn,
+  make: (teardown: (end: () => Promise<void>) => void) => Promise<OpenedExecutions>,
+) {
+  test('a task is written with what belongs to it, or not at all', async (t) => {
+    const { executions, store } = await make((end) => t.teardown(end))
+    const known = await executions.create(task('t1'), [execution('t1', 1)], async () => 'another')
+    t.is(known, 'another')
+    t.is(await store.get('tasks', 't1'), undefined)
+    t.deepEqual(await executions.running(), [])
+    await executions.create(task('t1'), [execution('t1', 1)], none)
+    t.deepEqual(await executions.running(), ['t1'])
+    t.like(await executions.counts('t1'), { PENDING: 1 })
+  })
+
+  test('what is due is taken in the order of its turns, as far as the host has room', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    for (const id of ['t1', 't2', 't3']) await begun(opened, [1, 2], id)
+    const member = await opened.ownership.join('server')
+    const claim = await claimOf(opened, 1, member)
+    const taken = await executions.take([offer(claim, 2)])
+    t.deepEqual(statuses(taken), ['t1/1 RUNNING', 't2/1 RUNNING'])
+    t.deepEqual(await executions.take([offer(claim, 2)]), [])
+    await executions.settle('t1/1', { complete: complete('t1', 0), incomplete: false })
+    t.deepEqual(statuses(await executions.take([offer(claim, 2)])), ['t3/1 RUNNING'])
+  })
+
+  test('a step on the plan by a server that has lost the task changes nothing', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions, ownership } = opened
+    const former = await begun(opened, [1, 2])
+    const member = await ownership.join('server')
+    await ownership.claim(member, ['t1'])
+    t.deepEqual(await executions.skip(former, ['t1/1'], 'why'), [])
+    t.deepEqual(await executions.unreachable(former, [{ id: 't1/1', error: 'why' }]), [])
+    await executions.pause(former, 't1', at)
+    t.is((await opened.store.get('tasks', 't1'))?.pauseUntil, null)
+    t.deepEqual(statuses(await executions.skip(member, ['t1/1', 't1/2'], 'why')), [
+      't1/1 SKIPPED',
+      't1/2 SKIPPED',
+    ])
+    t.is(await executions.finish(former, 't1'), null)
+    t.like(await executions.finish(member, 't1'), { status: 'FAILED', counts: { SKIPPED: 2 } })
+  })
+
+  test('a link that is no longer the one of its host is sent nothing, and ends nothing', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1])
+    const former = await claimOf(opened, 1, member)
+    const claim = await claimOf(opened, 1, member)
+    t.deepEqual(await executions.take([offer(former)]), [])
+    await executions.take([offer(claim)])
+    t.deepEqual(await executions.lose(former, [{ id: 't1/1', error: 'why' }]), [])
+    t.deepEqual(await executions.returnUnsent(former, ['t1/1']), [])
+    t.deepEqual(await executions.refuse(former, [{ id: 't1/1', error: 'why' }]), [])
+    t.like(await executions.counts('t1'), { RUNNING: 1 })
+  })
+
+  test('a HELLO sees what was being marked for an older link, which returns it no more', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1])
+    const former = await claimOf(opened, 1, member)
+    const taking = executions.take([offer(former)])
+    const claim = await claimOf(opened, 1, member)
+    const sent = await executions.takeOver(claim, new Set())
+    t.deepEqual(
+      sent.map(({ execution: { id } }) => id),
+      (await taking).length === 0 ? [] : ['t1/1'],
+    )
+    t.deepEqual(await executions.returnUnsent(former, ['t1/1']), [])
+    t.deepEqual(await executions.takeOver(former, new Set()), [])
+  })
+
+  test('what never left goes back, once, and is taken again; a cancel meanwhile ends it', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1])
+    const claim = await claimOf(opened, 1, member)
+    await executions.take([offer(claim)])
+    t.like((await executions.returnUnsent(claim, ['t1/1']))[0], {
+      status: 'PENDING',
+      sentAt: null,
+      dueAt: at,
+    })
+    t.deepEqual(await executions.returnUnsent(claim, ['t1/1']), [])
+    t.is((await executions.take([offer(claim)])).length, 1)
+    t.like((await executions.cancel('t1'))[0], { status: 'RUNNING', cancelRequested: true })
+    t.deepEqual(statuses(await executions.returnUnsent(claim, ['t1/1'])), ['t1/1 CANCELLED'])
+  })
+
+  test('nothing of a held task starts or is given up, what runs goes on, and a cancel ends it', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1, 2])
+    const claim = await claimOf(opened, 1, member)
+    await executions.take([offer(claim)])
+    await executions.hold(['t1'])
+    t.deepEqual(await executions.take([offer(await claimOf(opened, 2, member))]), [])
+    t.deepEqual(await executions.unreachable(member, [{ id: 't1/2', error: 'why' }]), [])
+    t.deepEqual(await executions.ofHost(2), [])
+    const cancelled = await executions.cancel('t1', { pendingOnly: true, error: 'held' })
+    t.deepEqual(statuses(cancelled), ['t1/2 CANCELLED'])
+    t.is((await executions.settle('t1/1', { complete: complete('t1', 0), incomplete: false })).length, 1)
+  })
+
+  test('output is stored once and in order; a HELLO, here or after a restart, goes on where it stands', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const member = await begun(opened, [1])
+    await executions.take([offer(await claimOf(opened, 1, member))])
+    const append = (sequence: number) =>
+      executions.append('t1/1', piece('t1', sequence, 'abc'), undefined, true)
+    t.deepEqual(await Promise.all([append(0), append(1)]), [0, 1])
+    t.is(await append(1), 1, 'seen before')
+    t.is(await append(5), 1, 'past a gap')
+    const output = { storedSequence: 1, stdoutBytes: 6, stderrBytes: 0 }
+    t.like((await executions.find('t1', 1))?.output, output)
+    const next = await opened.reopen()
+    t.like((await next.executions.ofHost(1))[0]?.output, output)
+    t.is(await next.executions.append('t1/1', piece('t1', 2), undefined, true), 2)
+  })
+
+  test('that an agent has an execution holds at once, and over a restart', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const member = await begun(opened, [1])
+    await opened.executions.take([offer(await claimOf(opened, 1, member))])
+    opened.executions.received('t1/1')
+    t.true((await opened.executions.find('t1', 1))?.execution.named)
+    const { executions } = await opened.reopen()
+    t.true((await executions.find('t1', 1))?.execution.named)
+  })
+
+  test('F09 what is learnt after a final state is kept once, while the task runs and after', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions, results } = opened
+    const member = await begun(opened, [1, 2])
+    for (const hostId of [1, 2]) {
+      const claim = await claimOf(opened, hostId, member)
+      await executions.take([offer(claim)])
+      const id = `t1/${hostId}`
+      t.deepEqual(statuses(await executions.lose(claim, [{ id, error: 'gone' }])), [`${id} LOST`])
+      if (hostId === 2) await executions.finish(member, 't1')
+      const late = { status: 'FAILED', exitCode: 3, signal: null, completedAt: at } as const
+      await executions.late('t1', hostId, late)
+      await executions.late('t1', hostId, { ...late, exitCode: 4 })
+    }
+    const remains = await results.read('t1')
+    t.deepEqual(
+      remains?.results.map(({ lateResult }) => lateResult?.exitCode),
+      [3, 3],
+    )
+    await t.throwsAsync(executions.cancel('t1'), { instanceOf: RsmError, code: 'conflict' })
+  })
+
+  test('after any steps by anyone every change is legal, counts and cursors are true, and nothing is sent twice', async (t) => {
+    const hosts = fc.integer({ min: 1, max: 2 })
+    const ids = fc.constantFrom('t1/1', 't1/2', 't2/1', 't2/2')
+    const age = fc.constantFrom('present', 'former')
+    const step = fc.oneof(
+      fc.record({ step: fc.constant('take' as const), host: hosts, link: age }),
+      fc.record({ step: fc.constant('relink' as const), host: hosts }),
+      fc.record({ step: fc.constant('return' as const), host: hosts, link: age }),
+      fc.record({ step: fc.constant('lose' as const), host: hosts, link: age }),
+      fc.record({ step: fc.constant('settle' as const), id: ids, exitCode: fc.integer({ min: 0, max: 1 }) }),
+      fc.record({ step: fc.constant('due' as const), id: ids, by: age }),
+      fc.record({ step: fc.constant('skip' as const), id: ids, by: age }),
+      fc.record({ step: fc.constant('unreachable' as const), id: ids, by: age }),
+      fc.record({ step: fc.constant('cancel' as const), task: fc.constantFrom('t1', 't2') }),
+    )
+    const run = async (steps: (typeof step extends fc.Arbitrary<infer S> ? S : never)[]) => {
+      const opened = await make((end) => t.teardown(end))
+      const { executions, ownership } = opened
+      const former = await ownership.join('server')
+      const member = await ownership.join('server')
+      await ownership.claim(member, ['t1', 't2'])
+      const known = new Map<string, ResultStatus>()
+      /** Claims under which an execution was marked as sent and not returned. */
+      const sent = new Map<string, number>()
+      for (const taskId of ['t1', 't2']) {
+        const all = [1, 2].map((hostId, at) => ({ ...execution(taskId, hostId), position: at }))
+        for (const { id, status } of all) known.set(id, status)
+        await executions.create(task(taskId, { hostCount: 2 }), all, none)
+      }
+      const claims = new Map<number, LinkClaim[]>()
+      const relink = async (host: number) => {
+        const claim = await claimOf(opened, host, member)
+        claims.set(host, [...(claims.get(host) ?? []), claim])
+        for (const { execution: one } of await executions.takeOver(claim, new Set()))
+          sent.set(one.id, claim.epoch)
+      }
+      for (const host of [1, 2, 1, 2]) await relink(host)
+      const linkOf = (host: number, which: 'present' | 'former') =>
+        claims.get(host)?.at(which === 'present' ? -1 : -2) as LinkClaim
+      const ofHost = (host: number) => [...known.keys()].filter((id) => id.endsWith(`/${host}`))
+      const shown = new Map<string, ResultStatus>(known)
+      const cursors = new Map<string, number>()
+      for (const one of steps) {
+        const by = 'by' in one && one.by === 'former' ? former : member
+        const claim = 'link' in one ? linkOf(one.host, one.link) : undefined
+        let changed: Execution[] = []
+        if (one.step === 'relink') await relink(one.host)
+        else if (one.step === 'cancel') changed = await executions.cancel(one.task)
+        else if (one.step === 'settle')
+          changed = await executions.settle(one.id, {
+            complete: complete(one.id.slice(0, 2), one.exitCode),
+            incomplete: false,
+          })
+        else if (one.step === 'due') changed = await executions.due(by, [one.id])
+        else if (one.step === 'skip') changed = await executions.skip(by, [one.id], 'why')
+        else if (one.step === 'unreachable')
+          changed = await executions.unreachable(by, [{ id: one.id, error: 'why' }])
+        else if (claim && one.step === 'take') {
+          changed = await executions.take([offer(claim, 1)])
+          for (const { id } of changed) {
+            t.false(sent.has(id), `${id} is sent while it is with an agent`)
+            sent.set(id, claim.epoch)
+          }
+        } else if (claim && one.step === 'lose')
+          changed = await executions.lose(
+            claim,
+            ofHost(one.host).map((id) => ({ id, error: 'why' })),
+          )
+        else if (claim && one.step === 'return') {
+          changed = await executions.returnUnsent(claim, ofHost(one.host))
+          for (const { id } of changed) {
+            t.is(sent.get(id), claim.epoch, `${id} is returned by a link that does not have it`)
+            sent.delete(id)
+          }
+        }
+        if (by === former || ('link' in one && one.link === 'former')) t.deepEqual(changed, [], one.step)
+        for (const { id, status } of changed) {
+          const from = known.get(id)
+          t.true(
+            from !== undefined && mayBecome(from, status),
+            `${one.step} makes ${id} ${status} from ${from}`,
+          )
+          known.set(id, status)
+          if (isFinal(status)) sent.delete(id)
+        }
+        for (const taskId of ['t1', 't2']) {
+          const all = (await executions.ofTask(taskId)).map((running) => running.execution)
+          const counts = emptyCounts()
+          for (const { id, status } of all) {
+            t.is(known.get(id), status, `${id} has changed without a word`)
+            counts[status]++
+          }
+          t.deepEqual(await executions.counts(taskId), counts)
+          const news = await executions.changes(taskId, cursors.get(taskId) ?? 0)
+          cursors.set(taskId, news.cursor)
+          for (const { id, status } of news.executions) shown.set(id, status)
+        }
+        t.deepEqual(shown, known, 'who reads what has changed misses something')
+      }
+      const { executions: next } = await opened.reopen()
+      for (const taskId of ['t1', 't2'])
+        for (const { execution: one } of await next.ofTask(taskId)) t.is(known.get(one.id), one.status)
+    }
+    await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 25 }), run), { numRuns: 25 })
+  })
+}
