@@ -1,29 +1,32 @@
 import type { WebSocket } from 'ws'
 import { after } from './backoff.ts'
 
-/** After this many pings without a word from the other end a connection counts as lost. */
-const patience = 2
+/** Looks at a connection between two pings; after this many looks without a word from the other end it counts as lost. */
+const looks = 3
+const patience = 2 * looks
 
 /**
  * Pings every `interval` milliseconds, and ends a connection on which nothing comes any more, as on a dead path, where TCP
  * would wait for many minutes; `lost` hears of that first.
  */
 export function keepAlive(socket: WebSocket, interval: number, lost = () => {}, later = after): void {
-  let unanswered = 0
+  let looked = 0
+  let silent = 0
   const heard = () => {
-    unanswered = 0
+    silent = 0
   }
-  // Counted in pings and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
+  // Counted in looks and not in time: a process that was stopped, or waits for a slow terminal, asks before it gives up.
   const tick = () => {
-    if (unanswered >= patience) {
+    if (silent === patience) {
       lost()
       return socket.terminate()
     }
-    unanswered++
-    socket.ping()
-    cancel = later(interval, tick)
+    if (looked % looks === 0) socket.ping()
+    looked++
+    silent++
+    cancel = later(interval / looks, tick)
   }
-  let cancel = later(interval, tick)
+  let cancel = later(interval / looks, tick)
   for (const event of ['message', 'ping', 'pong']) socket.on(event, heard)
   socket.once('close', () => cancel())
 }

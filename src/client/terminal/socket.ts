@@ -10,7 +10,7 @@ import { unreachable } from '../http/transport.ts'
 
 /** Larger than any frame of ours. */
 const maxPayload = 8 * 1024 * 1024
-/** Somebody waits for the echo of what they type: a dead path is noticed within 15 s. */
+/** Somebody waits for the echo of what they type: a dead path is noticed within 12 s. */
 const pingEvery = 5_000
 
 function sessionSocket(socket: WebSocket): SessionSocket {
