@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { openJsonStore } from '../src/server/embedded/store/store.ts'
+import type { TaskRecord } from '../src/server/seams/records.ts'
 import type { Store } from '../src/server/seams/store.ts'
 import { task } from '../test/helpers/servers/store-records.ts'
 import { inTurn, median, ratioRow } from './measure.ts'
@@ -106,32 +107,32 @@ export async function benchStore(): Promise<Row[]> {
 }
 
 const listed = 100_000
-const pagesPerRound = 2000
+const pagesPerRound = 500
 
-/** Pages of a filtered list of 100,000 tasks a second, beside an array that holds what the filter leaves and nothing else. */
+/** Pages of a filtered list of 100,000 tasks a second, beside an array of them that is filtered for each page. */
 async function benchPages(store: Store): Promise<Row> {
-  const matching: unknown[] = []
-  for (let from = 0; from < listed; from += 1000)
+  const bare: TaskRecord[] = []
+  for (let from = 0; from < listed; from += 1000) {
+    const some = Array.from({ length: 1000 }, (_, at) =>
+      task(`list-${nextTaskId()}`, { status: 'FAILED', scriptId: at % 50 }),
+    )
+    bare.push(...some)
     await store.transact((tx) => {
-      for (let at = from; at < from + 1000; at++) {
-        const record = task(`list-${nextTaskId()}`, { status: 'FAILED', scriptId: at % 50 })
-        tx.put('tasks', record)
-        if (at % 50 === 7) matching.push(record)
-      }
+      for (const record of some) tx.put('tasks', record)
     })
+  }
   const offset = (turn: number) => (turn % 50) * 20
-  const query = { where: { equals: { scriptId: 7 } }, limit: 20 }
-  const pages = async (page: (turn: number) => unknown) => {
+  const where = { equals: { scriptId: 7 } }
+  const pages = async (page: (from: number) => unknown) => {
     const start = performance.now()
-    for (let turn = 0; turn < pagesPerRound; turn++) await page(turn)
+    for (let turn = 0; turn < pagesPerRound; turn++) await page(offset(turn))
     return pagesPerRound / ((performance.now() - start) / 1000)
   }
   const measured = await inTurn(
     rounds,
-    () => pages((turn) => store.query('tasks', { ...query, offset: offset(turn) })),
-    () => pages(async (turn) => matching.slice(offset(turn), offset(turn) + 20)),
+    () => pages((from) => store.query('tasks', { where, offset: from, limit: 20 })),
+    () => pages((from) => bare.filter(({ scriptId }) => scriptId === 7).slice(from, from + 20)),
   )
-  return ratioRow('pages of a filter on 100,000 tasks, beside a bare array', 'pages/s', measured, {
-    atLeast: 0.2,
-  })
+  const name = 'pages of a filter on 100,000 tasks, beside filtering a bare array'
+  return ratioRow(name, 'pages/s', measured, { atLeast: 20 })
 }

@@ -1,10 +1,6 @@
 import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
-import type { Client } from '../../client/client.ts'
-import { firstOf } from '../../client/http/pages.ts'
-import type { Page } from '../../core/protocol/http/common.ts'
-import type { Host, HostQuery } from '../../core/protocol/http/hosts.ts'
-import { compareNatural } from '../../core/selector/natural-order.ts'
+import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, sayCount } from '../../ui/command/list.ts'
@@ -57,7 +53,7 @@ export default class HostsList extends BaseCommand {
         Object.entries(parsePairs('-t', [tag], '-t role=web')).map(([key, value]) => `${key}:${value}`),
       )
     if (flags.cluster !== undefined) query.clusterId = (await findCluster(client, flags.cluster)).id
-    const page = await this.#find(client, query, selectors, flags.limit)
+    const page = await hostsByName(client, query, selectors, flags.limit)
     const names = page.content.map((host) => host.hostname)
     if (flags.output === 'names') {
       if (names.length > 0) await this.printLong(names.join('\n'))
@@ -76,21 +72,5 @@ export default class HostsList extends BaseCommand {
     const filtered = Object.keys(query).length + selectors.length > 0
     sayCount(this, page, { noun: 'hosts', filtered, none: 'no hosts yet: rsm hosts join' })
     return page
-  }
-
-  /** Each selector by itself: joined, operators in the one would apply to the other. */
-  async #find(client: Client, query: HostQuery, selectors: string[], limit?: number): Promise<Page<Host>> {
-    const [selector, ...others] = selectors
-    if (others.length === 0)
-      return hostsByName(client, selector === undefined ? query : { ...query, selector }, limit)
-    const found = new Map<number, Host>()
-    for (const one of selectors)
-      for (const host of (await hostsByName(client, { ...query, selector: one })).content)
-        found.set(host.id, host)
-    const content = [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
-    return firstOf(
-      { content, page: 0, size: content.length, totalElements: content.length, totalPages: 1 },
-      limit,
-    )
   }
 }

@@ -10,7 +10,7 @@ import type { Transaction } from '../seams/store.ts'
 import { inTurns } from '../slices.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { pageOf, storePage } from './paging.ts'
+import { storePage } from './paging.ts'
 
 /** A fault for each id that names no host (contract §1: a 400 naming the field). */
 export async function unknownHosts(
@@ -72,8 +72,7 @@ export function createClusters(context: Context): ClusterService {
         equals: { name: query.name?.toLowerCase() },
         contains: { fields: ['name', 'description'], text: query.search },
       } as const
-      const { items, total } = await storePage(store, 'clusters', query, { where })
-      return pageOf(await fleet.showClusters(items), total, query)
+      return storePage(store, 'clusters', query, { where }, (items) => fleet.showClusters(items))
     },
     async get(id) {
       const record = await store.get('clusters', id)

@@ -7,7 +7,7 @@ import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { EnrollmentRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
-import { pageOf, storePage } from './paging.ts'
+import { storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 const defaultHours = 24
@@ -23,8 +23,7 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
   return {
     async list(query) {
       const where = { equals: { name: query.name?.toLowerCase() } }
-      const { items, total } = await storePage(store, 'enrollments', query, { where })
-      return pageOf(items.map(show), total, query)
+      return storePage(store, 'enrollments', query, { where }, (items) => items.map(show))
     },
     async create(input) {
       const faults: FieldFault[] = []

@@ -7,7 +7,7 @@ import type { Transaction, Where } from '../seams/store.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { patched, patchedMap } from './merge-patch.ts'
-import { pageOf, storePage } from './paging.ts'
+import { storePage } from './paging.ts'
 import { bury, openEnrollments } from './tombstones.ts'
 
 const defaultPort = 22
@@ -54,9 +54,8 @@ export function createHosts(context: Context): HostService {
 
   return {
     async list(query) {
-      const order = query.sort ?? 'asc'
-      const { items, total } = await storePage(store, 'hosts', query, { where: await whereOf(query), order })
-      return pageOf(await fleet.showHosts(items), total, query)
+      const sought = { where: await whereOf(query), order: query.sort ?? 'asc' } as const
+      return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
     },
 
     async get(id) {

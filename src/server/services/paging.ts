@@ -10,18 +10,20 @@ export function pageOf<T>(content: T[], total: number, query: PageQuery): Page<T
   return { content, page, size, totalElements: total, totalPages: Math.ceil(total / size) }
 }
 
-/** A page of what the store finds. */
-export function storePage<N extends Noun>(
+/** The `data` of a list of what the store finds, as `show` has it. */
+export async function storePage<N extends Noun, T>(
   store: Store,
   noun: N,
-  { page = 0, size = defaultSize }: PageQuery,
-  query: Pick<Query<N>, 'where' | 'order'> = {},
-): Promise<Found<N>> {
-  return store.query(noun, { ...query, offset: page * size, limit: size })
+  query: PageQuery,
+  sought: Pick<Query<N>, 'where' | 'order'>,
+  show: (items: Found<N>['items']) => T[] | Promise<T[]>,
+): Promise<Page<T>> {
+  const { page = 0, size = defaultSize } = query
+  const { items, total } = await store.query(noun, { ...sought, offset: page * size, limit: size })
+  return pageOf(await show(items), total, query)
 }
 
-/** A page of what is in memory. */
-export function slicePage<T>(items: readonly T[], query: PageQuery): { items: T[]; total: number } {
-  const { page = 0, size = defaultSize } = query
-  return { items: items.slice(page * size, (page + 1) * size), total: items.length }
+/** The part of what is in memory that a page shows. */
+export function slicePage<T>(items: readonly T[], { page = 0, size = defaultSize }: PageQuery): T[] {
+  return items.slice(page * size, (page + 1) * size)
 }

@@ -104,8 +104,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
         has: { tags: tag === undefined ? undefined : [tag] },
         contains: { fields: ['name', 'description'], text: search },
       } as const
-      const { items, total } = await storePage(store, 'scripts', query, { where })
-      return pageOf(items.map(show), total, query)
+      return storePage(store, 'scripts', query, { where }, (items) => items.map(show))
     },
     async get(id) {
       const record = await store.get('scripts', id)
@@ -165,14 +164,14 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
       const current = await store.get('scripts', id)
       if (!current) throw notFound('script', id)
       const former = (await versions.list(id)).filter((version) => version < current.version)
-      const { items, total } = slicePage([...former, current.version], query)
+      const all = [...former, current.version]
       const summaries: ScriptVersionSummary[] = []
       // One after the other: a page of long scripts must not stand in memory at once.
-      for (const version of items) {
+      for (const version of slicePage(all, query)) {
         const script = await versionOf(current, version)
         if (script) summaries.push(summaryOf(script))
       }
-      return pageOf(summaries, total, query)
+      return pageOf(summaries, all.length, query)
     },
     async version(id, version) {
       const current = await store.get('scripts', id)

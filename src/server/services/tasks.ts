@@ -1,6 +1,6 @@
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
-import type { ExecutionOptions, Started, Target, Task, TaskQuery } from '../../core/protocol/http/tasks.ts'
+import type { ExecutionOptions, Started, Target, Task } from '../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../core/script/params.ts'
 import { parseSelector } from '../../core/selector/parse.ts'
 import { whyEmpty } from '../../core/selector/why-empty.ts'
@@ -153,7 +153,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
   async function show(task: TaskRecord, query?: { page?: number; size?: number }): Promise<Task> {
     const results = await engine.results(task)
     const narrowed =
-      query?.page === undefined && query?.size === undefined ? results : slicePage(results, query).items
+      query?.page === undefined && query?.size === undefined ? results : slicePage(results, query)
     return { ...(await engine.summary(task)), results: narrowed }
   }
 
@@ -168,25 +168,21 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
     return (await engine.results(task)).some((result) => result.hostId === hostId)
   }
 
-  async function found(query: TaskQuery): Promise<{ items: TaskRecord[]; total: number }> {
-    const { status, scriptId, clusterId, hostId, createdBy } = query
-    const equals = { status, scriptId, clusterId, createdBy }
-    const older = { where: { equals: { ...equals, hostSet: '' } }, limit: 0 }
-    if (hostId === undefined || (await store.query('tasks', older)).total === 0) {
-      const where = { equals, has: { hostSet: hostId === undefined ? undefined : [hostId] } }
-      return storePage(store, 'tasks', query, { where, order: 'desc' })
-    }
-    // Tasks of older servers don't say where they ran; their results do.
-    const ofHost: TaskRecord[] = []
-    for (const task of (await store.query('tasks', { where: { equals }, order: 'desc' })).items)
-      if (await ranOn(task, hostId)) ofHost.push(task)
-    return slicePage(ofHost, query)
-  }
-
   return {
     async list(query) {
-      const { items, total } = await found(query)
-      return pageOf(await Promise.all(items.map((task) => engine.summary(task))), total, query)
+      const { status, scriptId, clusterId, hostId, createdBy } = query
+      const equals = { status, scriptId, clusterId, createdBy }
+      const summaries = (tasks: TaskRecord[]) => Promise.all(tasks.map((task) => engine.summary(task)))
+      const older = { where: { equals: { ...equals, hostSet: '' } }, limit: 0 }
+      if (hostId === undefined || (await store.query('tasks', older)).total === 0) {
+        const where = { equals, has: { hostSet: hostId === undefined ? undefined : [hostId] } }
+        return storePage(store, 'tasks', query, { where, order: 'desc' }, summaries)
+      }
+      // Tasks of older servers don't say where they ran; their results do.
+      const ofHost: TaskRecord[] = []
+      for (const task of (await store.query('tasks', { where: { equals }, order: 'desc' })).items)
+        if (await ranOn(task, hostId)) ofHost.push(task)
+      return pageOf(await summaries(slicePage(ofHost, query)), ofHost.length, query)
     },
     get: async (taskId, query) => show(await get(taskId), query),
     async create(input, idempotencyKey) {

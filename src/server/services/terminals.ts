@@ -46,17 +46,11 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
       const userId = caller.role === 'ADMIN' ? undefined : caller.id
       const equals = { status, hostId, user: user?.toLowerCase(), recorded, userId }
       const sought = { where: { equals }, order: 'desc' } as const
-      if (status !== 'OPEN') {
-        const { items, total } = await storePage(store, 'terminals', query, sought)
-        return pageOf(items.map(show), total, query)
-      }
+      if (status !== 'OPEN') return storePage(store, 'terminals', query, sought, (items) => items.map(show))
       // There are few, and the end of one may still be on its way to the store.
-      const open = (await store.query('terminals', sought)).items.map(show)
-      const { items, total } = slicePage(
-        open.filter((terminal) => terminal.status === 'OPEN'),
-        query,
-      )
-      return pageOf(items, total, query)
+      const all = (await store.query('terminals', sought)).items.map(show)
+      const open = all.filter((terminal) => terminal.status === 'OPEN')
+      return pageOf(slicePage(open, query), open.length, query)
     },
     get: async (sessionId) => show(await find(sessionId)),
     async create(input) {

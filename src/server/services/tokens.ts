@@ -8,7 +8,7 @@ import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../seams/records.ts'
 import { type Context, notFound } from './context.ts'
-import { pageOf, storePage } from './paging.ts'
+import { storePage } from './paging.ts'
 
 const day = 24 * 3600_000
 /** Bounds what one user can make the server keep. */
@@ -29,8 +29,7 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
       const where = {
         equals: { userId: caller.id, kind: 'personal', name: query.name?.toLowerCase() },
       } as const
-      const { items, total } = await storePage(store, 'tokens', query, { where })
-      return pageOf(items.map(show), total, query)
+      return storePage(store, 'tokens', query, { where }, (items) => items.map(show))
     },
     async create(input) {
       const role = input.role ?? caller.role

@@ -7,7 +7,7 @@ import type { UserRecord } from '../seams/records.ts'
 import type { Transaction } from '../seams/store.ts'
 import { type Context, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
-import { pageOf, storePage } from './paging.ts'
+import { storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 export function showUser(record: UserRecord): User {
@@ -42,8 +42,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
         equals: { username: query.name?.toLowerCase() },
         contains: { fields: ['username', 'email'], text: query.search },
       } as const
-      const { items, total } = await storePage(store, 'users', query, { where })
-      return pageOf(items.map(showUser), total, query)
+      return storePage(store, 'users', query, { where }, (items) => items.map(showUser))
     },
     async get(id) {
       const record = await store.get('users', id)

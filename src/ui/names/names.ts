@@ -32,20 +32,26 @@ async function unlessRefused<T>(field: string, list: () => Promise<Page<T>>): Pr
   }
 }
 
-/** The first `limit` of the hosts, in natural order of names. */
+/** The first `limit` hosts in natural order of names, of those that any of the selectors names, if there are some. */
 export async function hostsByName(
   { hosts }: Pick<Services, 'hosts'>,
   query: HostQuery,
+  selectors: readonly string[],
   limit?: number,
 ): Promise<Page<Host>> {
   const list = (paged: HostQuery) => hosts.list(paged)
-  const sorted =
-    limit &&
-    (await unlessRefused('sort', () => allPages(list, { ...query, sort: 'hostname' as const }, limit)))
-  if (sorted) return sorted
-  const all = await allPages(list, query)
-  all.content.sort((a, b) => compareNatural(a.hostname, b.hostname))
-  return firstOf(all, limit)
+  // Each selector by itself: joined, operators in the one would apply to the other.
+  const parts = selectors.length === 0 ? [query] : selectors.map((selector) => ({ ...query, selector }))
+  if (limit !== undefined && parts.length === 1) {
+    const sorted = { ...query, ...parts[0], sort: 'hostname' as const }
+    const page = await unlessRefused('sort', () => allPages(list, sorted, limit))
+    if (page) return page
+  }
+  const found = new Map<number, Host>()
+  for (const part of parts) for (const host of (await allPages(list, part)).content) found.set(host.id, host)
+  const content = [...found.values()].sort((a, b) => compareNatural(a.hostname, b.hostname))
+  const { length: size } = content
+  return firstOf({ content, page: 0, size, totalElements: size, totalPages: 1 }, limit)
 }
 
 const nameOf = ({ username, name }: Named) => username ?? name ?? null
@@ -59,8 +65,9 @@ async function findNamed<T extends Named>(
 ): Promise<T> {
   const list = (query: NamedQuery) => service.list(query)
   const isNamed = (each: T) => nameOf(each)?.toLowerCase() === wanted.toLowerCase()
-  let content = (await unlessRefused('name', () => allPages(list, { name: wanted })))?.content ?? []
-  if (content.length === 0 && service.get && /^[1-9]\d{0,14}$/.test(wanted)) {
+  const answer = await unlessRefused('name', () => allPages(list, { name: wanted }))
+  let content = answer?.content ?? []
+  if (answer?.totalElements === 0 && service.get && /^[1-9]\d{0,14}$/.test(wanted)) {
     const found = await service.get(Number(wanted)).catch((error: unknown) => {
       if (!(error instanceof RsmError && error.code === 'not_found')) throw error
     })

@@ -1,5 +1,33 @@
 import test from 'ava'
 import { tasksContract } from '../../contracts/tasks.ts'
-import { servicesOnStore } from '../../helpers/servers/services.ts'
+import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
+import { until } from '../../helpers/until.ts'
 
 tasksContract(test, 'on the store,', servicesOnStore)
+
+test('a task of an older server, which does not say on which hosts it ran, is found by its results', async (t) => {
+  const { services, context } = await startInsides(t)
+  const { store } = context
+  const hosts = [await services.hosts.create({ hostname: 'a', ip: '192.0.2.1' })]
+  hosts.push(await services.hosts.create({ hostname: 'b', ip: '192.0.2.2' }))
+  const [a = 0, b = 0] = hosts.map(({ id }) => id)
+  const ran = async (hostIds: number[]) => {
+    const { taskId } = await services.tasks.create({ script: { content: 'true' }, target: { hostIds } })
+    await until('it has ended', async () => (await services.tasks.get(taskId)).status !== 'RUNNING')
+    return taskId
+  }
+  const tasks = [await ran([a]), await ran([b]), await ran([a, b])]
+  await store.transact(async (tx) => {
+    for (const record of await tx.getMany('tasks', tasks.slice(0, 2))) {
+      if (!record) continue
+      const { hostSet: _, ...older } = record
+      tx.put('tasks', older)
+    }
+  })
+  const found = async (hostId: number, size: number) => {
+    const { content, totalElements } = await services.tasks.list({ hostId, size })
+    return [...content.map(({ taskId }) => tasks.indexOf(taskId)), `of ${totalElements}`]
+  }
+  t.deepEqual(await found(a, 20), [2, 0, 'of 2'])
+  t.deepEqual(await found(b, 1), [2, 'of 2'])
+})
