@@ -89,6 +89,17 @@ function screenBreaches(file: string, text: string): string[] {
   })
 }
 
+/** A second kind of server is a folder beside `embedded`: what is behind the seams only `main.ts` knows, which opens it. */
+function seamBreaches(file: string, text: string): string[] {
+  return importsOf(text).flatMap(({ from, how }) => {
+    const target = path.posix.join(path.posix.dirname(file), from)
+    if (file.startsWith('server/seams/') && how !== 'type' && !target.startsWith('core/'))
+      return [`${file} imports ${from}: beyond core a seam takes types only`]
+    if (!target.startsWith('server/embedded/') || file.startsWith('server/embedded/')) return []
+    return file === 'server/main.ts' ? [] : [`${file} imports ${from}: reach it by its seam`]
+  })
+}
+
 const src = path.resolve('src')
 
 function sources(): string[] {
@@ -116,6 +127,19 @@ test('only ui/tui/screen knows blessed, and only rsm tui loads the screen, when 
     ['commands/logs.ts', `const { Tui } = await import('../ui/tui/tui.ts')`],
   ]
   for (const [file, text] of refused) t.is(screenBreaches(file, text).length, 1, text)
+})
+
+test('what one server puts behind the seams only main.ts reaches past them', (t) => {
+  const found = sources().flatMap((file) => seamBreaches(file, readFileSync(path.join(src, file), 'utf8')))
+  t.deepEqual(found, [])
+  const refused: readonly (readonly [file: string, text: string])[] = [
+    ['server/services/x.ts', `import type { JsonStore } from '../embedded/store/store.ts'`],
+    ['server/services/hosts/x.ts', `const { createHints } = await import('../../embedded/hints.ts')`],
+    ['server/seams/x.ts', `import type { KeptStatus } from '../embedded/presence/kept-status.ts'`],
+    ['server/seams/x.ts', `import { isoTime } from '../clock.ts'`],
+  ]
+  for (const [file, text] of refused) t.is(seamBreaches(file, text).length, 1, text)
+  t.deepEqual(seamBreaches('server/main.ts', `import { openEmbedded } from './embedded/open.ts'`), [])
 })
 
 /** The files that import each other in circles, types included: taken away are, again and again, all without imports or importers. */
