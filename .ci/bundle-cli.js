@@ -15,12 +15,13 @@ const commands = filesIn('src/commands')
   .filter((name) => name.endsWith('.ts') && !unbundled.test(name))
   .map((name) => `src/commands/${name}`)
 
-/** What runs a command and measures its text. Other packages are loaded from where they are, when they are needed. */
-const bundled = /^(@oclif\/core\/(command|flags|errors)|get-east-asian-width)$/
+/** What runs a command and draws its table. Other packages are loaded from where they are, when they are needed. */
+const bundled = /^(@oclif\/core\/(command|flags|errors)|cli-table3|get-east-asian-width)$/
 /** What oclif exports by these names stays where it is: half of the bundle would be there for nothing. */
 const doors = ['@oclif/core/config', '@oclif/core/help']
 
 const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
+const table = createRequire(oclif.resolve('cli-table3'))
 
 /** Loads the other when something of it is first asked for. A bound function has nothing of its own that a proxy may not hide. */
 const onDemand = (isTranspiled) => (other) =>
@@ -45,6 +46,7 @@ const modules = (from, names, contents) =>
 const replaced = new Map([
   ...modules(oclif, [...doors, './parser/help', './ux/action/spinner'], onDemand(true)),
   ...modules(oclif, ['clean-stack', 'indent-string', 'wrap-ansi'], onDemand(false)),
+  ...modules(table, ['@colors/colors/safe.js'], onDemand(false)),
   // oclif speaks to who sets DEBUG; nobody else pays for that.
   ...modules(oclif, ['debug'], (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`),
 ])

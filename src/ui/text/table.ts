@@ -1,3 +1,4 @@
+import Table from 'cli-table3'
 import { sanitizeLine } from './sanitize.ts'
 import { columnsOf, isUtf8, paint, type Tone } from './screen.ts'
 import { beginningOf, widthOf, withoutBidi } from './width.ts'
@@ -13,6 +14,7 @@ export interface Column<Row> {
   readonly short?: (row: Row) => string | number | null
   /** Left out where the rows don't fit without being cut. */
   readonly spare?: boolean
+  /** The colour of its text, where there are colours. */
   readonly tone?: (row: Row) => Tone | undefined
   /** In still fewer characters, before a column is left out. */
   readonly shortest?: (row: Row) => string | number | null
@@ -25,6 +27,11 @@ const narrowest = 6
 const gap = 2
 /** Nor is the text of a field wrapped to less. */
 const narrowestText = 20
+/** Of one column everywhere, in cli-table3 too, and in no text that is handed to it as it is. */
+const standIn = '\ue000'
+const standIns = /\ue000+/g
+const isPlain = (text: string) => /^[ -~]*$/.test(text)
+
 /** Cuts the widest of the columns that may be cut, one character at a time, until the row fits. */
 function fit(widths: readonly number[], width: number, mayCut: (at: number) => boolean): number[] {
   const fitted = [...widths]
@@ -39,6 +46,7 @@ function fit(widths: readonly number[], width: number, mayCut: (at: number) => b
   return fitted
 }
 
+/** What stands in a column, and how wide it is with its heading. */
 interface Laid<Row> {
   readonly column: Column<Row>
   readonly cells: readonly string[]
@@ -127,36 +135,37 @@ export function renderTable<Row>(
           width,
           kept,
         )
-  /** The lines of one row; what is wrapped goes on below in its own column. */
-  const linesOf = (texts: readonly string[], painted: (text: string, at: number) => string): string[] => {
-    const cells = texts.map((text, at) => {
-      const room = widths[at] ?? 0
-      const lines = laid[at]?.column.wrap === true ? wrapWords(text, room) : [text]
-      return lines.map((line) => cutTo(line, room))
-    })
-    const cell = (text: string, at: number) =>
-      (text === '' ? '' : painted(text, at)) + ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(text)))
-    return Array.from({ length: Math.max(...cells.map((lines) => lines.length)) }, (_, below) =>
-      cells
-        .map((lines, at) => cell(lines[below] ?? '', at))
-        .join(' '.repeat(gap))
-        .trimEnd(),
-    )
+  const none = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '' }
+  const noneElse = { 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '' }
+  const table = new Table({
+    chars: { ...none, ...noneElse, right: '', 'right-mid': '', middle: ' '.repeat(gap) },
+    style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
+  })
+  // cli-table3 takes joined and combining characters for wider than they are: it lays out stand-ins of the right width.
+  const foreign: string[] = []
+  const standInFor = (shown: string) => {
+    if (isPlain(shown)) return shown
+    const columnsOf = widthOf(shown)
+    if (columnsOf > 0) foreign.push(shown)
+    return standIn.repeat(columnsOf)
   }
-  const head = linesOf(
-    laid.map(({ column }) => column.heading),
-    (text) => text,
-  )
-  const body = rows.flatMap((row, index) =>
-    linesOf(
-      laid.map(({ cells }) => cells[index] ?? ''),
-      (text, at) => {
-        const tone = laid[at]?.column.tone?.(row)
+  const laidOut = (text: string, at: number) => {
+    const room = widths[at] ?? 0
+    const shown = laid[at]?.column.wrap === true ? wrapWords(text, room) : [text]
+    return shown.map((line) => standInFor(cutTo(line, room))).join('\n')
+  }
+  table.push(laid.map(({ column }, at) => laidOut(column.heading, at)))
+  for (const [at, row] of rows.entries())
+    table.push(
+      laid.map(({ column, cells }, index) => {
+        const text = laidOut(cells[at] ?? '', index)
+        const tone = column.tone?.(row)
         return tone === undefined ? text : paint(tone, text)
-      },
-    ),
-  )
-  return [...head.map((line) => paint('bold', line)), ...body].join('\n')
+      }),
+    )
+  const text = table.toString().replace(standIns, () => foreign.shift() ?? '')
+  const [head = '', ...body] = text.split('\n')
+  return [paint('bold', head.trimEnd()), ...body.map((line) => line.trimEnd())].join('\n')
 }
 
 /** One record, a line for each field, wrapped at its words on a terminal; those that are `warned` of stand out. */
