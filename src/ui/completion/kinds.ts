@@ -40,8 +40,8 @@ const free = `
 --enroll-token --escape --expires --from --head --heartbeat-interval --hostname --idempotency-key --idle-limit --ip
 --max-executions --max-failures --max-uses --metrics-interval --name --object --param --pause --points --port --queue
 --recording-retention --run-as --search --secret-param --shell --since --speed --ssh-port --ssh-user --tail --task-retention
---terminal-idle-limit --timeout --tls-fingerprint --to --until --url --username --warn-after --workdir --ws-idle-timeout hostname
-name path url username version
+--terminal-idle-limit --timeout --tls-fingerprint --to --trusted-proxy --until --url --username --warn-after --workdir
+--ws-idle-timeout hostname name path url username version
 `
 const freeOfOne = ['server:start --host', 'scripts:add --tag', 'scripts:edit --tag', 'scripts:list --tag']
 
