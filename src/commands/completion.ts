@@ -46,8 +46,7 @@ Names come from the server in use, and are cached for some seconds in ~/.cache/r
 
   async run() {
     const { args, flags } = await this.parse(Completion)
-    if (flags.json)
-      throw new RsmError('usage', 'a script for a shell is no JSON', { hint: 'leave out --json' })
+    if (flags.json) throw new RsmError('usage', 'a shell script is not JSON', { hint: 'leave out --json' })
     process.stdout.write(await scriptOf(args.shell as Shell))
   }
 }

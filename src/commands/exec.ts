@@ -95,7 +95,7 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
     )
     if (isTornShell(words))
       this.notice(
-        `the words are joined by blanks, so that ${words[0]} ${words[1]} gets one word of what you quoted: leave ${words[0]} ${words[1]} out`,
+        `the words are joined by spaces, so ${words[0]} ${words[1]} gets only the first word of what you quoted: leave ${words[0]} ${words[1]} out`,
       )
     const own = await readOwnText(flags.script, flags.type, words, stdin, (text) => this.notice(text))
     const client = await this.client()
@@ -114,7 +114,7 @@ Exit code: 0 if all hosts succeeded; for one host its own (124 timeout, 255 unre
     if (!(await this.#isHost(first))) throw mistake
     const selector = /^[\w.,@-]+$/.test(first) ? first : `'${first}'`
     throw new RsmError(mistake.code, mistake.message, {
-      hint: `hosts go behind -w: rsm exec -w ${selector} COMMAND`,
+      hint: `hosts go after -w: rsm exec -w ${selector} COMMAND`,
     })
   }
 

@@ -68,7 +68,7 @@ export default class Login extends BaseCommand {
     contexts.save(name, { url, username: got.user.username, ...trust }, got.token)
     this.done(`logged in to ${url} as ${got.user.username} (${got.user.role})`)
     if (current !== null && current !== name)
-      this.notice(`now using ${name}; back to the former: rsm context use ${current}`)
+      this.notice(`now using ${name}; to go back: rsm context use ${current}`)
     this.hint('next: rsm hosts list')
     return { url, context: name, expiresAt: got.expiresAt, user: got.user }
   }

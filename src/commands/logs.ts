@@ -73,7 +73,7 @@ export default class Logs extends BaseCommand {
   async run() {
     const { args, flags } = await this.parse(Logs)
     if (flags.json && flags.follow)
-      throw new RsmError('usage', '--json shows a log as it stands; it does not follow', {
+      throw new RsmError('usage', '--json prints the log as it is and cannot follow it', {
         hint: 'leave out -f',
       })
     const show = readShowOptions(flags, flags.json, 'live')

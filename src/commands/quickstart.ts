@@ -134,7 +134,7 @@ export default class Quickstart extends BaseCommand {
       const host = await client.hosts.get(hostId)
       if (host.status !== 'OFFLINE' && agent.linked()) return host
     }
-    throw new RsmError('unreachable', `the agent was not heard within ${patience / 1000} s`)
+    throw new RsmError('unreachable', `the agent sent no heartbeat within ${patience / 1000} s`)
   }
 
   #runFirst(client: Client, host: Host) {

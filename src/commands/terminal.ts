@@ -17,7 +17,7 @@ import { termOf } from '../ui/terminal/term.ts'
 async function findNamedHost(client: Client, name: string): Promise<Host> {
   const [, user, host] = /^([^@]+)@([^@]+)$/.exec(name) ?? []
   if (user !== undefined)
-    throw new RsmError('usage', `the user does not stand before the host: ${name}`, {
+    throw new RsmError('usage', `the user does not go before the host: ${name}`, {
       hint: `rsm terminal ${host} --run-as ${user}`,
     })
   try {
@@ -99,7 +99,7 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
     const host = await findNamedHost(client, name)
     if (host.status === 'OFFLINE')
       throw new NoSession(
-        new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
+        new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'reason unknown'}`, {
           hint: `rsm hosts doctor ${host.hostname}`,
         }),
       )

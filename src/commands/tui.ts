@@ -23,7 +23,7 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
   async run() {
     const { args, flags } = await this.parse(Tui)
     if (flags.json)
-      throw new RsmError('usage', 'the screen prints no JSON', {
+      throw new RsmError('usage', 'rsm tui prints no JSON', {
         hint: args.task === undefined ? 'rsm hosts list --json' : `rsm tasks show ${args.task} --json`,
       })
     this.#requireScreen(args.task)
@@ -72,9 +72,13 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
     const opening = client.until(signal)
     const host = await opening.hosts.get(hostId)
     if (host.status === 'OFFLINE')
-      throw new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'not known why'}`, {
-        hint: `rsm hosts doctor ${host.hostname}`,
-      })
+      throw new RsmError(
+        'conflict',
+        `${host.hostname} is OFFLINE: ${host.statusReason ?? 'reason unknown'}`,
+        {
+          hint: `rsm hosts doctor ${host.hostname}`,
+        },
+      )
     process.stdout.write(`rsm: ${host.hostname}; ~. at the beginning of a line leaves\r\n`)
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }

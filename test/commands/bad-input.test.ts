@@ -25,16 +25,12 @@ const targets: Case[] = [
   ['exec -w web1 -x web1 ls', 5, /^rsm: nothing to run on: -x web1 leaves none of the only host\n/],
   ['exec -w zz* ls', 5, /^rsm: nothing to run on: -w zz\* names no host\n/],
   ['exec --plan -w zz* ls', 5, /^rsm: nothing to run on: -w zz\* names no host\n/],
-  ['exec -a -w web1 ls', 2, /--all stands alone/],
+  ['exec -a -w web1 ls', 2, /--all already means every host/],
   ['exec -t role ls', 2, /--tag takes KEY=VALUE, not role/],
   ["hosts show ''", 2, /must not be blank/],
   ['hosts wait web[1-2', 2, /a bracket that is not closed/],
   ['hosts wait --new @web', 2, /no groups/],
-  [
-    'terminal nobody@web1',
-    2,
-    /the user does not stand before the host.*\n.*rsm terminal web1 --run-as nobody/,
-  ],
+  ['terminal nobody@web1', 2, /the user does not go before the host.*\n.*rsm terminal web1 --run-as nobody/],
 ]
 
 const options: Case[] = [
@@ -84,7 +80,7 @@ const surroundings: Case[] = [
   ['hosts list', 2, /begins with http:.*: web1:18080\n.*https:\/\/web1:18080/, { RSM_URL: 'web1:18080' }],
   ['hosts list', 2, /begins with http/, { RSM_URL: 'ftp://x' }],
   ['hosts list', 4, /connection refused/, { RSM_URL: 'http://127.0.0.1:1' }],
-  ['hosts list', 2, /the token holds what no token does/, { RSM_TOKEN: 'a\nb' }],
+  ['hosts list', 2, /the token is malformed/, { RSM_TOKEN: 'a\nb' }],
   ['hosts list', 3, /unknown, has expired or was revoked\n.*rsm login/, { RSM_TOKEN: 'x' }],
   ['hosts list', 2, /names no HTTP proxy/, { HTTP_PROXY: 'socks5://127.0.0.1:1' }],
   [
@@ -172,7 +168,7 @@ test('a file that is not there, may not be read, is a directory, endless, too la
     [join(home, 'directory'), /it is a directory/],
     ['/dev/zero', /larger than 16 MiB/],
     [file('large', 'x'.repeat(1024 * 1024 + 1)), /a script has at most 1 MiB/],
-    [file('binary', Buffer.from([0x23, 0x0a, 0xff, 0xfe])), /no UTF-8: see line 2/],
+    [file('binary', Buffer.from([0x23, 0x0a, 0xff, 0xfe])), /not UTF-8: see line 2/],
     [file('nul', 'a\nb\0c'), /line 2 holds a NUL/],
     [file('empty', ''), /blank|nothing/],
   ]

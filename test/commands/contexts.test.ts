@@ -45,7 +45,7 @@ test('a token is tried before it is stored, beside other contexts; logout forget
   t.is(out[0], `0 logged in to ${url} as ci (OPERATOR)\n`)
   t.is(
     out[1],
-    `0 logged in to ${stranger} as ci (OPERATOR)\nrsm: now using staging; back to the former: rsm context use production\n`,
+    `0 logged in to ${stranger} as ci (OPERATOR)\nrsm: now using staging; to go back: rsm context use production\n`,
   )
   t.regex(
     out[2] ?? '',
@@ -106,10 +106,7 @@ test('A16 hosts join says that a loopback address leads nowhere from another hos
   const server = await startFakeServer(t, { 'POST /api/enrollment-tokens': () => made })
   const [ran] = await runLines(t, { url: server.url, token: 'secret' }, [{ argv: ['hosts', 'join'] }])
   t.regex(ran?.stdout ?? '', /^RSM_AGENT_ENROLL_TOKEN=rsm_enr_x rsm agent run --url http:\/\/127/)
-  t.is(
-    ran?.stderr,
-    `rsm: ${new URL(server.url).host} is this machine only: another host needs its address there\n`,
-  )
+  t.is(ran?.stderr, `rsm: ${new URL(server.url).host} is only this machine: another host needs its address\n`)
 })
 
 test("A16 the URL of a page is told for what it is, before a password goes there; a server's own path is taken", async (t) => {

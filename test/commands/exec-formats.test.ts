@@ -142,7 +142,7 @@ test('what can not be written, or not be meant, is told before anything is start
     ],
     [['-o', `ndjson=${home}/directory`], /can't write .*directory: it is a directory/],
     [['--outdir', `${home}/file`], /can't write into --outdir .*file/],
-    [['-o', 'junit=/dev/stdout'], /is where stdout goes/],
+    [['-o', 'junit=/dev/stdout'], /is stdout,/],
     [['-b', '-o', 'junit'], /only one format can be on stdout, not both junit and grouped/],
     [['--json', '-o', 'live'], /--json and live can't both be on stdout/],
     [['-o', 'junit='], /names no file/],

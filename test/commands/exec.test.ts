@@ -413,7 +413,7 @@ test('A16 a quoted command behind bash -c is torn, and that is told; one word of
   }
   t.is(
     await said('bash', '-c', 'echo a b'),
-    'rsm: the words are joined by blanks, so that bash -c gets one word of what you quoted: leave bash -c out\n',
+    'rsm: the words are joined by spaces, so bash -c gets only the first word of what you quoted: leave bash -c out\n',
   )
   t.regex(await said('/bin/sh', '-ec', 'a; b'), /leave \/bin\/sh -ec out\n$/)
   t.is(await said('bash', '-c', 'uptime'), '')
@@ -424,7 +424,7 @@ test('A16 output that passed its limit is told at the end, but not under -q', as
   const task = taskOf([resultOf('web1', { truncated: true }), resultOf('web2')])
   const server = await startFakeServer(t, taskRoutes(task, []))
   const env = envFor(t, server)
-  const line = 'rsm: web1: its output passed its limit, and the middle of it is left out\n'
+  const line = 'rsm: web1: its output exceeded the limit; the middle is left out\n'
   const ran = await runRsm(['exec', '-w', 'web[1-2]', 'x'], env)
   t.is(ran.stderr, `${line}rsm: 2 hosts: 2 SUCCESS in 1.2 s (task task-1)\n`)
   t.is((await runRsm(['exec', '-q', '-w', 'web[1-2]', 'x'], env)).stderr, '')

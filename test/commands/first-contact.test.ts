@@ -48,7 +48,7 @@ const cases: [string[], number, RegExp][] = [
   ],
   [['users', 'add', 'ann', '--role', 'boss'], 2, /--role=boss is not one of: VIEWER, OPERATOR, ADMIN/],
   [['exec', '-w', '-', '-'], 2, /no host names|both/],
-  [['exec', '-w', 'a', '--secret-param', 'TOKEN=x', 'ls'], 2, /arguments are seen by all/],
+  [['exec', '-w', 'a', '--secret-param', 'TOKEN=x', 'ls'], 2, /every user can see arguments/],
   [['hosts', 'show'], 2, /missing HOST\n.*rsm hosts list/],
   [['logs', '-f'], 2, /missing TASK\n.*rsm tasks list/],
   [['hosts', 'list', '--limit', '0'], 2, /--limit|integer/],

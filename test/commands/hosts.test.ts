@@ -34,7 +34,7 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
   t.is(apart.stdout, '', 'no host has two values of one tag')
   for (const [argv, exit, said] of [
     [['web2'], 2, /nothing to change/],
-    [['web2', '-t', 'a=b', '--untag', 'a'], 2, /both set and taken away/],
+    [['web2', '-t', 'a=b', '--untag', 'a'], 2, /both set and removed/],
     [['web3', '-t', 'a=b'], 5, /no such host: web3 \(did you mean web2\?\)/],
     [['web2', '--ip', 'x'], 2, /ip/],
   ] as const) {

@@ -41,7 +41,7 @@ test('A16 passwd --password-stdin takes both passwords from two lines; a wrong o
   const passwd = (input: string) => runRsm(['passwd', '--password-stdin'], env, input)
   const lone = await passwd(`${former}\n`)
   t.is(lone.exit, 2)
-  t.regex(lone.stderr, /two lines: the present password, and the new one/)
+  t.regex(lone.stderr, /two lines: the current password and the new one/)
   const wrong = await passwd(`guess\n${next}\n`)
   t.is(wrong.exit, 3)
   t.regex(wrong.stderr, /The current password is wrong/)

@@ -144,7 +144,7 @@ onTerminal(
     )
     const ran = await edit()
     t.is(ran.exit, 6, ran.shown)
-    t.regex(ran.shown, /deploy was changed meanwhile: it has version 2 now/)
+    t.regex(ran.shown, /deploy has changed meanwhile: it is now version 2/)
     const [, path = ''] = /--file (\S+)/.exec(ran.shown) ?? []
     t.is(readFileSync(path, 'utf8'), 'mine\n')
     t.is((await script()).content, 'echo theirs')

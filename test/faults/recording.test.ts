@@ -39,7 +39,7 @@ withAsciinema(
     t.is(statSync(file).mode & 0o777, 0o600)
     const again = await run(['recordings', 'export', sessionId, file])
     t.is(again.exit, 2)
-    t.regex(again.stderr, /say --yes/)
+    t.regex(again.stderr, /use --yes/)
 
     const all = Array.from({ length: 1_000_000 }, (_, at) => `${at + 1}\n`).join('')
     const played = await run(['recordings', 'play', file])

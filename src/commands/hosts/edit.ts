@@ -18,7 +18,7 @@ import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable<HostPatch['tags']> {
   const tags: Record<string, string | null> = parsePairs('-t', set, '-t role=web')
   for (const key of taken) {
-    if (Object.hasOwn(tags, key)) throw new RsmError('usage', `tag ${key} is both set and taken away`)
+    if (Object.hasOwn(tags, key)) throw new RsmError('usage', `tag ${key} is both set and removed`)
     tags[key] = null
   }
   return tags

@@ -58,11 +58,11 @@ export default class HostsJoin extends BaseCommand {
       tlsFingerprint === undefined ? '' : ` --tls-fingerprint sha256:${plainFingerprint(tlsFingerprint)}`
     this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}${pin}`)
     if (pin === '' && caFile !== undefined)
-      this.notice(`the host needs the authority's certificate too: copy ${caFile} there and add --ca-file`)
-    if (isLoopback(new URL(client.api.url).hostname))
       this.notice(
-        `${new URL(client.api.url).host} is this machine only: another host needs its address there`,
+        `the host also needs the certificate of the authority: copy ${caFile} there and add --ca-file`,
       )
+    if (isLoopback(new URL(client.api.url).hostname))
+      this.notice(`${new URL(client.api.url).host} is only this machine: another host needs its address`)
     const next = `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: \`rsm hosts list\``
     this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
     return made

@@ -40,7 +40,7 @@ export default class RecordingsExport extends BaseCommand {
     if (
       !flags.yes &&
       existsSync(file) &&
-      !(await confirm(`Replace ${file}?`, `${file} is there already: say --yes to replace it`))
+      !(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`))
     )
       throw new RsmError('interrupted', `${file} is kept`)
     const bytes = await writeRecordingFile(file, await client.terminals.recording(session))

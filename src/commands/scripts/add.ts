@@ -30,7 +30,7 @@ function fileOf({ name, file }: { name: string; file?: string | undefined }): st
 function nameFor(file: string, matter: FrontMatter): string {
   if (matter.name !== undefined) return matter.name
   if (file !== '-') return nameOfFile(file)
-  throw new RsmError('usage', 'the script on stdin says no name', {
+  throw new RsmError('usage', 'the script on stdin has no name', {
     hint: 'rsm scripts add NAME -, or a line in the script: # rsm: name=NAME',
   })
 }

@@ -27,7 +27,7 @@ function textPatch(
 async function storeText(client: Client, { id, name, version }: Script, patch: ScriptPatch): Promise<Script> {
   const present = await client.scripts.get(id)
   if (present.version !== version)
-    throw new RsmError('conflict', `${name} was changed meanwhile: it has version ${present.version} now`)
+    throw new RsmError('conflict', `${name} has changed meanwhile: it is now version ${present.version}`)
   return client.scripts.update(id, patch)
 }
 

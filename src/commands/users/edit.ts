@@ -14,7 +14,7 @@ import { refuseEmpty } from '../../ui/nothing-to-change.ts'
 function rightsOf(words: readonly string[]): Right[] {
   const named = new Set(words)
   if (named.has('none') && named.size > 1)
-    throw new RsmError('usage', '--right none stands alone: it takes every right away')
+    throw new RsmError('usage', '--right none cannot be combined with other rights')
   return rights.filter((right) => named.has(right))
 }
 

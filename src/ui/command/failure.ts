@@ -79,7 +79,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
 
 /** Says why stdout cannot be written any more. */
 export function unwritable(error: NodeJS.ErrnoException): RsmError {
-  const message = `cannot write the output: ${whyUnwritable(error)}; what was written is not all of it`
+  const message = `cannot write the output: ${whyUnwritable(error)}; the output is incomplete`
   return new RsmError('unavailable', message)
 }
 

@@ -32,7 +32,7 @@ export function checkedToken(token: string): string {
   if (/^[!-~]+$/.test(token)) return token
   throw new RsmError(
     'usage',
-    'the token holds what no token does: a space, a line end, or a letter beyond ASCII',
+    'the token is malformed: it contains a space, a line end or a non-ASCII character',
     {
       hint: 'see RSM_TOKEN, RSM_TOKEN_FILE and --token-file',
     },

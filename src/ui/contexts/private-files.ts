@@ -43,7 +43,7 @@ export class PrivateFiles {
     } catch (error) {
       const { message } = error as Error
       throw new RsmError('usage', `cannot read ${path}: ${message}`, {
-        hint: 'mend it, or remove it and log in again',
+        hint: 'fix it, or remove it and log in again',
       })
     }
   }
@@ -108,7 +108,7 @@ export class PrivateFiles {
       change()
     } catch (error) {
       throw new RsmError('unavailable', `cannot write in ${this.#directory}: ${whyUnwritable(error)}`, {
-        hint: 'set XDG_CONFIG_HOME to a directory of yours, or do without: RSM_URL and RSM_TOKEN',
+        hint: 'set XDG_CONFIG_HOME to a directory that you can write to, or use RSM_URL and RSM_TOKEN',
         cause: error,
       })
     }

@@ -6,7 +6,7 @@ export async function readSecrets(names: readonly string[]): Promise<Record<stri
   const secrets: Record<string, string> = {}
   for (const name of names) {
     if (name.includes('='))
-      throw new RsmError('usage', '--secret-param takes a name only: arguments are seen by all', {
+      throw new RsmError('usage', '--secret-param takes only a name, because every user can see arguments', {
         hint: `export ${name.slice(0, name.indexOf('='))}, or leave it out to be asked`,
       })
     secrets[name] =

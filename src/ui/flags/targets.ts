@@ -44,7 +44,7 @@ export async function readTargets(
     // A list of hosts that a person keeps: a # begins a comment.
     const text = (await readStdin()).replace(/(^|\s)#.*$/gm, '$1')
     const names = text.split(/\s+/).filter((name) => name !== '')
-    if (names.length === 0) throw new RsmError('usage', 'no host names came on stdin')
+    if (names.length === 0) throw new RsmError('usage', 'there are no host names on stdin')
     hosts.push(...names)
   }
   const targets = {

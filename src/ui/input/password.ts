@@ -9,7 +9,7 @@ const instead = 'give it with --password-stdin'
 export async function readPassword(fromStdin: boolean, question: string): Promise<string> {
   if (!fromStdin) return ask(question, { hidden: true, instead })
   const password = (await stdinReader()('the password')).replace(/\r?\n$/, '')
-  if (password === '') throw new RsmError('usage', 'no password came on stdin')
+  if (password === '') throw new RsmError('usage', 'there is no password on stdin')
   return password
 }
 
@@ -23,7 +23,7 @@ export async function readChangedPassword(fromStdin: boolean): Promise<PasswordC
   const [currentPassword = '', newPassword = ''] = lines
   if (lines.length === 2 && currentPassword !== '' && newPassword !== '')
     return { currentPassword, newPassword }
-  throw new RsmError('usage', 'stdin has to hold two lines: the present password, and the new one')
+  throw new RsmError('usage', 'stdin must have two lines: the current password and the new one')
 }
 
 export async function readNewPassword(fromStdin: boolean): Promise<string> {

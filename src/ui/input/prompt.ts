@@ -72,6 +72,6 @@ export async function confirm(question: string, instead: string): Promise<boolea
 /** Deletions ask; without a terminal they need `--yes` (contract §9). */
 export async function confirmRemoval(what: string, yes: boolean): Promise<void> {
   if (yes) return
-  if (!(await confirm(`Remove ${what}?`, 'say --yes')))
+  if (!(await confirm(`Remove ${what}?`, 'use --yes')))
     throw new RsmError('interrupted', 'nothing was removed')
 }

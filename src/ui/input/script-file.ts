@@ -38,7 +38,7 @@ export function readScriptFile(path: string): { text: string; name: string } {
   const bytes = readNamedBytes(path)
   if (bytes.length > maxScriptBytes)
     throw new RsmError('usage', `${path} is too large: a script has at most 1 MiB`, {
-      hint: 'let the script fetch what it needs beside its text',
+      hint: 'let the script download what it needs',
     })
   return { text: utf8Text(bytes, path), name: basename(path) }
 }

@@ -34,7 +34,7 @@ function refusal(script: string, declared: readonly DeclaredParam[], found: Decl
   const faults = [
     ...(missing.length === 0 ? [] : [`${script} needs ${missing.map(described).join(', ')}`]),
     ...unknown.map((name) => unknownName(`param of ${script}`, name, names)),
-    ...exposed.map((name) => `${name} is secret, and arguments are seen by all`),
+    ...exposed.map((name) => `${name} is secret, and every user can see arguments`),
     ...unfit.map(({ name, pattern }) => `${name} does not match its pattern, ${sanitizeLine(pattern ?? '')}`),
   ]
   const wanted = [...missing, ...exposed.map((name) => ({ name, secret: true })), ...unfit]

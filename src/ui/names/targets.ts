@@ -87,7 +87,7 @@ function splitTag(tag: string): [string, string] {
 export function checkTargets(options: TargetOptions): void {
   const named = options.hosts.length + options.clusters.length
   if (options.all && named > 0)
-    throw new RsmError('usage', '--all stands alone: it is every host already', {
+    throw new RsmError('usage', '--all already means every host', {
       hint: 'leave out --all, or -w and -g',
     })
   if (!options.all && named === 0 && options.tags.length === 0)

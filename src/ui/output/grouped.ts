@@ -50,7 +50,7 @@ export class GroupedOutput implements OutputFormat {
     kept.hash.update(data)
     this.#size += data.length
     if (this.#size <= maxKept) return
-    this.#options.notice('too much output to be compared: what there is so far, then the rest as it comes')
+    this.#options.notice('too much output to compare: showing what there is, then the rest as it comes')
     await this.#writeGroups()
   }
 
@@ -99,7 +99,7 @@ export class GroupedOutput implements OutputFormat {
       else await this.#stdout.write(difference)
     }
     if (differ.isSpent)
-      this.#options.notice('too many or too great differences: the last ones are shown as whole output')
+      this.#options.notice('too many or too large differences: the last groups are shown in full')
   }
 
   #shown(text: string): string {

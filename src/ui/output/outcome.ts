@@ -101,7 +101,7 @@ export function failureLines(failures: readonly Failure[]): string[] {
 }
 
 /** Of a host that wrote more than it may; the log says where. */
-export const cutOutput = 'its output passed its limit, and the middle of it is left out'
+export const cutOutput = 'its output exceeded the limit; the middle is left out'
 
 /** `web[1-2]: its output …`; nothing where all of it is there. */
 export function cutLines({ results }: Task): string[] {

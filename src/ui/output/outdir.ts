@@ -59,7 +59,7 @@ export function prepareOutdir(path: string): void {
   } catch {
     // Where one may write and not list, each file is looked at when it is opened.
   }
-  if (odd !== undefined) throw refused(`${odd} in it is no regular file`)
+  if (odd !== undefined) throw refused(`${odd} in it is not a regular file`)
 }
 
 /**
@@ -68,7 +68,7 @@ export function prepareOutdir(path: string): void {
  */
 function openRegular(path: string, begins: boolean): number {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants
-  const notRegular = () => new Error(`${path} is no regular file`)
+  const notRegular = () => new Error(`${path} is not a regular file`)
   let fd: number
   try {
     fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o666)

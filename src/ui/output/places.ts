@@ -43,11 +43,11 @@ export function refuseShared({ files, outdir, onStdout }: Wanted): void {
     if (taken.has(place)) throw refused(`two formats can't go into one file: ${path}`)
     taken.add(place)
     if (onStdout && place === idOf(fstatSync(1)))
-      throw refused(`${path} is where stdout goes, which has a format already`)
+      throw refused(`${path} is stdout, which already has a format`)
     // In a pipe messages stand between the lines; in a file they would stand on them.
     if (stats?.isFile() === true && place === idOf(fstatSync(2)))
-      throw refused(`${path} is where stderr goes, which has the messages`)
+      throw refused(`${path} is stderr, which gets the messages`)
     if (outdir !== undefined && isOutdirName(real) && dirname(real) === realPath(outdir))
-      throw refused(`${path} bears the name of a file of --outdir`)
+      throw refused(`${path} has the name of a file in --outdir`)
   }
 }

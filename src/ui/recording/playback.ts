@@ -29,7 +29,7 @@ export async function playOnTerminal(
   const { cols, rows } = localSize()
   const { width, height } = header
   if (cols < width || rows < height)
-    notice(`recorded on ${width}x${height}, this terminal has only ${cols}x${rows}`)
+    notice(`recorded at ${width}x${height}, this terminal has only ${cols}x${rows}`)
   const modes = new TerminalModes()
   const player = new Player({
     pace,

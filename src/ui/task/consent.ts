@@ -43,7 +43,7 @@ async function confirmHosts(
 ): Promise<void> {
   const names = shortened(foldNodeset(hostnames), longestNames, mark())
   const count = `${all ? 'all ' : ''}${counted(hostnames.length, 'host')}`
-  if (!(await confirm(`${what} on ${count} of ${server}, ${names}?`, 'say --yes')))
+  if (!(await confirm(`${what} on ${count} of ${server}, ${names}?`, 'use --yes')))
     throw new RsmError('interrupted', 'nothing was started')
 }
 

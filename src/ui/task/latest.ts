@@ -28,7 +28,7 @@ function whatRan({ scriptName, firstLine }: TaskSummary): string {
 export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
   if (!yes && !isSomeoneThere())
     throw new RsmError('usage', `without a terminal, ${verb} of latest takes --yes`, {
-      hint: `name the task: rsm tasks ${verb} TASK, or say --yes`,
+      hint: `name the task: rsm tasks ${verb} TASK, or use --yes`,
     })
   const task = await latestTask(client)
   const hosts = counted(task.hostCount, 'host')
@@ -39,5 +39,5 @@ export async function latestChosen(client: Client, { verb, yes, utc, say }: Choi
 /** Asks whether it may end; rejects with `interrupted` where it may not. */
 export async function confirmCancel(task: TaskSummary, server: string): Promise<void> {
   const question = `Cancel ${whatRan(task)} on ${counted(task.hostCount, 'host')} of ${server}?`
-  if (!(await confirm(question, 'say --yes'))) throw new RsmError('interrupted', 'nothing was cancelled')
+  if (!(await confirm(question, 'use --yes'))) throw new RsmError('interrupted', 'nothing was cancelled')
 }

@@ -25,7 +25,7 @@ export interface StartOptions {
 export function refuseDetached(detach: boolean, { files, outdir }: ShowOptions): void {
   const path = outdir ?? files[0]?.path
   if (detach && path !== undefined)
-    throw new RsmError('usage', `--detach does not wait, so nothing would come into ${path}`, {
+    throw new RsmError('usage', `--detach does not wait, so nothing would be written to ${path}`, {
       hint: 'later: rsm tasks wait TASK -o FORMAT=FILE',
     })
 }
@@ -36,7 +36,7 @@ function sayReplayed(command: BaseCommand, started: Started | Task): void {
   if (after === null) return
   const ago = `${after < 60 ? `${after} s` : showDuration(after * 1000)} ago`
   command.notice(
-    `this key started task ${started.taskId} ${ago}; this is its result, nothing was started anew`,
+    `this key started task ${started.taskId} ${ago}; this is its result, and nothing new was started`,
   )
 }
 

@@ -8,7 +8,7 @@ const maxCommandBytes = 256 * 1024
 export async function commandFromStdin(): Promise<string> {
   const command = await stdinReader()('the commands for the shell')
   if (Buffer.byteLength(command) > maxCommandBytes)
-    throw new RsmError('usage', 'more than 256 KiB on stdin are too many commands for a terminal', {
+    throw new RsmError('usage', 'a terminal takes at most 256 KiB of commands on stdin', {
       hint: 'run it as a script: rsm exec -w HOST -',
     })
   if (command.trim() === '')

@@ -98,7 +98,7 @@ export class Session {
   #attached({ cols, rows, omitted, watchers }: TerminalAttached, again: boolean): void {
     if (again) this.#note('reattached')
     if (omitted > 0)
-      this.#display.say(`${omitted} characters of output are not kept any more and are missing here`)
+      this.#display.say(`${omitted} characters of output are no longer kept and are missing here`)
     const news = this.#options.watch ? null : this.#watchers.attached(watchers)
     if (news !== null) this.#note(news)
     this.#compareSize(cols, rows)

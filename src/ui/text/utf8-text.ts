@@ -21,7 +21,7 @@ function isUtf16(bytes: Buffer): boolean {
 /** Bytes as text. Errors: `usage` where they are no UTF-8, for what is sent in their place would not be what was meant. */
 export function utf8Text(bytes: Buffer, what: string): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
-  throw new RsmError('usage', `${what} is no UTF-8: see line ${badLine(bytes)}`, {
+  throw new RsmError('usage', `${what} is not UTF-8: see line ${badLine(bytes)}`, {
     hint: `convert it first, as with iconv -f ${isUtf16(bytes) ? 'UTF-16' : 'ISO-8859-1'} -t UTF-8 FILE`,
   })
 }

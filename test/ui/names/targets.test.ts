@@ -40,7 +40,7 @@ for (const [title, options, expected] of joined)
 const refused: [string, Partial<TargetOptions>, RegExp][] = [
   ['no target is never every host', {}, /no target/],
   ['only an exclusion is no target', { exclude: ['a'] }, /no target/],
-  ['--all beside another is refused', { all: true, hosts: ['a'] }, /--all stands alone/],
+  ['--all beside another is refused', { all: true, hosts: ['a'] }, /--all already means every host/],
   ['a tag needs a value', { tags: ['role'] }, /KEY=VALUE/],
 ]
 for (const [title, options, message] of refused)

@@ -110,9 +110,12 @@ test('only regular files of a directory are written to: no pipe that blocks, no 
     prepareOutdir(directory)
     const late = new OutdirOutput(directory)
     odd(join(directory, 'web1.out'))
-    t.throws(() => prepareOutdir(directory), { code: 'usage', message: /web1\.out in it is no regular file/ })
+    t.throws(() => prepareOutdir(directory), {
+      code: 'usage',
+      message: /web1\.out in it is not a regular file/,
+    })
     late.event(output)
-    t.throws(() => late.end(taskOf([resultOf('web1')])), { message: /web1\.out is no regular file/ })
+    t.throws(() => late.end(taskOf([resultOf('web1')])), { message: /web1\.out is not a regular file/ })
   }
   t.is(readFileSync(victim, 'utf8'), 'kept')
   const directory = join(home, 'out', 'again')
@@ -154,7 +157,7 @@ test('what is written has a place of its own, however it is spelt', (t) => {
     ['here/file', 'link'],
   ] as const)
     t.throws(() => refuse([at(one), `${home}/${other}`]), shared, `${one} ${other}`)
-  t.throws(() => refuse([at('web1.out')], at('here')), { message: /bears the name of a file of --outdir/ })
+  t.throws(() => refuse([at('web1.out')], at('here')), { message: /has the name of a file in --outdir/ })
   t.notThrows(() => refuse(['/dev/null', '/dev/null', at('file'), at('report.xml')], home))
 })
 

@@ -115,7 +115,7 @@ test('A16 the counts of the last line stand in one order, whichever host comes f
 test('A16 output that was cut is told beside a success', (t) => {
   const cut = ['web1', 'web2'].map((name) => resultOf(name, { truncated: true }))
   t.deepEqual(cutLines(taskOf([...cut, resultOf('web3')])), [
-    'web[1-2]: its output passed its limit, and the middle of it is left out',
+    'web[1-2]: its output exceeded the limit; the middle is left out',
   ])
   t.deepEqual(cutLines(taskOf([resultOf('web3')])), [])
 })

@@ -20,7 +20,7 @@ for (const [bytes, line] of [
 ] as const)
   test(`bytes ${bytes.join(' ')} are refused, and line ${line} is named`, (t) => {
     const error = t.throws(() => utf8Text(Buffer.from(bytes), 'deploy.sh'))
-    t.regex(error.message, new RegExp(`^deploy.sh is no UTF-8: see line ${line}$`))
+    t.regex(error.message, new RegExp(`^deploy.sh is not UTF-8: see line ${line}$`))
   })
 
 test('what is UTF-16 by its mark is said to be', (t) => {
@@ -36,6 +36,6 @@ test('a script that is not UTF-8 is not sent: exit 2, and the line is named', as
   writeFileSync(file, Buffer.from('echo one\necho caf\xe9\n', 'latin1'))
   const added = await rsm(['scripts', 'add', 'latin', file])
   t.is(added.exit, 2, added.stderr)
-  t.regex(added.stderr, /latin\.sh is no UTF-8: see line 2/)
+  t.regex(added.stderr, /latin\.sh is not UTF-8: see line 2/)
   t.is((await server.data('GET', '/api/scripts')).totalElements, 0)
 })

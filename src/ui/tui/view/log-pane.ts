@@ -156,7 +156,7 @@ export class LogPane {
 
   async searchNext(direction: 'up' | 'down'): Promise<void> {
     if (this.#sought === null) {
-      this.#say('nothing is looked for yet: / begins a search')
+      this.#say('no search yet: / starts one')
       return
     }
     const found = await this.#find(direction, this.#here(direction), false)
@@ -166,7 +166,7 @@ export class LogPane {
 
   async nextError(direction: 'up' | 'down'): Promise<void> {
     if (this.#stream === 'stdout') {
-      this.#say('stderr is left out: s shows it')
+      this.#say('stderr is hidden: s shows it')
       return
     }
     const matches = (line: LogLine) => line.stream === 'stderr'
