@@ -18,14 +18,17 @@ export async function createFirstUser(
   clock: Clock,
   given: string | undefined,
 ): Promise<{ username: string; password: string; generated: boolean } | null> {
-  const { total } = await store.query('users', { limit: 0 })
-  if (total > 0) return null
+  const isUsed = async (reads: Pick<Store, 'query'>) => (await reads.query('users', { limit: 0 })).total > 0
+  if (await isUsed(store)) return null
   if (given !== undefined && given.length < shortestPassword)
     throw new RsmError('usage', `RSM_ADMIN_PASSWORD must have at least ${shortestPassword} characters`)
   const password = given ?? randomBytes(15).toString('base64url')
   const passwordHash = await passwords.hash(password)
   const at = isoTime(clock.now())
-  await store.transact(async (tx) => {
+  const made = await store.transact(async (tx) => {
+    await tx.lock('admins')
+    // Another server may have started meanwhile.
+    if (await isUsed(tx)) return false
     tx.put('users', {
       id: await tx.nextId('users'),
       username: 'admin',
@@ -37,6 +40,7 @@ export async function createFirstUser(
       createdAt: at,
       updatedAt: at,
     })
+    return true
   })
-  return { username: 'admin', password, generated: given === undefined }
+  return made ? { username: 'admin', password, generated: given === undefined } : null
 }

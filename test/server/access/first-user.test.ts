@@ -1,0 +1,15 @@
+import test from 'ava'
+import { createFirstUser } from '../../../src/server/access/first-user.ts'
+import { startInsides } from '../../helpers/servers/services.ts'
+
+test('of servers that start at once on an empty store one makes the first user, and only that one tells of it', async (t) => {
+  const { context } = await startInsides(t)
+  const { store, passwords, clock } = context
+  await store.transact((tx) => tx.remove('users', 1))
+  const made = await Promise.all([1, 2, 3].map(() => createFirstUser(store, passwords, clock, undefined)))
+  const [told, ...others] = made.filter((one) => one !== null)
+  t.is(told?.username, 'admin')
+  t.deepEqual(others, [])
+  const [admin] = (await store.query('users')).items
+  t.true(await passwords.verify(told?.password ?? '', admin?.passwordHash))
+})
