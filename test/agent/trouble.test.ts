@@ -25,8 +25,6 @@ for (const code of ['EMFILE', 'ENOSPC'])
           if (execution.run && execution.output().cut()) chunks += 1
           if (chunks > 0 || execution.complete) resolve()
         },
-        received: () => {},
-        answer: () => {},
       })
     })
     const script = `sleep 0.3; echo seen; while [ ! -e ${base}/go ]; do sleep 0.05; done; exit 3`

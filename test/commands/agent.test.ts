@@ -189,7 +189,7 @@ test('agent status says why an agent is not registered yet, and that none runs o
 
 test('A16 the status of an agent is linked as soon as it is, and says in words why it is not', async (t) => {
   const { server, dataDir } = await linkedAgent(t)
-  t.true(readAgentState(dataDir).linked)
+  await eventually('the agent says so', () => readAgentState(dataDir).linked)
   server.refusesLinks = 503
   server.socket?.close(4409)
   await eventually('the agent knows', () => !readAgentState(dataDir).linked)
@@ -226,7 +226,7 @@ test('A11 with a limit of 64 open files a server says that, and what to type', (
 })
 
 /** What a command loads from node_modules. */
-const commandPackages = ['@oclif/core', 'get-east-asian-width', 'ora', 'typebox']
+const commandPackages = ['@oclif/core', 'cli-table3', 'get-east-asian-width', 'ora', 'typebox']
 
 asRoot('A18 agent status says whom to ask when the agent is another user’s', async (t) => {
   const dataDir = await temporaryDirectory(t)

@@ -40,4 +40,6 @@ export interface RunnerEvents {
   /** It is in the journal, on disk, whose last line by then had this number. */
   received(execution: Execution, sequence: number): void
   answer(complete: ScriptComplete): void
+  /** How many run, wait or are unacknowledged has changed. */
+  counted(): void
 }

@@ -33,7 +33,14 @@ export class Runner {
   readonly #notes: Notes
   readonly #slots: Slots
   readonly #supervision: Supervision
-  #events: RunnerEvents = { changed: () => {}, received: () => {}, answer: () => {} }
+  readonly #listeners: Partial<RunnerEvents>[] = []
+  readonly #events: RunnerEvents = {
+    changed: (execution) => this.#listeners.forEach((each) => each.changed?.(execution)),
+    received: (execution, sequence) =>
+      this.#listeners.forEach((each) => each.received?.(execution, sequence)),
+    answer: (complete) => this.#listeners.forEach((each) => each.answer?.(complete)),
+    counted: () => this.#listeners.forEach((each) => each.counted?.()),
+  }
   readonly #cgroups = new CgroupLeftovers()
   readonly #starting = new Set<Promise<void>>()
   #isStopped = false
@@ -64,8 +71,8 @@ export class Runner {
     })
   }
 
-  subscribe(events: RunnerEvents): void {
-    this.#events = events
+  subscribe(events: Partial<RunnerEvents>): void {
+    this.#listeners.push(events)
   }
 
   /** Takes up what an earlier agent left: ended, still running, gone, or not yet begun. */
@@ -116,6 +123,7 @@ export class Runner {
     if (request.mark) journal.heard(request.mark, request.keyId)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
+    this.#events.counted()
     try {
       if (record?.cancelledAt)
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
@@ -150,6 +158,7 @@ export class Runner {
     if (execution?.state !== 'EXITED') return
     this.#notes.add({ e: 'acknowledged', taskId, at: this.#options.journal.now() })
     this.executions.delete(taskId)
+    this.#events.counted()
     execution.close()
     const { stdoutBytes = 0, stderrBytes = 0 } = execution.complete ?? {}
     this.#leftovers.add(execution.directory, stdoutBytes + stderrBytes)
@@ -204,6 +213,7 @@ export class Runner {
     const { taskId, directory } = execution
     this.#slots.take()
     execution.state = 'RUNNING'
+    this.#events.counted()
     const fault = request.workDir === undefined ? null : await workDirFault(request.workDir)
     if (fault !== null)
       return this.#end(execution, notRun(taskId, this.#now(), { exitCode: 126, error: fault }))
@@ -273,6 +283,7 @@ export class Runner {
     this.#queue.remove(execution)
     execution.isDurable = true
     execution.ended(complete)
+    this.#events.counted()
     this.#notes.add({ e: 'ended', taskId, complete })
     // Not waited for: if the power goes before it is on disk, the next agent says LOST, as the boot id has changed.
     journal.sync().catch((error: unknown) => log('ERROR', 'journal', { error: String(error) }))

@@ -33,19 +33,21 @@ interface LinkOptions {
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
+}
+
+export interface LinkEvents {
   /** The link stands: HELLO has to be sent first. */
-  readonly opened: () => void
-  readonly received: (message: FromServer) => void
+  opened(): void
+  received(message: FromServer): void
   /** The socket has room again after `hasRoom` said no. */
-  readonly drained: () => void
-  readonly closed: () => void
-  /** The server said that the token is no longer good. */
-  readonly revoked: () => void
+  drained(): void
+  closed(): void
 }
 
 /** The agent's WebSocket, and the way back to it when it drops. One socket at a time (contract §6). */
 export class Link {
   readonly #options: LinkOptions
+  #events: LinkEvents = { opened() {}, received() {}, drained() {}, closed() {} }
   readonly #backoff: ReturnType<typeof agentBackoff>
   #socket: WebSocket | null = null
   #isOpen = false
@@ -60,6 +62,10 @@ export class Link {
   constructor(options: LinkOptions) {
     this.#options = options
     this.#backoff = agentBackoff(options.random)
+  }
+
+  subscribe(events: LinkEvents): void {
+    this.#events = events
   }
 
   get isOpen(): boolean {
@@ -143,7 +149,7 @@ export class Link {
   #flushed(): void {
     if (!this.#isFull || (this.#socket?.bufferedAmount ?? 0) > fullAt / 2) return
     this.#isFull = false
-    this.#options.drained()
+    this.#events.drained()
   }
 
   #connect(): void {
@@ -175,7 +181,7 @@ export class Link {
       const lost = () => this.#options.log('WARN', 'the server has been silent for 30 s')
       keepAlive(socket, pingInterval, lost, (ms, run) => clock.after(ms, run))
       this.#options.log('INFO', 'linked to the server')
-      this.#options.opened()
+      this.#events.opened()
     })
     const heard = () => this.#backoff.reset()
     socket.on('pong', heard)
@@ -207,7 +213,7 @@ export class Link {
 
   #handle(socket: WebSocket, frame: ReturnType<typeof decodeFromServer>): void {
     if (this.#socket !== socket) return
-    if (!('fault' in frame)) return this.#options.received(frame)
+    if (!('fault' in frame)) return this.#events.received(frame)
     const leftOut = this.#faults.take('', this.#options.clock.monotonic())
     if (leftOut !== null)
       this.#options.log('WARN', 'a faulty frame from the server', { reason: frame.message, leftOut })
@@ -216,18 +222,18 @@ export class Link {
   }
 
   #closed(code: number, status: number | undefined): void {
-    const { log, clock } = this.#options
+    const { log, clock, agentId } = this.#options
     const stood = this.#isOpen
     this.#isOpen = false
     this.#socket = null
     if (stood) {
       this.#fault = closingWords(code)
-      this.#options.closed()
+      this.#events.closed()
     }
     if (!this.#isWanted) return
     const isRevoked = code === closeCodes.revoked || status === 401
     const isReplaced = code === closeCodes.replaced || status === 409
-    if (isRevoked) this.#options.revoked()
+    if (isRevoked) log('ERROR', 'the server has revoked the token of this agent', { agentId })
     if (isReplaced) log('WARN', 'another agent with this identity holds the link')
     // Quick once, only for a link that stood: otherwise a server that closes at once would be hammered.
     const isQuick = stood && !isReplaced && code !== closeCodes.overloaded

@@ -1,13 +1,16 @@
+import { randomBytes } from 'node:crypto'
 import { RsmError } from '../../core/errors.ts'
+import type { Connection } from '../../net/connect.ts'
 import type { AgentOptions } from '../agent-options.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock, ServerTime } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { ScriptSetting } from '../script/script-setting.ts'
-import { unregisteredState, writeState } from '../status/agent-state.ts'
+import { unregisteredState } from '../status/agent-state.ts'
+import type { StatusFile } from '../status/status-file.ts'
 import { readEnrollToken } from './enroll-token.ts'
 import { type Identity, newAgentId, type Registration, readIdentity, writeIdentity } from './identity.ts'
 import { enrolled, register } from './registration.ts'
-import type { ServerApi } from './server-api.ts'
+import { type ServerApi, serverApi } from './server-api.ts'
 import { type Verify, verifier } from './verify.ts'
 
 interface MembershipOptions {
@@ -17,16 +20,13 @@ interface MembershipOptions {
   /** For the first registration, where it has been read already. */
   readonly enrollToken: string | null
   readonly script: ScriptSetting
-  readonly api: ServerApi
-  /** Of the present link, as its HELLO said it. */
-  readonly linkId: () => string
-  /** Milliseconds since 1970 by the server's clock. */
-  readonly serverNow: () => number
+  readonly connection: Connection
+  readonly serverTime: ServerTime
+  /** Says why the agent is not registered yet. */
+  readonly status: StatusFile
   readonly clock: Clock
   readonly random: () => number
   readonly log: Log
-  /** Hears why the server does not register anew an agent that it had registered before. */
-  readonly refused: (reason: string) => void
   readonly signal: AbortSignal
 }
 
@@ -35,10 +35,17 @@ export interface Membership {
   readonly agentId: string
   /** The present one. */
   readonly registration: Registration
-  /** By the key of the present registration. */
+  /** Calls the server with the token of the present registration. */
+  readonly api: ServerApi
+  /** By the key of the present registration, for the present link. */
   readonly verify: Verify
-  /** Rejects with RsmError: `usage` without an enrolment token, `conflict` for another key, the server's refusal. */
-  registerAnew(): Promise<Registration>
+  /** The id of a link that has just come up, for its HELLO: what is signed for another link is refused from now on. */
+  newLink(): string
+  /**
+   * `waits` hears why the server does not do it yet. Rejects with RsmError: `usage` without an enrolment token, `conflict`
+   * for another key, the server's refusal.
+   */
+  registerAnew(waits: (reason: string | null) => void): Promise<Registration>
 }
 
 /**
@@ -46,7 +53,7 @@ export interface Membership {
  * directory of another agent, `unavailable` for a damaged one, and as `registerAnew` does.
  */
 export async function openMembership(setting: MembershipOptions): Promise<Membership> {
-  const { directory, options, script, api, linkId, serverNow, clock, random, log, refused, signal } = setting
+  const { directory, options, script, serverTime, status, clock, random, log, signal } = setting
   let given = setting.enrollToken
   const known = await readIdentity(directory)
   if (known && options.agentId !== undefined && options.agentId !== known.agentId)
@@ -61,22 +68,29 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
   let identity: Identity = known ?? { agentId, registration: null }
   let registration: Registration
   let verify: Verify
+  let linkId = ''
+  const api = serverApi(setting.connection, () => registration.token, serverTime)
   const trust = ({ serverKey, keyId }: Registration) => {
-    verify = verifier({ agentId, serverKey, keyId, allowUnsigned: options.allowUnsigned, linkId, serverNow })
+    verify = verifier({
+      agentId,
+      serverKey,
+      keyId,
+      allowUnsigned: options.allowUnsigned,
+      linkId: () => linkId,
+      serverNow: () => serverTime.now(),
+    })
   }
-  const registering = unregisteredState({ agentId, options, script, since: clock.now() })
+  const since = clock.now()
   /** There is no more state than this before the first registration. */
-  const waits = (reason: string | null) => {
-    if (!identity.registration) writeState(directory, { ...registering, reason }, log)
-    else if (reason !== null) refused(reason)
-  }
+  const showWaiting = (reason: string | null) =>
+    void status.show(() => unregisteredState({ agentId, options, script, since, reason }))
   const nextToken = () => {
     const token = given ?? readEnrollToken(options)
     // At a later try the file may hold another.
     given = null
     return token
   }
-  const registerAnew = async () => {
+  const registerAnew = async (waits: (reason: string | null) => void) => {
     const { hostname, url } = options
     const { registration: fresh, enrollToken } = await register({
       api,
@@ -99,13 +113,18 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
   }
   if (!known) await writeIdentity(directory, identity)
   if (known?.registration) trust(known.registration)
-  registration = known?.registration ?? (await registerAnew())
+  registration = known?.registration ?? (await registerAnew(showWaiting))
   return {
     agentId,
     get registration() {
       return registration
     },
+    api,
     verify: (type, payload) => verify(type, payload),
+    newLink: () => {
+      linkId = randomBytes(12).toString('base64url')
+      return linkId
+    },
     registerAnew,
   }
 }

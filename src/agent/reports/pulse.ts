@@ -31,18 +31,22 @@ interface PulseOptions {
   /** The server gave one, in answer to the one that was said. */
   readonly marked: (mark: RunMark) => void
   readonly log: Log
+}
+
+export interface PulseEvents {
   /** The server answered; `wasAway` when it had not before. */
-  readonly reached: (wasAway: boolean) => void
+  reached(wasAway: boolean): void
   /** A heartbeat was not answered, or was refused. */
-  readonly missed: (reason: string) => void
-  readonly configured: (config: AgentConfig) => void
+  missed(reason: string): void
+  configured(config: AgentConfig): void
   /** The token is no longer good. Settles with true when a new one was got. */
-  readonly revoked: () => Promise<boolean>
+  revoked(): Promise<boolean>
 }
 
 /** Heartbeats, metrics and the configuration: all that the agent says by HTTP once it is registered. */
 export class Pulse {
   readonly #options: PulseOptions
+  #events: PulseEvents = { reached() {}, missed() {}, configured() {}, revoked: async () => false }
   readonly #backoff: ReturnType<typeof agentBackoff>
   readonly #bootedAt: number
   #intervals: { heartbeatInterval: number; metricsInterval: number }
@@ -65,7 +69,8 @@ export class Pulse {
     this.#intervals = options.intervals
   }
 
-  start(): void {
+  start(events: PulseEvents): void {
+    this.#events = events
     void this.#beat()
     this.#scheduleMetrics()
   }
@@ -129,7 +134,7 @@ export class Pulse {
       delay = this.#intervals.heartbeatInterval * 1000 - (clock.monotonic() - began)
     } catch (error) {
       const reason = reasonOf(error)
-      this.#options.missed(reason)
+      this.#events.missed(reason)
       delay = await this.#failed(error)
       log('WARN', 'no heartbeat', {
         error: reason,
@@ -145,14 +150,14 @@ export class Pulse {
     const wasAway = this.#isAway
     this.#isAway = false
     this.#backoff.reset()
-    this.#options.reached(wasAway)
+    this.#events.reached(wasAway)
     if (wasAway) void this.#send()
   }
 
   async #failed(error: unknown): Promise<number> {
     this.#isAway = true
     if (!(error instanceof RsmError) || error.code !== 'unauthenticated') return this.#backoff.next()
-    return (await this.#options.revoked()) ? 0 : revokedDelay
+    return (await this.#events.revoked()) ? 0 : revokedDelay
   }
 
   async #follow(ack: AgentAck): Promise<void> {
@@ -165,7 +170,7 @@ export class Pulse {
     const isFaster = config.metricsInterval !== this.#intervals.metricsInterval
     this.#intervals = { heartbeatInterval: config.heartbeatInterval, metricsInterval: config.metricsInterval }
     if (isFaster) this.#scheduleMetrics()
-    this.#options.configured(config)
+    this.#events.configured(config)
   }
 
   #scheduleMetrics(): void {

@@ -1,31 +1,25 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
 import type { AgentState } from '../../core/agent-state.ts'
-import { temporaryName } from '../../disk/durable.ts'
+import type { ExecutionState } from '../../core/protocol/messages.ts'
 import type { AgentOptions } from '../agent-options.ts'
-import type { Log } from '../log.ts'
-import { startTimeOf } from '../processes/machine.ts'
-import type { ScriptSetting } from '../script/script-setting.ts'
+import type { Clock, ServerTime } from '../clock.ts'
+import type { Bounds, ScriptSetting } from '../script/script-setting.ts'
+import type { StatusFile } from './status-file.ts'
 
-export const stateFileName = 'status.json'
-
-/** In the file: the process whose state it is, so that one that was killed is found out. */
-export interface KeptState extends AgentState {
-  readonly pid: number
-  readonly startTime: number
-}
+type Options = Pick<AgentOptions, 'hostname' | 'url' | 'onDemand' | 'limits'>
 
 interface Unregistered {
   readonly agentId: string
-  readonly options: Pick<AgentOptions, 'hostname' | 'url' | 'onDemand' | 'limits'>
+  readonly options: Options
   readonly script: ScriptSetting
   /** Milliseconds since 1970. */
   readonly since: number
+  /** Why it is not registered yet. */
+  readonly reason: string | null
 }
 
 /** The state of an agent that asks its server to register it. */
-export function unregisteredState({ agentId, options, script, since }: Unregistered): AgentState {
+export function unregisteredState({ agentId, options, script, since, reason }: Unregistered): AgentState {
   return {
     agentId,
     hostId: null,
@@ -34,7 +28,7 @@ export function unregisteredState({ agentId, options, script, since }: Unregiste
     onDemand: options.onDemand,
     linked: false,
     since: new Date(since).toISOString(),
-    reason: null,
+    reason,
     lastHeartbeatAt: null,
     heartbeatFault: null,
     clockOffsetSeconds: null,
@@ -50,20 +44,88 @@ export function unregisteredState({ agentId, options, script, since }: Unregiste
   }
 }
 
-/** A state that can't be written is logged, and no reason to stop. */
-export function writeState(directory: string, state: AgentState, log: Log): void {
-  const kept: KeptState = { ...state, pid: process.pid, startTime: startTimeOf(process.pid) ?? 0 }
-  const path = join(directory, stateFileName)
-  const temporary = temporaryName(path)
-  try {
-    writeFileSync(temporary, `${JSON.stringify(kept)}\n`, { mode: 0o600 })
-    renameSync(temporary, path)
-  } catch (error) {
-    rmSync(temporary, { force: true })
-    log('DEBUG', 'the status could not be kept', { error: String(error) })
-  }
+/** Where the state of a registered agent comes from. */
+interface Sources {
+  readonly options: Options
+  readonly membership: { readonly agentId: string; readonly registration: { readonly hostId: number } }
+  readonly link: { readonly isOpen: boolean; readonly fault: string | null }
+  readonly script: ScriptSetting
+  readonly bounds: Bounds
+  readonly runner: { readonly executions: ReadonlyMap<string, { readonly state: ExecutionState }> }
+  readonly terminals: { readonly size: number; readonly isAvailable: boolean }
+  /** Why no terminals are opened. */
+  readonly lack: string | null
+  readonly serverTime: ServerTime
+  readonly clock: Clock
 }
 
-export function removeState(directory: string): void {
-  rmSync(join(directory, stateFileName), { force: true })
+/** What a registered agent says of itself; `file` holds it. */
+export class AgentStatus {
+  readonly #file: StatusFile
+  readonly #sources: Sources
+  #since: string
+  #lastHeartbeatAt: string | null = null
+  #heartbeatFault: string | null = null
+
+  constructor(file: StatusFile, sources: Sources) {
+    this.#file = file
+    this.#sources = sources
+    this.#since = this.#now()
+  }
+
+  /** Begins; resolves when the file has it. */
+  show(): Promise<void> {
+    return this.#file.show(() => this.#state())
+  }
+
+  /** A link came up or went down: whoever waits for that sees it at once. */
+  relinked(): void {
+    this.#since = this.#now()
+    void this.#file.write()
+  }
+
+  /** The server has answered a heartbeat. */
+  heard(): void {
+    this.#lastHeartbeatAt = this.#now()
+    this.#heartbeatFault = null
+    this.#file.changed()
+  }
+
+  /** The server has not answered a heartbeat, or has refused it. */
+  unheard(reason: string): void {
+    this.#heartbeatFault = reason
+    this.#file.changed()
+  }
+
+  /** There are more or fewer executions or sessions, or one of them has another state. */
+  counted(): void {
+    this.#file.changed()
+  }
+
+  #now(): string {
+    return new Date(this.#sources.clock.now()).toISOString()
+  }
+
+  #state(): AgentState {
+    const { options, membership, link, script, bounds, runner, terminals, lack, serverTime } = this.#sources
+    const { agentId, registration } = membership
+    const clockOffset = serverTime.offset()
+    const states = [...runner.executions.values()].map(({ state }) => state)
+    const count = (state: ExecutionState) => states.filter((each) => each === state).length
+    return {
+      ...unregisteredState({ agentId, options, script, since: 0, reason: link.fault }),
+      hostId: registration.hostId,
+      linked: link.isOpen,
+      since: this.#since,
+      lastHeartbeatAt: this.#lastHeartbeatAt,
+      heartbeatFault: this.#heartbeatFault,
+      clockOffsetSeconds: clockOffset === null ? null : Math.round(clockOffset / 100) / 10,
+      containment: bounds.containment.level,
+      limits: bounds.ceiling,
+      enforces: bounds.limiter.enforced,
+      executions: { running: count('RUNNING'), queued: count('QUEUED'), unacknowledged: count('EXITED') },
+      terminals: terminals.isAvailable ? terminals.size : null,
+      terminalLack: lack,
+    }
+  }
 }

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import type { AgentState } from '../../core/agent-state.ts'
 import { RsmError } from '../../core/errors.ts'
 import { isAlive } from '../processes/machine.ts'
-import { type KeptState, stateFileName } from './agent-state.ts'
 import { agentsHere, userName } from './agents-here.ts'
+import { type KeptState, stateFileName } from './status-file.ts'
 
 const unit = 'rsm-agent'
 const unitFiles = [`/etc/systemd/system/${unit}.service`, `/usr/lib/systemd/system/${unit}.service`]

@@ -1,128 +1,85 @@
-import { hostname } from 'node:os'
+import { rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { AgentState } from '../../core/agent-state.ts'
-import type { ExecutionState } from '../../core/protocol/messages.ts'
-import type { Clock, ServerTime } from '../clock.ts'
+import { temporaryName } from '../../disk/durable.ts'
+import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import type { Bounds, ScriptSetting } from '../script/script-setting.ts'
-import { removeState, writeState } from './agent-state.ts'
+import { startTimeOf } from '../processes/machine.ts'
 
-/** No more than one write in so many milliseconds: what happens within it is written together. */
+export const stateFileName = 'status.json'
+
+/** Milliseconds between two writes: what changes in between is written together. */
 const writeEvery = 2_000
 
-/** Where the state comes from. */
-interface Sources {
-  readonly agentId: string
-  readonly options: {
-    readonly hostname?: string | undefined
-    readonly url: string
-    readonly onDemand: boolean
-  }
-  readonly link: { readonly isOpen: boolean; readonly fault: string | null }
-  readonly script: ScriptSetting
-  readonly bounds: Bounds
-  readonly runner: { readonly executions: ReadonlyMap<string, { readonly state: ExecutionState }> }
-  readonly terminals: { readonly size: number; readonly isAvailable: boolean }
-  /** Why no terminals are opened. */
-  readonly lack: string | null
-  readonly serverTime: ServerTime
-  readonly clock: Clock
-  readonly log: Log
+/** In the file: the process whose state it is, so that one that was killed is found out. */
+export interface KeptState extends AgentState {
+  readonly pid: number
+  readonly startTime: number
 }
 
-/** Keeps the state of a running agent in a file of its data directory, for `rsm agent status`. */
+/** The state of an agent in a file of its data directory, for `rsm agent status`. It is written only when it has changed. */
 export class StatusFile {
-  readonly #directory: string
-  readonly #sources: Sources
-  readonly #hostId: () => number | null
-  #since: string
-  #lastHeartbeatAt: string | null = null
-  #heartbeatFault: string | null = null
+  readonly #path: string
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #process = { pid: process.pid, startTime: startTimeOf(process.pid) ?? 0 }
+  #state: (() => AgentState) | null = null
+  /** The text of the last write. */
+  #text = ''
   #writtenAt = Number.NEGATIVE_INFINITY
+  #writing: Promise<void> = Promise.resolve()
   #cancel: (() => void) | null = null
 
-  /** `hostId` is asked for at every write, as a new registration may change it. */
-  constructor(directory: string, sources: Sources, hostId: () => number | null) {
-    this.#directory = directory
-    this.#sources = sources
-    this.#hostId = hostId
-    this.#since = this.#now()
+  constructor(directory: string, clock: Clock, log: Log) {
+    this.#path = join(directory, stateFileName)
+    this.#clock = clock
+    this.#log = log
   }
 
-  /** A link came up or went down: whoever waits for that sees it at once. */
-  relinked(): void {
-    this.#since = this.#now()
+  /** Keeps this state from now on; resolves when it is in the file. */
+  show(state: () => AgentState): Promise<void> {
+    this.#state = state
+    return this.write()
+  }
+
+  /** Something in the state may have changed: it is written soon. */
+  changed(): void {
+    this.#cancel ??= this.#clock.after(
+      Math.max(0, this.#writtenAt + writeEvery - this.#clock.monotonic()),
+      () => void this.write(),
+    )
+  }
+
+  /** Writes the state at once, unless the file has it. Never rejects: a file that can't be written is no reason to stop. */
+  write(): Promise<void> {
     this.#cancel?.()
     this.#cancel = null
-    this.#write()
-  }
-
-  /** The server has answered a heartbeat. */
-  heard(): void {
-    this.#lastHeartbeatAt = this.#now()
-    this.#heartbeatFault = null
-    this.changed()
-  }
-
-  /** The server has not answered a heartbeat, or has refused it. */
-  unheard(reason: string): void {
-    this.#heartbeatFault = reason
-    this.changed()
-  }
-
-  /** Something else has changed: written at once, or soon. */
-  changed(): void {
-    if (this.#cancel) return
-    const { clock } = this.#sources
-    const wait = this.#writtenAt + writeEvery - clock.monotonic()
-    if (wait <= 0) return this.#write()
-    this.#cancel = clock.after(wait, () => {
-      this.#cancel = null
-      this.#write()
-    })
+    this.#writtenAt = this.#clock.monotonic()
+    this.#writing = this.#writing.then(() => this.#replace())
+    return this.#writing
   }
 
   /** The agent has stopped: it has no state any more. */
-  remove(): void {
+  async remove(): Promise<void> {
+    this.#state = null
     this.#cancel?.()
-    removeState(this.#directory)
+    await this.#writing
+    await rm(this.#path, { force: true })
   }
 
-  #now(): string {
-    return new Date(this.#sources.clock.now()).toISOString()
-  }
-
-  #state(): AgentState {
-    const { agentId, options, link, script, bounds, runner, terminals, lack, serverTime } = this.#sources
-    const clockOffset = serverTime.offset()
-    const states = [...runner.executions.values()].map(({ state }) => state)
-    const count = (state: ExecutionState) => states.filter((each) => each === state).length
-    return {
-      agentId,
-      hostId: this.#hostId(),
-      hostname: options.hostname ?? hostname(),
-      url: options.url,
-      onDemand: options.onDemand,
-      linked: link.isOpen,
-      since: this.#since,
-      reason: link.fault,
-      lastHeartbeatAt: this.#lastHeartbeatAt,
-      heartbeatFault: this.#heartbeatFault,
-      clockOffsetSeconds: clockOffset === null ? null : Math.round(clockOffset / 100) / 10,
-      runAs: script.account.name,
-      runsAsRoot: script.account.uid === 0,
-      sandbox: script.sandbox.mode,
-      containment: bounds.containment.level,
-      limits: bounds.ceiling,
-      enforces: bounds.limiter.enforced,
-      executions: { running: count('RUNNING'), queued: count('QUEUED'), unacknowledged: count('EXITED') },
-      terminals: terminals.isAvailable ? terminals.size : null,
-      terminalLack: lack,
+  async #replace(): Promise<void> {
+    if (this.#state === null) return
+    const kept: KeptState = { ...this.#state(), ...this.#process }
+    const text = `${JSON.stringify(kept)}\n`
+    if (text === this.#text) return
+    const temporary = temporaryName(this.#path)
+    try {
+      await writeFile(temporary, text, { mode: 0o600 })
+      await rename(temporary, this.#path)
+      this.#text = text
+    } catch (error) {
+      await rm(temporary, { force: true })
+      this.#log('DEBUG', 'the status could not be kept', { error: String(error) })
     }
-  }
-
-  #write(): void {
-    const { clock, log } = this.#sources
-    this.#writtenAt = clock.monotonic()
-    writeState(this.#directory, this.#state(), log)
   }
 }

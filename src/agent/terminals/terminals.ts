@@ -29,8 +29,11 @@ export interface TerminalsOptions
     Pick<RunnerOptions, 'clock' | 'verify' | 'distrusted' | 'hearServerTime'> {
   /** Why there is no terminal here, null where there is. */
   readonly lack: string | null
+}
+
+interface TerminalsEvents {
   /** The number of sessions has changed. */
-  readonly changed: () => void
+  counted(): void
 }
 
 interface Loaded {
@@ -64,9 +67,14 @@ export class Terminals {
   #sending: TerminalSending | null = null
   #isStopped = false
   #whenEmpty: (() => void) | undefined
+  #events: TerminalsEvents = { counted() {} }
 
   constructor(options: TerminalsOptions) {
     this.#options = options
+  }
+
+  subscribe(events: TerminalsEvents): void {
+    this.#events = events
   }
 
   /** Whether this host opens any. */
@@ -253,7 +261,7 @@ export class Terminals {
     session.guard = guardOf(request, loaded)
     session.isAttached = this.#sending !== null
     this.#sessions.set(sessionId, session)
-    this.#options.changed()
+    this.#events.counted()
     await session.open(request)
   }
 
@@ -316,7 +324,7 @@ export class Terminals {
     this.#remember(sessionId)
     this.#after(sessionId, endKept, () => this.#forget(session))
     this.#pump(session)
-    this.#options.changed()
+    this.#events.counted()
     if (this.size === 0) this.#whenEmpty?.()
   }
 

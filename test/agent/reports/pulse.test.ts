@@ -84,14 +84,10 @@ test('while a disk does not answer, no other measure begins', async (t) => {
     mark: () => null,
     marked: () => {},
     log: () => {},
-    reached: () => {},
-    missed: () => {},
-    configured: () => {},
-    revoked: async () => false,
   })
   t.teardown(() => pulse.stop())
   const later = () => new Promise((resolve) => setTimeout(resolve, 10))
-  pulse.start()
+  pulse.start({ reached() {}, missed() {}, configured() {}, revoked: async () => false })
   while (asked.length === 0) await later()
   for (let intervalsOver = 0; intervalsOver < 10; intervalsOver += 1) await later()
   t.is(asked.length, 1)

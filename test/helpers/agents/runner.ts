@@ -60,7 +60,6 @@ export function runnerOn(
   })
   runner.subscribe({
     changed: ({ taskId, complete }) => complete && waiting.get(taskId)?.(complete),
-    received: () => {},
     answer: (complete) => answers.push(complete),
   })
   t.teardown(async () => {

@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import type { Payloads } from '../core/protocol/messages.ts'
+import { inbox } from './link/inbox.ts'
+import type { Parts } from './parts.ts'
+import { agentVersion } from './reports/facts.ts'
+import { capabilities } from './script/script-setting.ts'
+
+/** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
+const helloPatience = 10_000
+
+/** Milliseconds without work after which a link on demand is closed. */
+const usualIdleLink = 30_000
+
+type Hello = Payloads['AGENT_HELLO']
+
+/** Says HELLO over each link that comes up, and hands on what comes over it. `stop` ends its timers. */
+export function converse(parts: Parts): { stop(): void } {
+  const { link, pulse, runner, uplink, terminals, distrust, status, options, clock, log } = parts
+  const instanceId = randomBytes(12).toString('base64url')
+  const receive = inbox({ runner, uplink, terminals, log })
+  let wasLinked = false
+  let cancelProbe = () => {}
+  let cancelIdle = () => {}
+
+  function closeWhenIdle(): void {
+    cancelIdle()
+    cancelIdle = clock.after(options.idleLink ?? usualIdleLink, () => {
+      if (uplink.isIdle && terminals.isIdle) void link.close()
+      else closeWhenIdle()
+    })
+  }
+
+  function stop(): void {
+    cancelProbe()
+    cancelIdle()
+  }
+
+  link.subscribe({
+    opened() {
+      status.relinked()
+      const tasks = uplink.begin({
+        sendReceived: (received) => void link.send('SCRIPT_RECEIVED', received),
+        sendComplete: (complete) => link.send('SCRIPT_COMPLETE', complete),
+        sendOutput: (about, bytes) => link.sendOutput(about, bytes),
+        hasRoom: () => link.hasRoom(),
+      })
+      const sessions = terminals.begin({
+        send: (type, payload) => void link.send(type, payload),
+        hasRoom: () => link.hasRoom(),
+      })
+      link.send('AGENT_HELLO', hello(parts, instanceId, tasks, sessions))
+      for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
+      cancelProbe = clock.after(helloPatience, () => uplink.probe())
+      if (options.onDemand) closeWhenIdle()
+      if (wasLinked) pulse.beatNow()
+      wasLinked = true
+    },
+    received(message) {
+      receive(message)
+      if (options.onDemand) closeWhenIdle()
+    },
+    drained() {
+      // Neither a flood of a script nor one of a session holds up the other's.
+      while (terminals.turn()) uplink.flow()
+      uplink.flow()
+    },
+    closed() {
+      status.relinked()
+      stop()
+      uplink.end()
+      terminals.end()
+    },
+  })
+  return { stop }
+}
+
+function hello(
+  { journal, membership, mark, script, bounds, options, lack }: Parts,
+  instanceId: string,
+  tasks: Hello['tasks'],
+  sessions: NonNullable<Hello['terminals']>,
+): Hello {
+  const heard = mark()
+  return {
+    agentVersion: agentVersion(),
+    storeId: journal.storeId,
+    instanceId,
+    journal: { sequence: journal.sequence },
+    ...(heard ? { mark: heard } : {}),
+    linkId: membership.newLink(),
+    capabilities: capabilities(script, bounds, {
+      maxExecutions: options.maxExecutions,
+      terminal: lack === null,
+    }),
+    tasks,
+    ...(lack === null ? { terminals: sessions } : {}),
+  }
+}

@@ -1,0 +1,140 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Connection } from '../net/connect.ts'
+import type { AgentOptions } from './agent-options.ts'
+import { type Clock, ServerTime } from './clock.ts'
+import { Journal } from './executions/journal.ts'
+import { Runner } from './executions/runner.ts'
+import { Distrust } from './link/distrust.ts'
+import { Link } from './link/link.ts'
+import { openMembership } from './link/membership.ts'
+import { Uplink } from './link/uplink.ts'
+import type { Log } from './log.ts'
+import { thisMachine } from './processes/machine.ts'
+import { meter } from './reports/metrics.ts'
+import { MetricsBuffer } from './reports/metrics-buffer.ts'
+import { Pulse } from './reports/pulse.ts'
+import { type checkAccounts, checkBounds, checkSandbox } from './script/script-setting.ts'
+import { AgentStatus } from './status/agent-state.ts'
+import { StatusFile } from './status/status-file.ts'
+import { lackOfTerminal } from './terminals/available.ts'
+import { Terminals } from './terminals/terminals.ts'
+import { Trouble } from './trouble.ts'
+
+/** What an agent is started with. */
+export interface Ground {
+  readonly options: AgentOptions
+  readonly clock: Clock
+  readonly random: () => number
+  readonly log: Log
+  readonly connection: Connection
+  readonly accounts: Awaited<ReturnType<typeof checkAccounts>>
+  readonly enrollToken: string | null
+  readonly dataDir: string
+  /** Ends a registration that waits for its server. */
+  readonly signal: AbortSignal
+  /** What is closed in the end, in this order; who opens something puts it first. */
+  readonly opened: (() => unknown)[]
+}
+
+/** Settles how scripts run here and who the agent is, registering it where it never was. */
+export async function enter(ground: Ground) {
+  const { options, clock, log, accounts, dataDir, opened } = ground
+  const statusFile = new StatusFile(dataDir, clock, log)
+  opened.unshift(() => statusFile.remove())
+  // First of all: a host that can't run scripts as it was told to has nothing to register for.
+  const script = await checkSandbox(options, accounts, dataDir)
+  const serverTime = new ServerTime(clock)
+  const membership = await openMembership({
+    ...ground,
+    directory: dataDir,
+    script,
+    serverTime,
+    status: statusFile,
+  })
+  return { ...ground, statusFile, script, serverTime, membership }
+}
+
+/** The parts of a registered agent; each uses those above it. What happens between them, they tell who subscribes. */
+export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
+  const { options, clock, random, log, connection, dataDir, opened } = entered
+  const { statusFile, script, serverTime, membership } = entered
+  const { agentId, api } = membership
+  const journal = new Journal(join(dataDir, 'journal'), () => clock.monotonic())
+  opened.unshift(() => journal.close())
+  const mark = () => journal.markFrom(membership.registration.keyId)
+  const bounds = checkBounds(journal.storeId, script.sandbox.mode, options.limits)
+  const distrust = new Distrust(clock, log)
+  const token = () => membership.registration.token
+  const link = new Link({ connection, agentId, token, clock, random, log })
+  const pulse = new Pulse({
+    api,
+    agentId,
+    dataDir,
+    clock,
+    random,
+    buffer: await MetricsBuffer.open(join(dataDir, 'metrics.jsonl')),
+    // By the server's clock: a step of this machine's own would make reports look old, or older than they are.
+    measure: meter({ ...clock, now: () => serverTime.now() }, log),
+    intervals: membership.registration,
+    onDemand: options.onDemand,
+    linkFault: () => link.fault,
+    mark,
+    marked: (given) => journal.heard(given, membership.registration.keyId),
+    log,
+  })
+  const spool = join(dataDir, 'executions')
+  mkdirSync(spool, { recursive: true, mode: 0o700 })
+  const common = {
+    journal,
+    clock,
+    machine: options.machine ?? thisMachine,
+    ...bounds,
+    own: script.own,
+    runAs: script.account.name,
+    allowRunAs: options.allowRunAs,
+    sandbox: script.sandbox,
+    log,
+    verify: distrust.watching(membership.verify),
+    distrusted: (what: string, reason: string) => distrust.note(what, reason),
+    hearServerTime: () => pulse.hearServerTime(),
+  }
+  const runner = new Runner({ ...common, directory: spool, maxExecutions: options.maxExecutions })
+  const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal()
+  const sessions = join(dataDir, 'terminals')
+  const terminals = new Terminals({ ...common, directory: sessions, lack })
+  const uplink = new Uplink(runner, new Trouble(clock, log))
+  const sources = {
+    options,
+    membership,
+    link,
+    script,
+    bounds,
+    runner,
+    terminals,
+    lack,
+    serverTime,
+    clock,
+  }
+  const status = new AgentStatus(statusFile, sources)
+  runner.subscribe(status)
+  terminals.subscribe(status)
+  return {
+    ...entered,
+    ...common,
+    journal,
+    mark,
+    bounds,
+    distrust,
+    link,
+    pulse,
+    runner,
+    lack,
+    sessions,
+    terminals,
+    uplink,
+    status,
+  }
+}
+
+export type Parts = Awaited<ReturnType<typeof openParts>>

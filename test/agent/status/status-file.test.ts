@@ -1,0 +1,120 @@
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import test, { type ExecutionContext } from 'ava'
+import type { Clock } from '../../../src/agent/clock.ts'
+import type { Log } from '../../../src/agent/log.ts'
+import { StatusFile, stateFileName } from '../../../src/agent/status/status-file.ts'
+import type { AgentState } from '../../../src/core/agent-state.ts'
+import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
+
+/** A clock that moves when it is told to. */
+class HandClock implements Clock {
+  time = 0
+  #due: { at: number; run: () => void }[] = []
+
+  now = () => this.time
+  monotonic = () => this.time
+
+  after(wait: number, run: () => void): () => void {
+    const timer = { at: this.time + wait, run }
+    this.#due.push(timer)
+    return () => {
+      this.#due = this.#due.filter((each) => each !== timer)
+    }
+  }
+
+  move(milliseconds: number): void {
+    this.time += milliseconds
+    const due = this.#due.filter(({ at }) => at <= this.time)
+    this.#due = this.#due.filter(({ at }) => at > this.time)
+    for (const { run } of due) run()
+  }
+}
+
+async function fileOn(t: ExecutionContext, log: Log = () => {}) {
+  const directory = await temporaryDirectory(t)
+  const clock = new HandClock()
+  const file = new StatusFile(directory, clock, log)
+  const path = join(directory, stateFileName)
+  const shown = () => (JSON.parse(readFileSync(path, 'utf8')) as AgentState).executions.running
+  /** Another one after each write. */
+  const inode = () => statSync(path).ino
+  return { file, clock, directory, path, shown, inode }
+}
+
+const stateOf = (running: number) => ({ executions: { running } }) as AgentState
+
+test('what changes within 2 s is written together, and what does not change is not written', async (t) => {
+  const { file, clock, shown, inode } = await fileOn(t)
+  let running = 1
+  await file.show(() => stateOf(running))
+  t.is(shown(), 1)
+  const first = inode()
+  for (running = 2; running < 5; running++) file.changed()
+  clock.move(1999)
+  await delay(20)
+  t.is(inode(), first)
+  clock.move(1)
+  await file.write()
+  t.is(shown(), 5)
+  const second = inode()
+  file.changed()
+  clock.move(2000)
+  await file.write()
+  t.is(inode(), second)
+})
+
+test('a write that is asked for does not wait for its turn', async (t) => {
+  const { file, shown } = await fileOn(t)
+  await file.show(() => stateOf(1))
+  await file.show(() => stateOf(2))
+  t.is(shown(), 2)
+})
+
+test('after its removal nothing brings the file back', async (t) => {
+  const { file, clock, path } = await fileOn(t)
+  void file.show(() => stateOf(1))
+  file.changed()
+  await file.remove()
+  clock.move(10_000)
+  await file.write()
+  t.is(statSync(path, { throwIfNoEntry: false }), undefined)
+})
+
+test('a file that can not be written is logged, and written again with the next change', async (t) => {
+  const lines: string[] = []
+  const { file, path, shown } = await fileOn(t, (level, message) => lines.push(`${level} ${message}`))
+  mkdirSync(join(path, 'in the way'), { recursive: true })
+  await file.show(() => stateOf(1))
+  t.deepEqual(lines, ['DEBUG the status could not be kept'])
+  rmSync(path, { recursive: true })
+  await file.write()
+  t.is(shown(), 1)
+})
+
+test('neither a keystroke nor an acknowledgement makes an agent write its status; the end of a script does', async (t) => {
+  const { server, agent, dataDir } = await linkedAgent(t)
+  const path = join(dataDir, stateFileName)
+  const read = () => JSON.parse(readFileSync(path, 'utf8')) as AgentState
+  const runningIs = async (count: number) => {
+    while (read().executions.running !== count) await delay(20)
+  }
+  server.execute(agent.agentId, {
+    taskId: 'runs',
+    script: 'cat /dev/zero | head -c 100000 | base64; sleep 60',
+  })
+  await runningIs(1)
+  const writes = new Map<number, string>()
+  for (let turn = 0; turn < 30; turn++) {
+    server.send('TERMINAL_INPUT', { sessionId: 'none', data: 'x' })
+    server.send('SCRIPT_ACK', { taskId: 'runs', sequence: 0, complete: false })
+    await delay(100)
+    writes.set(statSync(path).ino, readFileSync(path, 'utf8'))
+  }
+  // A heartbeat may have been answered meanwhile.
+  t.true(writes.size <= 2)
+  t.is(new Set(writes.values()).size, writes.size)
+  server.send('CANCEL_SCRIPT', { taskId: 'runs' })
+  await runningIs(0)
+})
