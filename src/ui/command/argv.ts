@@ -11,8 +11,8 @@ interface FlagShape {
 }
 
 /**
- * Words that are no UTF-8 arrive with U+FFFD in place of their bytes: what would run then is not what was typed. One who
- * types U+FFFD itself is believed, by the bytes that the kernel keeps. Errors: `usage`.
+ * Words that are not UTF-8 arrive with U+FFFD in place of their bytes, so something else would run than was typed. A word in
+ * which U+FFFD itself was typed passes, by the bytes that the kernel keeps. Errors: `usage`.
  */
 export function refuseForeignBytes(argv: readonly string[]): void {
   const word = argv.find((each) => each.includes('\ufffd'))

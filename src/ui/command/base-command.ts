@@ -6,6 +6,7 @@ import { RsmError } from '../../core/errors.ts'
 import { type ChosenServer, Contexts } from '../contexts/contexts.ts'
 import { alone, anyCase, anyCaseArgs, checkTogether } from '../flags/checks.ts'
 import { fromEnvironment, type Variables } from '../flags/environment.ts'
+import type { FlagsOf } from '../flags/given.ts'
 import { isReadableByAll } from '../input/named-file.ts'
 import { isWatched } from '../text/screen.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -13,45 +14,42 @@ import { blameVariables } from './failure.ts'
 
 const helpGroup = 'GLOBAL'
 
-export interface GlobalFlags {
+/** The options that every command knows (contract §9). */
+const globalFlags = {
+  json: boolean({ helpGroup, description: 'print only the data, as JSON' }),
+  url: string({ helpGroup, helpValue: 'URL', description: 'server to speak to (RSM_URL)' }),
+  context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to speak to (RSM_CONTEXT)' }),
+  'token-file': string({
+    helpGroup,
+    helpValue: 'FILE',
+    description: 'file with a token (RSM_TOKEN_FILE, RSM_TOKEN)',
+  }),
+  'ca-file': string({
+    helpGroup,
+    helpValue: 'FILE',
+    description: 'extra certificates to trust (RSM_CA_FILE)',
+  }),
+  'tls-fingerprint': string({
+    helpGroup,
+    helpValue: 'SHA256',
+    description: 'trust only this certificate of the server',
+  }),
+  quiet: boolean({ helpGroup, char: 'q', description: 'print only errors' }),
+  utc: boolean({ helpGroup, description: 'show times in UTC' }),
+  'no-pager': boolean({ helpGroup, description: 'do not send long lists to $PAGER' }),
+}
+
+type GlobalFlags = Partial<FlagsOf<typeof globalFlags>> & {
   readonly json: boolean
-  readonly url?: string | undefined
-  readonly context?: string | undefined
-  readonly 'token-file'?: string | undefined
-  readonly 'ca-file'?: string | undefined
-  readonly 'tls-fingerprint'?: string | undefined
   readonly quiet: boolean
   readonly utc: boolean
-  readonly 'no-pager'?: boolean
 }
 
 type Values = Record<string, unknown>
 
 /** A command parses, calls once, renders, and returns the data, which `--json` prints. */
 export abstract class BaseCommand extends Command {
-  static override baseFlags = {
-    json: boolean({ helpGroup, description: 'print only the data, as JSON' }),
-    url: string({ helpGroup, helpValue: 'URL', description: 'server to speak to (RSM_URL)' }),
-    context: string({ helpGroup, helpValue: 'NAME', description: 'stored server to speak to (RSM_CONTEXT)' }),
-    'token-file': string({
-      helpGroup,
-      helpValue: 'FILE',
-      description: 'file with a token (RSM_TOKEN_FILE, RSM_TOKEN)',
-    }),
-    'ca-file': string({
-      helpGroup,
-      helpValue: 'FILE',
-      description: 'extra certificates to trust (RSM_CA_FILE)',
-    }),
-    'tls-fingerprint': string({
-      helpGroup,
-      helpValue: 'SHA256',
-      description: 'trust only this certificate of the server',
-    }),
-    quiet: boolean({ helpGroup, char: 'q', description: 'print only errors' }),
-    utc: boolean({ helpGroup, description: 'show times in UTC' }),
-    'no-pager': boolean({ helpGroup, description: 'do not send long lists to $PAGER' }),
-  }
+  static override baseFlags = globalFlags
 
   globals: GlobalFlags = { json: false, quiet: false, utc: false }
   /** The flags whose values came from variables. */

@@ -12,8 +12,8 @@ interface Each<T, R> {
 }
 
 /**
- * Does the same to each, one after the other. Of several a failure is told with its name and the others go on; the exit
- * code becomes the worst. Answers what the others came to. Errors: that of the only one, or one that all would have.
+ * Does the same to each, one after the other. With several items a failure is reported with its name, and the others go on; the exit
+ * code becomes the worst. Returns the results of the others. Errors: that of a single item, or one that every item would meet.
  */
 export async function doToEach<T, R>(
   items: readonly T[],

@@ -15,8 +15,8 @@ function unknownTo({ message, fields }: RsmError): string | null {
 }
 
 /**
- * The error as people can do something about it: what this program sends by itself, and its server does not know, is a
- * sign of an older server, which is asked for its version.
+ * Explains an error that people can do something about: if the server does not know what this program sends by itself, it is
+ * probably older, and is asked for its version.
  */
 export async function blameOlderServer(
   error: RsmError,

@@ -27,8 +27,8 @@ export const scriptPatchFlags = {
 const kept = ['type', 'timeout', 'description', 'tags', 'category'] as const
 
 /**
- * What a new text says of itself otherwise than the former one, so that a stored script keeps in step with its text. What
- * both say alike is left as it is: somebody may have set it apart. A name is never changed by a text.
+ * The settings in which the comments of a new text differ from those of the former one, so that a stored script follows its text. What
+ * both say alike stays as it is, because somebody may have set it with an option. A text never changes the name.
  */
 export function frontMatterPatch(former: FrontMatter, matter: FrontMatter): ScriptPatch {
   const changed = kept.filter((key) => JSON.stringify(former[key]) !== JSON.stringify(matter[key]))

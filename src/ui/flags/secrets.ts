@@ -17,8 +17,8 @@ export async function readSecrets(names: readonly string[]): Promise<Record<stri
 }
 
 /**
- * Values of those secret parameters that a former task had and nobody has named now. They are asked, and never taken from
- * the environment unnamed: whoever started that task chose the names, and could so have asked for anything that is there.
+ * Values of secret params that a former task had and that nobody named this time. They are asked for, and never taken from
+ * the environment: whoever started that task chose the names, and could have asked for any variable.
  */
 export async function askSecrets(taskId: string, names: readonly string[]): Promise<Record<string, string>> {
   const secrets: Record<string, string> = {}

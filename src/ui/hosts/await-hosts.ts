@@ -12,7 +12,7 @@ interface Awaited extends FollowOptions {
 }
 
 /**
- * Resolves once every host is there. The state is read when the stream of events begins, so that no change falls between;
+ * Resolves once every host is there. The state is read when the stream of events begins, so that no change is missed;
  * then the stream alone is followed. A host that was removed rejects as `read` does for a name that does not exist.
  */
 export async function awaitHosts(api: Api, options: Awaited): Promise<readonly Host[]> {

@@ -22,7 +22,7 @@ interface EditedText {
 }
 
 /**
- * Opens the editor on `text`, in a file of this name, on the terminal itself, whatever stdin and stdout are. Rejects, and
+ * Opens the editor on `text`, in a file of this name, on the terminal, wherever stdin and stdout lead. Rejects, and
  * leaves no file, where the editor did not run or ended with a failure; `instead` is the hint where there is no terminal.
  */
 export async function editText(text: string, name: string, instead: string): Promise<EditedText> {

@@ -13,8 +13,8 @@ function openTerminal(instead: string): { input: ReadStream; fd: number } {
 }
 
 /**
- * Whether a person can be asked: the command was started from a terminal, even where the one or the other of its streams
- * goes elsewhere (`exec --all - < script`). Nobody looks at a job of CI that is given one.
+ * Whether a person can be asked: the command was started from a terminal, even if one of its streams
+ * goes elsewhere (`exec --all - < script`). A CI job may have a terminal that nobody looks at.
  */
 export function isSomeoneThere(): boolean {
   return (process.stdin.isTTY || process.stderr.isTTY) && (process.env['CI'] ?? '') === ''

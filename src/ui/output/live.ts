@@ -31,8 +31,8 @@ type LiveOptions = Pick<
 >
 
 /**
- * Output as it comes, `HOST: line`. Lines are never torn: of many hosts a line is written whole, and its unfinished first
- * part shows beside the output only; of a lone host it is written when it has waited a little.
+ * Output as it comes, `HOST: line`. Lines are never torn: with several hosts a line is written whole, and its unfinished first
+ * part is shown only in the status line; with a single host the part is written after a short wait.
  */
 export class LiveOutput implements OutputFormat {
   readonly #options: LiveOptions

@@ -40,8 +40,8 @@ export function isOutdirName(name: string): boolean {
 }
 
 /**
- * Makes the directory of `--outdir`. Errors: `usage` where nothing can be written there, or what bears the name of a file of
- * hosts is none.
+ * Makes the directory of `--outdir`. Errors: `usage` if nothing can be written there, or if something with the name of an
+ * output file is not a regular file.
  */
 export function prepareOutdir(path: string): void {
   makeNamedDirectory(path, '--outdir')

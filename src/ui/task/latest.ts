@@ -22,8 +22,8 @@ function whatRan({ scriptName, firstLine }: TaskSummary): string {
 }
 
 /**
- * The caller's newest task, for a command that ends or starts something: says which it is. Where nobody can be asked about it,
- * it takes `--yes`: else `usage`.
+ * Says which task the caller's newest one is, for a command that ends or starts something. If nobody can be asked about it,
+ * `--yes` is required: else `usage`.
  */
 export async function latestChosen(client: Client, { verb, yes, utc, say }: Choice): Promise<TaskSummary> {
   if (!yes && !isSomeoneThere())

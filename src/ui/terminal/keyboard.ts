@@ -9,7 +9,7 @@ interface KeyboardOptions {
 }
 
 /**
- * The terminal's keys, every one of them: raw, until `stop`. However this process ends, but by SIGKILL, the terminal is left as
+ * All keys of the terminal, in raw mode until `stop`. However this process ends, except by SIGKILL, the terminal is left as
  * it was found.
  */
 export class Keyboard {

@@ -25,8 +25,8 @@ const longest = 1024
 const deepest = 16
 
 /**
- * What the programs of a session have made of the terminal, so that it can be undone where they can't any more. The output is a
- * host's: whatever it holds, it is looked through once, and what is kept has a bound.
+ * What the programs of a session have changed in the terminal, so that it can be undone when they no longer can. The output is a
+ * host's: it is scanned once, and what is kept is bounded.
  */
 export class TerminalModes {
   /** What was changed, in that order: the sequence that did it and the one that undoes it. */

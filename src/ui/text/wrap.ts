@@ -29,7 +29,7 @@ function unbroken(text: string): string[] {
 }
 
 /**
- * A sentence that may name commands, broken at its blanks into lines of at most `width` columns, but in no command: one that is
+ * Breaks a sentence into lines of at most `width` columns at its spaces, but never inside a command: a command that is
  * wider stands alone.
  */
 export function wrapSentence(text: string, width: number): string[] {

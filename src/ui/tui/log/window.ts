@@ -16,8 +16,8 @@ interface Held {
 }
 
 /**
- * A part of a log: entries in a row, and their lines. Pages are put on at either end; what is then too much is let go of
- * at the other. A line has a number that it keeps for as long as it is held, whatever is put on: lines are numbered where they end,
+ * A part of a log: consecutive entries and their lines. Pages are added at either end, and what is then too much is dropped
+ * at the other. A line keeps its number for as long as it is held, whatever is added: lines are numbered where they end,
  * so a line whose beginning comes with an earlier page becomes longer and not another.
  */
 export class LogWindow {
