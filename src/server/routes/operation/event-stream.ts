@@ -8,7 +8,7 @@ import type { Context } from '../../services/context.ts'
 /**
  * Sends batches of events as a stream (WHATWG HTML §9.2) until the source ends, the client leaves, or the token that
  * opened it ends. The next batch is asked for when the socket has taken the last: a slow reader slows only itself.
- * `comment` is what keeps a silent stream open.
+ * `comment` is what keeps a silent stream open, every `interval` milliseconds.
  */
 export async function sendEvents(
   request: FastifyRequest,
@@ -16,6 +16,7 @@ export async function sendEvents(
   { hints, facts, store, clock, log }: Pick<Context, 'hints' | 'facts' | 'store' | 'clock' | 'log'>,
   source: (signal: AbortSignal) => AsyncGenerator<string | Buffer>,
   comment: () => string = () => ':\n\n',
+  interval: number = pingInterval,
 ): Promise<void> {
   const leave = new AbortController()
   const { tokenId, expiresAt, idleAt } = userOf(request)
@@ -26,8 +27,11 @@ export async function sendEvents(
     hints.subscribe('tokenEnded', tokenId, () => leave.abort()),
     facts.subscribe('stopping', () => leave.abort()),
   ]
+  const look = async () => {
+    if (!(await store.get('tokens', tokenId))) leave.abort()
+  }
   // It may have ended after it was looked at and before the subscription.
-  if (!(await store.get('tokens', tokenId))) leave.abort()
+  await look()
   const { raw } = reply
   reply.hijack()
   raw.on('close', () => leave.abort())
@@ -43,7 +47,9 @@ export async function sendEvents(
   if (request.method === 'HEAD') leave.abort()
   const comments = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(comment())
-  }, pingInterval)
+    // The hint may have been lost. A store that can not be read ends no stream.
+    look().catch(() => undefined)
+  }, interval)
   const route = request.routeOptions.url ?? 'unknown'
   facts.publish('stream', { route, opened: true })
   try {
