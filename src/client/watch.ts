@@ -59,7 +59,7 @@ export async function* watchTask(
     return withQuery(`/api/tasks/${encodeURIComponent(taskId)}/logs`, query)
   }
   const givenUp = (cut: RsmError) =>
-    new RsmError('unreachable', `${cut.message}; task ${taskId} goes on without it`, {
+    new RsmError('unreachable', `${cut.message}; task ${taskId} keeps running without it`, {
       hint: `follow it again: rsm logs -f ${taskId}`,
       cause: cut,
     })

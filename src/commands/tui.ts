@@ -43,7 +43,7 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
       runTerminal: (hostId, signal) => this.#terminal(client, hostId, signal),
     })
     const { exit, runningTask } = await tui.run()
-    if (runningTask !== null) this.notice(`task ${runningTask} goes on: rsm logs -f ${runningTask}`)
+    if (runningTask !== null) this.notice(`task ${runningTask} is still running: rsm logs -f ${runningTask}`)
     process.exitCode = exit
   }
 

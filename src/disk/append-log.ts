@@ -357,6 +357,6 @@ class LogDeleted extends RsmError {
 
 function failedLog(name: string, error: unknown): RsmError {
   const cause = error instanceof Error ? error.message : String(error)
-  const message = `the disk failed while writing ${name} (${cause}); the server has to be started anew`
+  const message = `the disk failed while writing ${name} (${cause}); the server has to be restarted`
   return new RsmError('unavailable', message, { cause: error })
 }

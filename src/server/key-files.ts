@@ -36,7 +36,7 @@ const kinds: Record<Name, Kind> = {
   'signing.key': {
     make: newSigningKey,
     idOf: signingKeyId,
-    loses: 'every agent must be enrolled anew then',
+    loses: 'every agent must be enrolled again then',
   },
 }
 const names = ['seal.key', 'signing.key'] as const

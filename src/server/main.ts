@@ -223,7 +223,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const { agents, credentials, tasks } = replacedKeys
     log.error(
       { ...replacedKeys },
-      `new keys: ${agents.length} agents have to be enrolled anew, credentials of ${credentials.length} hosts and secret parameters of ${tasks.length} tasks are gone`,
+      `new keys: ${agents.length} agents must be enrolled again, credentials of ${credentials.length} hosts and secret parameters of ${tasks.length} tasks are gone`,
     )
     await events.record('keys.replace', null, 'SUCCESS', { ...replacedKeys })
   }

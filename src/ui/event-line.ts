@@ -39,7 +39,7 @@ export function eventLine(event: Change, utc: boolean): string {
 }
 
 const resets: Record<ResetEvent['reason'], string> = {
-  RESTARTED: 'the server was started anew',
+  RESTARTED: 'the server was restarted',
   BEHIND: 'too much has happened since',
   UNKNOWN: 'the server does not know this place',
 }

@@ -36,7 +36,7 @@ async function startEvents(t: ExecutionContext, ...argv: string[]) {
 
 test('events says each change in a line, without control sequences, and Ctrl-C ends it quietly', async (t) => {
   const { child, done, shows } = await startEvents(t)
-  await shows('started anew')
+  await shows('was restarted')
   child.kill('SIGINT')
   const ran = await done
   t.is(ran.signal, 'SIGINT')
@@ -50,7 +50,7 @@ test('events says each change in a line, without control sequences, and Ctrl-C e
       '',
     ].join('\n'),
   )
-  t.is(ran.stderr, 'rsm: what was missed is not known: the server was started anew\n')
+  t.is(ran.stderr, 'rsm: what was missed is not known: the server was restarted\n')
 })
 
 test('events --json is one event a line, with its id; --type and --after go to the server', async (t) => {

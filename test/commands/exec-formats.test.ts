@@ -265,6 +265,8 @@ withTmux(
     )
     await window.type('l')
     await window.press('Enter')
-    await window.shows(/\[c\/l\] l\nrsm: task task-1 goes on: rsm logs -f task-1\n(rsm: .*\n){2}over\n/)
+    await window.shows(
+      /\[c\/l\] l\nrsm: task task-1 is still running: rsm logs -f task-1\n(rsm: .*\n){2}over\n/,
+    )
   },
 )

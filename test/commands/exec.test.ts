@@ -294,7 +294,7 @@ test('logs -f that is interrupted says that the task goes on, and how to go on b
   child.kill('SIGINT')
   const { exit, stderr } = await done
   t.is(exit, 130)
-  t.regex(stderr, /^rsm: task task-1 goes on: rsm logs -f task-1 --after \d+$/m)
+  t.regex(stderr, /^rsm: task task-1 is still running: rsm logs -f task-1 --after \d+$/m)
   t.is(cancels(server), 0)
 })
 

@@ -2,9 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 
-const ids = Object.keys(
-  (JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as { commands: Record<string, unknown> }).commands,
-).map((id) => id.replaceAll(':', ' '))
+interface Command {
+  readonly flags: Readonly<Record<string, { readonly aliases?: readonly string[] }>>
+}
+const { commands } = JSON.parse(readFileSync('oclif.manifest.json', 'utf8')) as {
+  commands: Record<string, Command>
+}
+const ids = Object.keys(commands).map((id) => id.replaceAll(':', ' '))
 const topics = new Set(ids.filter((id) => id.includes(' ')).map((id) => id.split(' ')[0]))
 /** What is written with rsm before it and is no command of its own. */
 const others = new Set(['help', 'version'])
@@ -36,4 +40,29 @@ test('A17 every command that a hint, help or a document names exists', (t) => {
     }
   t.deepEqual(unknown, [])
   t.true(seen > 300, String(seen))
+})
+
+/** The same in a document, with what follows it up to the command that a host runs, a comment or another command. */
+const line =
+  /(?:[`'"]|(?:^|[`'"])(?:[a-z]*[$#]|>) *)(?:[A-Z_]+=\S+ )*rsm ([a-z][a-z-]*)((?: [a-z][a-z-]*)?)([^`\n|;&]*)/gm
+
+test('every option that a document names with its command exists', (t) => {
+  const unknown: string[] = []
+  let seen = 0
+  for (const path of ['README.md', ...files('docs'), ...files('examples')])
+    for (const [, first = '', second = '', rest = ''] of readFileSync(path, 'utf8').matchAll(line)) {
+      const id = ids.includes(first + second) ? first + second : first
+      const command = commands[id.replaceAll(' ', ':')]
+      if (command === undefined) continue
+      const known = new Set(
+        Object.entries(command.flags).flatMap(([name, flag]) => [name, ...(flag.aliases ?? [])]),
+      )
+      const [own = ''] = `${second} ${rest}`.split(/ -- | {2}# /)
+      for (const [, option = ''] of own.matchAll(/(?<=\s)--([a-z][a-z-]*)/g)) {
+        seen++
+        if (!known.has(option) && option !== 'help') unknown.push(`${path}: rsm ${id} --${option}`)
+      }
+    }
+  t.deepEqual(unknown, [])
+  t.true(seen > 80, String(seen))
 })

@@ -102,7 +102,7 @@ test('Ctrl-C asks on the terminal though stdin is a script: leaving cancels noth
   shell.type('\u0003')
   await shell.shows(/task task-1\s+cancel it, leave it running, or watch on \(Enter\)\? \[c\/l\] /)
   shell.type('l\r')
-  await shell.shows(/task task-1 goes on: rsm logs -f task-1\s[^]*exit 130/)
+  await shell.shows(/task task-1 is still running: rsm logs -f task-1\s[^]*exit 130/)
   t.deepEqual(
     started(server).map(({ path }) => path),
     ['/api/tasks'],

@@ -193,7 +193,7 @@ for (const [what, faults, options] of finalFaults)
     await setTimeout(20)
     t.deepEqual([disk.writes, disk.syncs], [writes, syncs])
     t.deepEqual(refused, ['failed'])
-    t.regex(log.refusal?.message ?? '', /started anew/)
+    t.regex(log.refusal?.message ?? '', /restarted/)
   })
 
 test('A06 a file that is deleted under the process is noticed by the next append; nothing is taken any more', async (t) => {

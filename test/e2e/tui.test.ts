@@ -210,7 +210,7 @@ inTmux('the fleet: a terminal on a host and back, its task opened, copying, susp
   await window.type('q')
   await window.shows(/┬ box RUNNING/)
   await window.press('C-c')
-  await window.shows(/goes on: rsm logs -f [\s\S]*local>$/m)
+  await window.shows(/is still running: rsm logs -f [\s\S]*local>$/m)
   t.notRegex(await window.text(), /box RUNNING/)
 })
 

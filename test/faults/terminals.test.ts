@@ -65,6 +65,6 @@ test('F20 kill -9 of the server while the agent is away too: a shell that the ag
   const client = await ScriptedTerminal.attach(server, sessionId)
   await client.shows('kept')
   await ScriptedAgent.link(server, identity, withTerminals)
-  t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /started anew/)
+  t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /restarted/)
   t.is((await recordingOf(server, sessionId)).output, 'kept')
 })

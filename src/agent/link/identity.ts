@@ -39,7 +39,7 @@ export async function readIdentity(directory: string): Promise<Identity | null> 
     // Falls through to the same sentence as a file of another shape.
   }
   throw new RsmError('unavailable', `${path} is damaged`, {
-    hint: 'restore it, or remove it and register this host anew with an enrolment token',
+    hint: 'restore it, or remove it and register this host again with an enrolment token',
   })
 }
 

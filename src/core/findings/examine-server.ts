@@ -110,7 +110,7 @@ function lookAtSecrecy({ url, certificateEnds, now }: ServerFacts): Look {
       'certificate',
       left < verySoon * day ? 'error' : 'warning',
       left <= 0 ? 'its certificate has expired' : `its certificate expires in ${span(left)}`,
-      'renew it, and send the server SIGHUP: it reads its files anew',
+      'renew it, and send the server SIGHUP to make it read its files again',
     ),
   ]
 }

@@ -65,7 +65,7 @@ export async function refuseWithoutStore(path: string): Promise<void> {
     'unavailable',
     `the store is missing: there is no ${join(path, 'store', manifestName)}, but ${sign} in ${path} says that this data directory was used`,
     {
-      hint: `nothing was changed; mount or bring back ${join(path, 'store')}, best with all of its data directory, or begin anew in another with --data-dir`,
+      hint: `nothing was changed; mount or bring back ${join(path, 'store')}, best with all of its data directory, or start in another directory with --data-dir`,
     },
   )
 }

@@ -4,7 +4,7 @@ import type { Execution } from '../seams/executions.ts'
 import type { EngineParts } from './parts.ts'
 
 const sentAway =
-  'its agent has no link just now; the script may go on there, and counts as LOST if no word of it comes'
+  'its agent has no link now; the script may still be running there, and is LOST if nothing is heard of it'
 const waitsFor = (fault: string | null | undefined) =>
   `agent not connected${faultInBrackets(fault)}; waiting for it, then UNREACHABLE`
 const waitsForPerson =

@@ -70,7 +70,7 @@ export interface Hub {
   close(): void
 }
 
-const sharedIdentity = 'Two agents share this identity; remove one, or enrol it anew'
+const sharedIdentity = 'Two agents share this identity; remove one, or enrol it again'
 const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
 
 export function createHub(deps: HubDependencies): Hub {

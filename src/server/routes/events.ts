@@ -26,7 +26,7 @@ export function eventRoutes(app: AppInstance, { events, context }: RouteDependen
           holds:
             'First `ready` {id}; then `host`, `task` and `cluster`: {change: created|updated|removed, at, host|task|cluster: ' +
             'the read representation, or {id} of what was removed}. `reset` {reason: RESTARTED|BEHIND|UNKNOWN, id}: what came ' +
-            'after the id that was given is not known any more; read anew what you show.',
+            'after the id that was given is no longer known; read again what you show.',
           events: {
             ready: ReadyEvent,
             host: HostEvent,

@@ -52,7 +52,7 @@ export function createHostSide({ store, facts, clock, sessions, openings, links 
         const { id, hostId } = session.record
         if (hostId !== link.hostId || session.end || openings.has(id)) continue
         if (named.has(id)) session.linked(link)
-        else session.finish(ended("the host's agent has started anew, and its terminals have ended"))
+        else session.finish(ended("the host's agent has restarted, and its terminals have ended"))
       }
       for (const sessionId of named) {
         const session = sessions.get(sessionId)

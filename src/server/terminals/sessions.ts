@@ -76,7 +76,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       failed(error) {
         log.error({ err: error, sessionId: id }, 'a recording could not be written')
         const why = (error as NodeJS.ErrnoException).code ?? 'unknown fault'
-        const reason = `its recording could not be written (${why}), and no session goes on unrecorded`
+        const reason = `its recording could not be written (${why}), and no session continues unrecorded`
         sessions.get(id)?.finish(ended(reason))
       },
     }),

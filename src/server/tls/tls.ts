@@ -33,7 +33,7 @@ export function wantsTls({ certFile, keyFile, selfSigned, hsts }: TlsOptions): b
     throw new RsmError('usage', '--tls-self-signed makes a certificate: it does not go with --tls-cert')
   if (certFile === undefined && hsts === true)
     throw new RsmError('usage', '--hsts needs --tls-cert and --tls-key beside it', {
-      hint: 'a browser that is told to insist on TLS takes no certificate that nobody signed; a proxy in front sets the header itself',
+      hint: 'a browser that insists on TLS accepts no self-signed certificate; a proxy in front sets the header itself',
     })
   return certFile !== undefined || selfSigned === true
 }

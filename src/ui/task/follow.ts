@@ -69,7 +69,7 @@ async function showEvents(
 ): Promise<{ end: Task | undefined; last: number | undefined }> {
   const silent = new SilentHosts((line) => outputs.notice(line))
   const onCut = ({ message }: Error, again: boolean) => {
-    if (!again) outputs.notice(`${message}; trying again for 5 minutes (task ${taskId} goes on)`)
+    if (!again) outputs.notice(`${message}; trying again for 5 minutes (task ${taskId} keeps running)`)
   }
   let end: Partial<Task> | undefined
   let last = query.after
@@ -108,7 +108,7 @@ function concluded(
   if (status === 'RUNNING')
     outputs.notice(
       by.kind === 'leave'
-        ? `task ${taskId} goes on: ${resume(taskId, last)}`
+        ? `task ${taskId} is still running: ${resume(taskId, last)}`
         : `task ${taskId} is being cancelled: rsm tasks wait ${taskId}`,
     )
   return left

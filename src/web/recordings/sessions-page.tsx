@@ -164,7 +164,7 @@ export function SessionsPage() {
         <Question
           title={`End the session of ${ending.user} on ${ending.hostname}?`}
           yes="End the session"
-          no="Let it go on"
+          no="Keep it open"
           isDangerous
           onYes={() => end(ending)}
           onNo={() => setEnding(undefined)}

@@ -321,7 +321,7 @@ test.serial(
   async (t) => {
     const { server, identity, sessionId, client } = await relinked()
     await ScriptedAgent.link(server, identity, withTerminals)
-    t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /started anew/)
+    t.regex((await client.next('TERMINAL_CLOSED')).reason ?? '', /restarted/)
     t.is((await server.data('GET', `/api/terminals/${sessionId}`)).status, 'CLOSED')
   },
 )

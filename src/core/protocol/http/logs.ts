@@ -16,7 +16,7 @@ export const LogQuery = Closed({
   follow: Type.Optional(Type.Boolean({ description: 'Stream what comes, until the task has ended' })),
   stream: Type.Optional(Stream),
   tail: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Begin so many entries before the end' }),
+    Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Begin N entries before the end' }),
   ),
   after: Type.Optional(
     Type.Integer({

@@ -68,7 +68,7 @@ class FileAuditLog implements AuditLog {
         name: 'the audit log',
         sync: 'batch',
         whenFull: 'the disk of the audit log is full; what has to be audited is refused until there is room',
-        whenDeleted: 'stop the server, keep what is left of its audit directory, and start it anew',
+        whenDeleted: 'stop the server, keep what is left of its audit directory, and start it again',
         probeMilliseconds: options.probeMilliseconds,
         refused: (fault, error) => {
           // What failed leaves no gap in the chain.

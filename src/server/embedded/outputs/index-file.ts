@@ -77,7 +77,7 @@ export async function readRecords(file: FileHandle, from: number, count?: number
   return records.map((record, at) => {
     if (record !== null) return record
     throw new RsmError('unavailable', `an index of output is damaged: output.idx, record ${from + at}`, {
-      hint: 'restart the server: it makes the index anew from the log',
+      hint: 'restart the server: it rebuilds the index from the log',
     })
   })
 }

@@ -45,7 +45,7 @@ export class Compaction {
       .catch((error: unknown) => {
         if (this.options.signal.aborted) return
         this.notBefore = this.closedBytes + this.journal.size + this.options.compactAfterBytes
-        this.options.log('warn', 'compaction failed; the journal goes on growing', { error: String(error) })
+        this.options.log('warn', 'compaction failed; the journal keeps growing', { error: String(error) })
       })
       .finally(() => {
         this.running = null

@@ -56,7 +56,7 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     name: 'the journal',
     sync: 'batch',
     whenFull: 'the disk of the data directory is full; writes are refused until there is room',
-    whenDeleted: 'stop the server, bring back its store from a backup, and start it anew',
+    whenDeleted: 'stop the server, bring back its store from a backup, and start it again',
     probeMilliseconds: options.probeMilliseconds,
     before: () => compaction.raiseFormat(),
     synced: (seconds) => options.onSync?.(seconds),

@@ -17,8 +17,8 @@ export const taskHelp: Keys = [
   ['c', 'cancel the task'],
   ['r', 'run it again where it did not succeed'],
   ['Esc', 'stop the search, the filter; back to the fleet'],
-  ['Ctrl-L Ctrl-Z', 'draw anew; suspend'],
-  ['q Ctrl-C', 'leave: a running task goes on'],
+  ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
+  ['q Ctrl-C', 'leave: a running task keeps running'],
 ]
 
 /** The most useful ones first: the others are where there is room. */
@@ -51,7 +51,7 @@ export const fleetHelp: Keys = [
   ['d', 'what is wrong with the fleet, and what to do'],
   ['t', 'a terminal on the chosen host'],
   ['Esc', 'all hosts, all tasks again'],
-  ['Ctrl-L Ctrl-Z', 'draw anew; suspend'],
+  ['Ctrl-L Ctrl-Z', 'redraw; suspend'],
   ['q Ctrl-C', 'leave'],
 ]
 /** The most useful ones first: the others are where there is room. */
