@@ -1,6 +1,9 @@
+import { EventEmitter, once } from 'node:events'
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
+import type { Passwords } from '../../../src/server/access/passwords.ts'
 import { createLogin } from '../../../src/server/services/login.ts'
+import { adminPassword } from '../../helpers/servers/server.ts'
 import { startInsides } from '../../helpers/servers/services.ts'
 
 /** Addresses that one guesser may have, and one that is somebody else's. */
@@ -28,3 +31,35 @@ for (const [who, own, other] of guessers)
     t.is(await guess(own(10)), 'too_many')
     t.is(await guess(other), 'unauthenticated')
   })
+
+test("a user's own change of password gives way to an administrator's that comes while its password is hashed", async (t) => {
+  const { context, services } = await startInsides(t)
+  const [token] = (await context.store.query('tokens')).items
+  const hashing = new EventEmitter()
+  const passwords: Passwords = {
+    ...context.passwords,
+    queueLength: 0,
+    async hash(password) {
+      const isReset = once(hashing, 'reset')
+      hashing.emit('begun')
+      await isReset
+      return context.passwords.hash(password)
+    },
+  }
+  const user = { type: 'user', id: 1, username: 'admin', role: 'ADMIN' } as const
+  const standing = { tokenKind: 'session', ownerRole: 'ADMIN', rights: [], mayOutlast: true } as const
+  const caller = { ...user, ...standing, tokenId: token?.id ?? 0, expiresAt: 0, idleAt: 0 }
+  const begun = once(hashing, 'begun')
+  const own = createLogin({ ...context, passwords }).changePassword(
+    caller,
+    adminPassword,
+    'of the thief',
+    '::1',
+  )
+  await begun
+  await services.users.update(1, { password: 'of the admin' })
+  hashing.emit('reset')
+  await t.throwsAsync(own, { code: 'unauthenticated', message: /has ended/ })
+  const login = createLogin(context)
+  await t.notThrowsAsync(login.login({ username: 'admin', password: 'of the admin' }, '::1'))
+})
