@@ -129,6 +129,33 @@ test('an execution whose frame never left is sent when a full disk has room agai
   t.like(await ended(insides, taskId), { status: 'SUCCESS' })
 })
 
+test('what an agent must not run and a full disk kept from being refused is FAILED when there is room', async (t) => {
+  const insides = await startInsides(t)
+  const [id = 0] = await fleet(insides, 1)
+  const agent = noted(id)
+  let looks = 0
+  Object.defineProperty(agent.link.hello?.capabilities ?? {}, 'limits', {
+    // It is looked at once the execution is marked as sent.
+    get() {
+      looks += 1
+      insides.refuse(looks === 1)
+      return []
+    },
+  })
+  await insides.engine.linked(agent.link)
+  const { taskId } = await insides.services.tasks.create({
+    script: { content: 'true' },
+    target: { hostIds: [id] },
+    limits: { memoryMB: 64 },
+  })
+  await until('the disk is full', () => looks === 1)
+  t.like(await insides.services.tasks.get(taskId), { counts: { RUNNING: 1 } })
+  insides.refuse(false)
+  const { results } = await ended(insides, taskId)
+  t.like(results[0], { status: 'FAILED', exitCode: 126, startedAt: null })
+  t.is(agent.executions.length, 0)
+})
+
 test('a host that a full disk kept from being given up is given up when there is room', async (t) => {
   const insides = await startInsides(t)
   const [id = 0] = await fleet(insides, 1)

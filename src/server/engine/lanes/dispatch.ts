@@ -60,7 +60,7 @@ export interface Dispatch {
 }
 
 export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
-  const { executions, store, keys, serverRuns, clock } = parts
+  const { executions, store, keys, serverRuns, clock, log } = parts
   let hinted = new Set<number>()
 
   function parcelOf(task: TaskRecord): Parcel {
@@ -111,7 +111,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     return hasLeft
   }
 
-  /** Sends what is marked as sent; answers the ids of those whose frame did not leave. */
+  /** Sends what is marked as sent; answers the ids of those whose frame did not leave and that are still marked. */
   async function sendAll(
     sent: readonly Execution[],
     linkOf: (hostId: number) => AgentLink | undefined,
@@ -128,7 +128,13 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
       else if (!send(parcel, link, about.get(hostId))) unsent.push(id)
       else faultPoint('server.frame.after')
     }
-    for (const [claim, ends] of refused) parts.ended(await executions.refuse(claim, ends))
+    for (const [claim, ends] of refused)
+      try {
+        parts.ended(await executions.refuse(claim, ends))
+      } catch (error) {
+        log.warn({ err: error }, 'could not write down that agents must not run what was taken for them')
+        unsent.push(...ends.map(({ id }) => id))
+      }
     return unsent
   }
 
