@@ -118,7 +118,8 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
       if (other === null) {
         tasks.add(task, executions, new Map<number, Progress>(), clock.monotonic())
         hints.publish('task', { id: task.id, hostId: null, change: 'created' })
-        tasks.hintLanes(executions)
+        // After the answer to whoever has asked for it.
+        setImmediate(() => tasks.hintLanes(executions))
       }
       return other
     },
@@ -226,7 +227,8 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
         return sent
       }
       // In a transaction, for it comes after what is still on its way to the disk. Where that is full, nothing is.
-      const sent = await store.transact(own).catch(() => own(store))
+      const isFull = store.readOnlyReason !== null
+      const sent = isFull ? await own(store) : await store.transact(own).catch(() => own(store))
       return sent.map((execution) => tasks.of(execution).show(tasks.execution(execution.id) ?? execution))
     },
     async named(claim, ids) {

@@ -199,13 +199,13 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
         await late(link.hostId, complete)
         return release(link, taskId)
       }
-      const incoming = incomingOf(link, found)
-      await incoming.appended
+      await lanes.of(link.hostId).incoming.get(taskId)?.appended
       const { execution, output } = (await executions.find(taskId, link.hostId)) ?? found
       // Of what has ended before (LOST) output is dropped and never gets there: its late end must not wait for it.
       const isAwaited =
         lastSequence > output.storedSequence && !output.truncated && !isFinal(execution.status)
       if (!link.hello || !isAwaited) return settle(link, { complete, incomplete: false })
+      const incoming = incomingOf(link, found)
       incoming.early = { link, complete, at: clock.monotonic() }
       acknowledge(link, taskId, incoming)
     },

@@ -1,5 +1,5 @@
 import { faultInBrackets, wasStopped } from '../../../core/host-status.ts'
-import type { End, Execution } from '../../seams/executions.ts'
+import type { Execution } from '../../seams/executions.ts'
 import type { PresenceView } from '../../seams/presence.ts'
 import type { EngineParts } from '../parts.ts'
 import type { OwnedTask } from './owned-task.ts'
@@ -50,50 +50,48 @@ export function createUnreachable(
     return `${hostname} is not linked${faultInBrackets(view?.linkFault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
   }
 
-  /** Those that have waited for longer than they may. */
-  function overdue(
-    waiting: readonly Execution[],
-    linked: ReadonlySet<number>,
-    views: Map<number, PresenceView>,
-  ) {
+  /** Those whose host has no link, with how long that has been so for each. */
+  async function awayOf(waiting: readonly Execution[]): Promise<Execution[]> {
+    const linked = await links.holders(waiting.map(({ hostId }) => hostId))
     const now = clock.monotonic()
     return waiting.filter(({ id, taskId, hostId }) => {
-      const task = owned.get(taskId)
-      if (!task) return false
-      if (linked.has(hostId)) {
-        task.awaySince.delete(id)
-        return false
-      }
-      const since = task.awaySince.get(id) ?? now
-      task.awaySince.set(id, since)
-      return now >= task.graceUntil && now - since >= limitOf(task, views.get(hostId))
+      const since = owned.get(taskId)?.awaySince
+      if (linked.has(hostId)) since?.delete(id)
+      else if (since?.has(id) === false) since.set(id, now)
+      return !linked.has(hostId)
     })
   }
 
-  const linkedOf = async (waiting: readonly Execution[]) =>
-    new Set((await links.holders(waiting.map(({ hostId }) => hostId))).keys())
+  /** Whether it has waited for longer than it may. */
+  function isOverdue({ id, taskId }: Execution, view: PresenceView | undefined): boolean {
+    const task = owned.get(taskId)
+    const now = clock.monotonic()
+    return (
+      task !== undefined &&
+      now >= task.graceUntil &&
+      now - (task.awaySince.get(id) ?? now) >= limitOf(task, view)
+    )
+  }
 
   async function look(due: readonly Execution[]): Promise<void> {
     const waiting = due.filter(
       ({ status, taskId }) => status === 'PENDING' && owned.has(taskId) && !executions.held.has(taskId),
     )
-    if (waiting.length === 0) return
-    const views = await viewsOf(waiting)
-    const ends: End[] = []
-    const late = overdue(waiting, await linkedOf(waiting), views)
-    for (const execution of late)
-      if (!(await mayReturn(execution.hostId, views.get(execution.hostId))))
-        ends.push({ id: execution.id, error: whyAway(execution, views.get(execution.hostId)) })
-    if (ends.length === 0 || parts.isStopping()) return
-    // All hosts at once: one fsync makes the ends of many durable. The link may have come meanwhile.
-    const linked = await linkedOf(late)
-    const away = new Set(late.filter(({ hostId }) => !linked.has(hostId)).map(({ id }) => id))
-    parts.ended(
-      await executions.unreachable(
-        member,
-        ends.filter(({ id }) => away.has(id)),
-      ),
-    )
+    const away = waiting.length === 0 ? [] : await awayOf(waiting)
+    if (away.length === 0) return
+    const views = await viewsOf(away)
+    const overdue: Execution[] = []
+    for (const execution of away) {
+      const view = views.get(execution.hostId)
+      if (isOverdue(execution, view) && !(await mayReturn(execution.hostId, view))) overdue.push(execution)
+    }
+    if (overdue.length === 0 || parts.isStopping()) return
+    // All hosts at once: one fsync makes the ends of many durable. A link may have come meanwhile.
+    const ends = (await awayOf(overdue)).map((execution) => ({
+      id: execution.id,
+      error: whyAway(execution, views.get(execution.hostId)),
+    }))
+    parts.ended(await executions.unreachable(member, ends))
   }
 
   return {
