@@ -199,7 +199,7 @@ export class AppendLog<T = undefined> {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 || this.#between.length > 0) {
       // Callers whose append has just become durable come back with the next within this turn: let them join the batch.
-      await setImmediate()
+      if (this.#options.sync !== 'never') await setImmediate()
       for (const work of this.#between.splice(0)) {
         await this.#syncing
         await work()
