@@ -84,6 +84,17 @@ export function executionsContract(
     t.deepEqual(statuses(await executions.take([offer(claim, 2)])), ['t3/1 RUNNING'])
   })
 
+  test('a task that is on its way to the disk keeps no other one from being taken', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions } = opened
+    const claim = await claimOf(opened, 1, await begun(opened, [1]))
+    const creating = executions.create(task('t2'), [{ ...execution('t2', 1), position: 0, dueAt: at }], none)
+    const taken = await executions.take([offer(claim)])
+    await creating
+    taken.push(...(await executions.take([offer(claim)])))
+    t.deepEqual(statuses(taken), ['t1/1 RUNNING', 't2/1 RUNNING'])
+  })
+
   test('a step on the plan by a server that has lost the task changes nothing', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, ownership } = opened

@@ -193,7 +193,10 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
           if (!links.isCurrentNow(claim)) continue
           const open = await tx.find('executions', 'hostId', claim.hostId)
           const room = capacity - open.filter(({ status }) => status === 'RUNNING').length
-          const due = open.filter((one) => isWaiting(one) && one.dueAt !== null).toSorted(byTurn)
+          // Those of a task that is still on its way to the disk are taken when it is there.
+          const due = open
+            .filter((one) => isWaiting(one) && one.dueAt !== null && tasks.get(one.taskId))
+            .toSorted(byTurn)
           chosen.push(...due.slice(0, Math.max(0, room)))
         }
         return chosen
