@@ -199,3 +199,26 @@ test('while a full disk refuses writes, nothing that waits is tried in vain; it 
   await insides.engine.complete(agent.link, 'f1', end(taskId, 0))
   t.like(await ended(insides, taskId), { status: 'SUCCESS' })
 })
+
+test('an end of a task that can not be written is tried about once a second, however long', async (t) => {
+  const insides = await startInsides(t)
+  const [id = 0] = await fleet(insides, 1)
+  const agent = noted(id)
+  await insides.engine.linked(agent.link)
+  const { taskId } = await insides.services.tasks.create({
+    script: { content: 'true' },
+    target: { hostIds: [id] },
+  })
+  await until('the execution is sent', () => agent.executions.length === 1)
+  const write = insides.results.write.bind(insides.results)
+  let tried = 0
+  insides.results.write = async () => {
+    tried += 1
+    throw new Error('no room')
+  }
+  await insides.engine.complete(agent.link, 'f1', end(taskId, 0))
+  await setTimeout(5_500)
+  insides.results.write = write
+  t.true(tried >= 3 && tried <= 12, `${tried} times`)
+  t.like(await ended(insides, taskId), { status: 'SUCCESS' })
+})

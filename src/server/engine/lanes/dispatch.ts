@@ -1,4 +1,5 @@
 import { faultPoint } from '#fault-point'
+import { closeCodes } from '../../../core/protocol/close-codes.ts'
 import type { ExecuteScript } from '../../../core/protocol/messages.ts'
 import { hostVariables, type KnownHost } from '../../../core/script/host-variables.ts'
 import { limitWords, notEnforced } from '../../../core/task/limits.ts'
@@ -210,8 +211,9 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
 
     async resend(link, sent) {
       if (sent.length === 0) return
+      const unsent = await sendAll(sent, () => link, await aboutHosts([link]))
       // What does not leave now is judged by the next HELLO.
-      await sendAll(sent, () => link, await aboutHosts([link]))
+      if (unsent.length > 0) link.close(closeCodes.overloaded, 'the server can not take this just now')
     },
 
     async sweep() {

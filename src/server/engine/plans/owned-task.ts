@@ -33,6 +33,7 @@ export class OwnedTask {
   cursor = 0
   pauseUntil: string | null
   pauseTimer: NodeJS.Timeout | undefined
+  retryTimer: NodeJS.Timeout | undefined
   /** Monotonic milliseconds until which no host counts as unreachable: agents return to a restarted server one by one. */
   graceUntil = 0
   /** Monotonic milliseconds since when the host of an execution that is due has been without a link, by the execution's id. */

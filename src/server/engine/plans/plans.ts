@@ -68,7 +68,9 @@ export function createPlans(parts: EngineParts): Plans {
         await takeStep(task)
       } catch (error) {
         await planAnew(task)
-        setTimeout(() => look(task), retryAfter).unref()
+        // One at a time: each sweep tries too, and what fails for minutes must not pile up retries.
+        clearTimeout(task.retryTimer)
+        task.retryTimer = setTimeout(() => look(task), retryAfter).unref()
         throw error
       }
     }
