@@ -224,6 +224,23 @@ export function executionsContract(
     await t.throwsAsync(executions.cancel('t1'), { instanceOf: RsmError, code: 'conflict' })
   })
 
+  test('a cancel that comes while a task is being ended is not lost, and it ends once', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions, store } = opened
+    const member = await begun(opened, [1])
+    await executions.unreachable(member, [{ id: 't1/1', error: 'gone' }])
+    const ending = [executions.finish(member, 't1'), executions.finish(member, 't1')]
+    const isCancelled = await executions.cancel('t1').then(
+      () => true,
+      () => false,
+    )
+    const ends = (await Promise.all(ending)).filter((end) => end !== null)
+    t.is(ends.length, 1)
+    t.deepEqual(await store.get('tasks', 't1'), ends[0])
+    t.is(ends[0]?.status, isCancelled ? 'CANCELLED' : 'FAILED')
+    t.is(ends[0]?.cancelRequestedAt !== null, isCancelled)
+  })
+
   test('after any steps by anyone every change is legal, counts and cursors are true, and nothing is sent twice', async (t) => {
     const hosts = fc.integer({ min: 1, max: 2 })
     const ids = fc.constantFrom('t1/1', 't1/2', 't2/1', 't2/2')

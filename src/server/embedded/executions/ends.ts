@@ -19,33 +19,35 @@ export function createEnds(
   async function end(by: Parameters<Executions['finish']>[0], taskId: string): Promise<TaskRecord | null> {
     const running = tasks.get(taskId)
     const task = await store.get('tasks', taskId)
-    if (!running || !task || !ownership.holdsNow(by, taskId)) return null
-    const status = finalTaskStatus(running.counts, task.cancelRequestedAt !== null)
-    if (status === null) return null
+    if (!running || running.isOpen || !task || !ownership.holdsNow(by, taskId)) return null
     const now = clock.now()
     const started = Date.parse(task.startedAt ?? task.createdAt)
     faultPoint('server.archived.before')
     await results.write(taskId, { script: task.content ?? '', results: running.executions.map(resultOf) })
     faultPoint('server.archived.after')
-    const final: TaskRecord = {
-      ...task,
-      status,
-      counts: { ...running.counts },
-      content: null,
-      secretParams: null,
-      pauseUntil: null,
-      completedAt: isoTime(Math.max(now, started)),
-      duration: Math.max(0, now - started),
-    }
     faultPoint('server.final.before')
-    const isDone = await store.transact((tx) => {
-      if (!ownership.holdsNow(by, taskId)) return false
-      tx.put('tasks', final)
+    const final = await store.transact(async (tx) => {
+      // A cancel may have come, or another step have ended it, while the results were written.
+      const current = await tx.get('tasks', taskId)
+      if (current?.status !== 'RUNNING' || !ownership.holdsNow(by, taskId)) return null
+      const status = finalTaskStatus(running.counts, current.cancelRequestedAt !== null)
+      if (status === null) return null
+      const ended: TaskRecord = {
+        ...current,
+        status,
+        counts: { ...running.counts },
+        content: null,
+        secretParams: null,
+        pauseUntil: null,
+        completedAt: isoTime(Math.max(now, started)),
+        duration: Math.max(0, now - started),
+      }
+      tx.put('tasks', ended)
       for (const { id } of running.executions) tx.remove('executions', id)
-      return true
+      return ended
     })
     faultPoint('server.final.after')
-    if (!isDone) return null
+    if (!final) return null
     tasks.delete(taskId)
     await outputs.finish(taskId)
     hints.publish('task', { id: taskId, hostId: null, change: 'updated' })
