@@ -45,8 +45,19 @@ export function createEngine(deps: EngineDependencies): Engine {
   const plans = createPlans(parts)
   const reads = createReads(parts)
 
-  const every = (milliseconds: number, sweep: () => Promise<unknown>, what: string) =>
-    setInterval(() => parts.inBackground(sweep(), what), milliseconds).unref()
+  /** One at a time: on a disk that hangs they would pile up. */
+  const every = (milliseconds: number, sweep: () => Promise<unknown>, what: string) => {
+    let isUnderWay = false
+    const run = () => {
+      if (isUnderWay) return
+      isUnderWay = true
+      const running = sweep().finally(() => {
+        isUnderWay = false
+      })
+      parts.inBackground(running, what)
+    }
+    return setInterval(run, milliseconds).unref()
+  }
   const timers = [
     every(waitingSweep, () => plans.sweep(), 'the sweep of waiting executions'),
     every(lostHintSweep, () => Promise.all([plans.sweepTasks(), lanes.sweep()]), 'the sweep of tasks'),

@@ -39,7 +39,12 @@ export class NoSession extends RsmError {
   }
 }
 
-const onOneLine = (text: string) => text.replace(/\s*\n\s*/g, ' ').trim()
+const onOneLine = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .join(' ')
+    .trim()
 
 /** Names the variable in place of the flag that took its value from it: nobody typed that flag. */
 export function blameVariables<E extends Error>(error: E, variables: ReadonlyMap<string, string>): E {

@@ -31,6 +31,17 @@ type Decide = (current: Execution) => Execution | null
 const byTurn = (one: Execution, other: Execution) =>
   (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
+/** The first `count` of them in the order of their turns: many more may wait for one host. */
+function firstByTurn(waiting: readonly Execution[], count: number): Execution[] {
+  const first: Execution[] = []
+  for (const one of waiting) {
+    const at = first.findLastIndex((other) => byTurn(other, one) < 0) + 1
+    if (at < count) first.splice(at, 0, one)
+    if (first.length > count) first.pop()
+  }
+  return first
+}
+
 /** Executions on the embedded store: records there, and what follows from those of running tasks in memory. */
 export async function openExecutions(deps: ExecutionsDependencies): Promise<Executions> {
   const { store, outputs, hints, links, ownership, clock, log } = deps
@@ -193,11 +204,10 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
           if (!links.isCurrentNow(claim)) continue
           const open = await tx.find('executions', 'hostId', claim.hostId)
           const room = capacity - open.filter(({ status }) => status === 'RUNNING').length
+          if (room <= 0) continue
           // Those of a task that is still on its way to the disk are taken when it is there.
-          const due = open
-            .filter((one) => isWaiting(one) && one.dueAt !== null && tasks.get(one.taskId))
-            .toSorted(byTurn)
-          chosen.push(...due.slice(0, Math.max(0, room)))
+          const due = open.filter((one) => isWaiting(one) && one.dueAt !== null && tasks.get(one.taskId))
+          chosen.push(...firstByTurn(due, room))
         }
         return chosen
       }

@@ -172,10 +172,17 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     }
   }
 
-  function sendCancels(link: AgentLink, lane: HostLane, open: readonly Execution[]): void {
-    for (const { taskId, status, cancelRequested } of open) {
-      if (status !== 'RUNNING' || !cancelRequested || lane.cancelled.has(taskId) || !link.hello) continue
-      if (link.send('CANCEL_SCRIPT', { taskId })) lane.cancelled.add(taskId)
+  /** Of what the agent has: it may wait behind thousands that it has not. */
+  async function sendCancels(links: readonly AgentLink[]): Promise<void> {
+    for (const link of links) {
+      const lane = lanes.of(link.hostId)
+      if (!link.hello || lane.link !== link) continue
+      for (const taskId of lane.named) {
+        if (lane.cancelled.has(taskId)) continue
+        const { execution } = (await executions.find(taskId, link.hostId)) ?? {}
+        if (execution?.status !== 'RUNNING' || !execution.cancelRequested) continue
+        if (link.send('CANCEL_SCRIPT', { taskId })) lane.cancelled.add(taskId)
+      }
     }
   }
 
@@ -189,15 +196,10 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
       const lane = lanes.of(hostId)
       lane.sending = Promise.allSettled([lane.sending, sending])
     }
-    for (const link of linked) {
-      const open = await executions.ofHost(link.hostId)
-      sendCancels(
-        link,
-        lanes.of(link.hostId),
-        open.map(({ execution }) => execution),
-      )
-    }
+    await sendCancels(linked)
     await sending
+    // Of what was cancelled while it was being sent.
+    await sendCancels(linked)
   }
 
   function look(hostId: number): void {

@@ -151,6 +151,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
     const lane = lanes.of(hostId)
     lane.incoming.delete(taskId)
     lane.named.delete(taskId)
+    lane.cancelled.delete(taskId)
     release(link, taskId)
   }
 

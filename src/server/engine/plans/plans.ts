@@ -49,6 +49,8 @@ export function createPlans(parts: EngineParts): Plans {
   const silence = createSilence(parts, owned)
   /** The time of day when this process began, carried on without steps: no pause gets longer or shorter by one. */
   const base = clock.now() - clock.monotonic()
+  /** The start may take longer than a sweep waits: until then nothing says which tasks a restore holds. */
+  let isReady = false
   const steadyNow = () => base + clock.monotonic()
 
   /** Steps of one task never overlap. */
@@ -164,6 +166,7 @@ export function createPlans(parts: EngineParts): Plans {
     },
 
     async takeOver() {
+      isReady = true
       const before = [...owned.values()]
       const mine = new Set(await ownership.claim(member, await executions.running()))
       for (const task of before) if (!mine.has(task.id)) forget(task)
@@ -182,7 +185,7 @@ export function createPlans(parts: EngineParts): Plans {
     sweep: () => unreachable.sweep(),
     sweepSilent: () => silence.sweep(),
     async sweepTasks() {
-      if (store.readOnlyReason !== null) return
+      if (!isReady || store.readOnlyReason !== null) return
       await this.takeOver()
       for (const task of owned.values()) look(task)
     },
