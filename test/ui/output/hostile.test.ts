@@ -62,7 +62,10 @@ async function feed(format: OutputFormat, pieces: readonly string[]): Promise<vo
 const plain = (t: ExecutionContext, text: string) => t.is(shownNever.exec(text), null)
 
 /** What holds of each format, whatever a host writes. */
-const holds: Record<string, (t: ExecutionContext, pieces: readonly string[]) => Promise<void>> = {
+const holds: Record<
+  FormatName | 'outdir',
+  (t: ExecutionContext, pieces: readonly string[]) => Promise<void>
+> = {
   async live(t, pieces) {
     const text = await show('live', pieces)
     plain(t, text)
