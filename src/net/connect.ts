@@ -1,16 +1,18 @@
 import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
+import { type Pin, readPin } from '../core/pins.ts'
+import { mismatch } from './pinned.ts'
 import { bareHost, type Environment, portOf, proxyFor } from './proxy.ts'
 import { normalUrl } from './server-url.ts'
-import { plainFingerprint, trustedCertificates } from './trust.ts'
+import { trustedCertificates } from './trust.ts'
 
 /** Where a server is and how its certificate is trusted. */
 export interface Endpoint {
   readonly url: string
   /** PEM file of certificates that are trusted beside the system's. */
   readonly caFile?: string | undefined
-  /** SHA-256 of the one certificate that is trusted, instead of any authority. */
+  /** SHA-256 of the one key or certificate that is trusted, instead of any authority. */
   readonly tlsFingerprint?: string | undefined
 }
 
@@ -79,7 +81,7 @@ function tunnel(proxy: URL, host: string, port: number, within: number): Promise
 }
 
 /** Nothing is written to the socket before the pin is checked: the token must not reach a stranger. */
-function secured(options: ConnectionOptions, pin: string | null, within: number): Promise<Socket> {
+function secured(options: ConnectionOptions, pin: Pin | null, within: number): Promise<Socket> {
   const socket = process.getBuiltinModule('node:tls').connect(options)
   const timer = setTimeout(() => socket.destroy(coded('no TLS in time', 'EHOSTUNREACH')), within)
   return new Promise((resolve, reject) => {
@@ -88,15 +90,15 @@ function secured(options: ConnectionOptions, pin: string | null, within: number)
     socket.once('secureConnect', () => {
       clearTimeout(timer)
       socket.off('error', reject)
-      const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase()
-      if (pin === null || shown === pin) return resolve(socket)
+      const wrong = pin === null ? null : mismatch(pin, socket.getPeerX509Certificate())
+      if (wrong === null) return resolve(socket)
       socket.destroy()
-      return reject(coded(`its certificate is ${shown}, not the pinned ${pin}`, 'RSM_PIN_MISMATCH'))
+      return reject(coded(wrong, 'RSM_PIN_MISMATCH'))
     })
   })
 }
 
-function trustOf(pin: string | null, caFile: string | undefined): ConnectionOptions {
+function trustOf(pin: Pin | null, caFile: string | undefined): ConnectionOptions {
   // No authority is asked then, and reading them all costs the start of every command.
   if (pin !== null) return { rejectUnauthorized: false }
   const tls = process.getBuiltinModule('node:tls')
@@ -115,7 +117,7 @@ export function openConnection(
   const normal = normalUrl(url)
   const base = new URL(normal)
   const proxy = proxyFor(base, environment)
-  const pin = tlsFingerprint === undefined ? null : plainFingerprint(tlsFingerprint)
+  const pin = tlsFingerprint === undefined ? null : readPin(tlsFingerprint)
   const isSecure = base.protocol === 'https:'
   // An import would read every export of node:http, which on Node 22 and later loads undici: 35 ms of each start.
   const { Agent } = process.getBuiltinModule(isSecure ? 'node:https' : 'node:http')

@@ -38,15 +38,3 @@ export function trustedCertificates(caFile: string | undefined): string[] {
   all.push(readCertificates(caFile))
   return all
 }
-
-/** A SHA-256 fingerprint as plain hex: colons, case and a leading `sha256:` do not matter. Errors: `usage`. */
-export function plainFingerprint(text: string): string {
-  const hex = text
-    .replace(/^sha-?256:/i, '')
-    .replaceAll(':', '')
-    .toLowerCase()
-  if (/^[0-9a-f]{64}$/.test(hex)) return hex
-  throw new RsmError('usage', `not a SHA-256 fingerprint: ${text}`, {
-    hint: 'openssl x509 -in CERTIFICATE -noout -fingerprint -sha256',
-  })
-}

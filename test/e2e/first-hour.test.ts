@@ -51,7 +51,7 @@ whereThere(
         const { command, variables } = started.server
         shell.background(`env ${variables.join(' ')} RSM_PORT=${port} ${own(command)}`)
         ;[, password = ''] = await shell.untilShown(/with the password (\S+)/)
-        ;[, fingerprint = ''] = await shell.untilShown(/fingerprint (sha256:\w+)/)
+        ;[, fingerprint = ''] = await shell.untilShown(/fingerprint (sha256\/\/\S+)/)
         continue
       }
       if (written.startsWith('for host in web1 web2 web3')) {
@@ -73,7 +73,7 @@ whereThere(
           : written.startsWith('rsm users add')
             ? " --password-stdin <<< 'a password of hers'"
             : ''
-      const command = own(written).replaceAll('sha256:58a2...', fingerprint) + asked
+      const command = own(written).replaceAll('sha256//ivdn...', fingerprint) + asked
       const { exit, text } = await shell.run(command)
       const meant = written === 'rsm hosts doctor' ? [0, 1] : [0]
       if (!t.true(meant.includes(exit), `${command}: exit ${exit}\n${text}`)) return

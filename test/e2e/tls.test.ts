@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
@@ -34,18 +35,27 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   const { ready } = await stayUp(t, start, env)
   const [url, fingerprint] = [String(ready['url']), String(ready['fingerprint'])]
   t.regex(url, /^https:/)
-  t.regex(fingerprint, /^sha256:[0-9a-f]{64}$/)
+  t.regex(fingerprint, /^sha256\/\/[A-Za-z0-9+/]{43}=$/)
 
   const login = (...trust: string[]) =>
     runRsm(['login', url, '-u', 'admin', '--password-stdin', ...trust], env, password)
   const wrong = `sha256:${'0'.repeat(64)}`
-  const [stranger, unknown, byFile] = await Promise.all([
+  const [stranger, strangeKey, unknown, byFile] = await Promise.all([
     login('--tls-fingerprint', wrong),
+    login('--tls-fingerprint', `sha256//${'A'.repeat(43)}=`),
     login(),
     login('--ca-file', join(home, 'server', 'keys', 'tls.crt')),
   ])
   t.is(stranger.exit, 4)
-  t.regex(stranger.stderr, /its certificate is [0-9a-f]{64}, not the pinned 0{64}\n.*who runs the server/)
+  t.regex(
+    stranger.stderr,
+    /its certificate is sha256:[0-9a-f]{64}, not the pinned sha256:0{64}\n.*who runs the server/,
+  )
+  t.is(strangeKey.exit, 4)
+  t.true(
+    strangeKey.stderr.includes(`its key is ${fingerprint}, not the pinned sha256//AAA`),
+    strangeKey.stderr,
+  )
   t.is(unknown.exit, 4)
   t.regex(unknown.stderr, /not trusted\n.*--ca-file FILE.*--tls-fingerprint/)
   t.is(byFile.exit, 0, byFile.stderr)
@@ -53,6 +63,8 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   t.is(plain.exit, 4)
   t.regex(plain.stderr, /write https:/)
 
+  const certificate = new X509Certificate(readFileSync(join(home, 'server', 'keys', 'tls.crt')))
+  t.is((await login('--tls-fingerprint', `sha256:${certificate.fingerprint256}`)).exit, 0)
   t.is((await login('--tls-fingerprint', fingerprint)).exit, 0)
   const { stdout: line } = await runRsm(['hosts', 'join'], env)
   const [, token = '', words = ''] = /^RSM_AGENT_ENROLL_TOKEN=(\S+) rsm (.*)\n$/.exec(line) ?? []
@@ -96,7 +108,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
   await untrusting.shows('retryInMs')
   t.regex(
     untrusting.out.stderr,
-    /self-signed certificate.*--ca-file FILE \(RSM_CA_FILE\), or --tls-fingerprint SHA256 \(RSM_AGENT_TLS_FINGERPRINT\).*"not registered yet"/,
+    /self-signed certificate.*--ca-file FILE \(RSM_CA_FILE\), or --tls-fingerprint PIN \(RSM_AGENT_TLS_FINGERPRINT\).*"not registered yet"/,
   )
   untrusting.child.kill()
   await untrusting.done

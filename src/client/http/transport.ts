@@ -30,9 +30,9 @@ export function isLost(error: unknown): boolean {
 }
 
 function hintFor({ url, proxy }: Connection, code: string): string {
-  if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint SHA256'
+  if (code === 'untrusted') return 'trust it with --ca-file FILE, or pin it with --tls-fingerprint PIN'
   if (code === 'RSM_PIN_MISMATCH')
-    return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint SHA256'
+    return 'ask who runs the server whether it has a new certificate; if so: rsm login URL --tls-fingerprint PIN'
   if (code === 'PROXY_407') return 'it wants a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT'
   if (proxy !== null) return 'see HTTPS_PROXY and HTTP_PROXY; what NO_PROXY names is reached without it'
   if (code === 'EPROTO') return 'then write http://, if what is sent may be read on its way'

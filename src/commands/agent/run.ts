@@ -92,8 +92,8 @@ export default class AgentRun extends BaseCommand {
     }),
     'tls-fingerprint': string({
       env: 'RSM_AGENT_TLS_FINGERPRINT',
-      helpValue: 'SHA256',
-      description: 'trust only this certificate of the server',
+      helpValue: 'PIN',
+      description: 'trust only this key of the server (sha256//…), or certificate (sha256:HEX)',
     }),
     'log-level': string({
       env: 'RSM_AGENT_LOG_LEVEL',

@@ -1,8 +1,8 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { isLoopback } from '../../core/loopback.ts'
+import { readPin, showPin } from '../../core/pins.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/hosts.ts'
-import { plainFingerprint } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
@@ -54,8 +54,7 @@ export default class HostsJoin extends BaseCommand {
         throw error
       })
     const { tlsFingerprint, caFile } = this.server()
-    const pin =
-      tlsFingerprint === undefined ? '' : ` --tls-fingerprint sha256:${plainFingerprint(tlsFingerprint)}`
+    const pin = tlsFingerprint === undefined ? '' : ` --tls-fingerprint ${showPin(readPin(tlsFingerprint))}`
     this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}${pin}`)
     if (pin === '' && caFile !== undefined)
       this.notice(

@@ -1,6 +1,7 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
+import { showPin } from '../../core/pins.ts'
 import { whyUnreadable } from '../../disk/unreadable.ts'
 
 /** A certificate with its key, as PEM, checked to belong together. */
@@ -8,7 +9,7 @@ export interface Certificate {
   readonly key: string
   /** The server's certificate, then those between it and its authority. */
   readonly cert: string
-  /** SHA-256 of the certificate, `sha256:` and 64 hex digits: what `--tls-fingerprint` takes. */
+  /** SHA-256 of the public key (SPKI), `sha256//` and base64: what `--tls-fingerprint` and curl's --pinnedpubkey take. */
   readonly fingerprint: string
   /** Signed by its own key: nobody trusts it without a pin or `--ca-file`. */
   readonly selfSigned: boolean
@@ -72,10 +73,11 @@ export function pair(
         hint: 'give the two files that were issued together; the certificate of the server comes first in its file',
       },
     )
+  const spki = parsed.publicKey.export({ type: 'spki', format: 'der' })
   return {
     key,
     cert,
-    fingerprint: `sha256:${parsed.fingerprint256.replaceAll(':', '').toLowerCase()}`,
+    fingerprint: showPin({ of: 'key', sha256: createHash('sha256').update(spki).digest('base64') }),
     selfSigned: parsed.subject === parsed.issuer && parsed.verify(parsed.publicKey),
     expiresAt: Date.parse(parsed.validTo),
   }

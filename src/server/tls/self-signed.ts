@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { hostname, networkInterfaces } from 'node:os'
@@ -9,7 +9,7 @@ import { type Certificate, pair } from './certificate.ts'
 
 const day = 24 * 60 * 60 * 1000
 /**
- * Ten years: each new certificate breaks every pin at once. (Apple's browsers want 825 days at most, but they warn of a
+ * Ten years: each new certificate breaks the pins of whole certificates. (Apple's browsers want 825 days at most, but they warn of a
  * certificate that nobody signed anyway; the command line and the agent do not mind.)
  */
 const life = 3650 * day
@@ -33,12 +33,14 @@ function namesOf(host: string): string[] {
   return [...new Set(all)].filter((name) => name !== '' && !anyAddress.has(name))
 }
 
-async function make(host: string, now: number): Promise<{ cert: string; key: string }> {
+/** `key`: of the certificate that this one replaces, so that pins of the key stay good. */
+async function make(host: string, now: number, key: string | null): Promise<{ cert: string; key: string }> {
   // Loaded at the first start only: its ASN.1 and X.509 libraries are of no use afterwards.
   const { generate } = await import('selfsigned')
   const made = await generate([{ name: 'commonName', value: 'rsm server' }], {
     keyType: 'ec',
     curve: 'P-256',
+    ...(key !== null && { keyPair: { privateKey: key, publicKey: publicOf(key) } }),
     algorithm: 'sha256',
     // A clock that is an hour behind must not refuse a certificate of today.
     notBeforeDate: new Date(now - day),
@@ -58,12 +60,26 @@ async function make(host: string, now: number): Promise<{ cert: string; key: str
   return { cert: made.cert, key: made.private }
 }
 
-async function readBoth(certFile: string, keyFile: string): Promise<{ cert: string; key: string } | null> {
+async function readKept(file: string): Promise<string | null> {
   try {
-    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') }
+    return await readFile(file, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
+  }
+}
+
+const publicOf = (key: string): string =>
+  createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
+
+/** The key if a new certificate can be made of it, else null. */
+function usableKey(key: string | null): string | null {
+  try {
+    return key !== null && createPrivateKey(key).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+      ? key
+      : null
+  } catch {
+    return null
   }
 }
 
@@ -86,7 +102,7 @@ function staleness(
 
 /**
  * The certificate kept in `directory` (tls.crt and tls.key, mode 0600). It is made at the first start, and anew when it
- * does not name `host` or ends within 30 days; the log says so, as every pin has to change then.
+ * does not name `host` or ends within 30 days. The key stays, and so does the pin of it, as long as it can be read.
  */
 export async function keptCertificate(
   directory: string,
@@ -97,16 +113,22 @@ export async function keptCertificate(
   const certFile = join(directory, 'tls.crt')
   const keyFile = join(directory, 'tls.key')
   const files = { cert: certFile, key: keyFile }
-  const kept = await readBoth(certFile, keyFile)
-  const reason = kept === null ? undefined : staleness(kept, files, host, now)
-  if (kept !== null && reason === null) return pair(kept.cert, kept.key, files)
+  const [cert, key] = [await readKept(certFile), await readKept(keyFile)]
+  const reason = cert === null || key === null ? undefined : staleness({ cert, key }, files, host, now)
+  if (cert !== null && key !== null && reason === null) return pair(cert, key, files)
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const made = await make(host, now)
+  const kept = usableKey(key)
+  const made = await make(host, now, kept)
   await writeFileDurably(keyFile, made.key, 0o600)
   await writeFileDurably(certFile, made.cert, 0o600)
   const certificate = pair(made.cert, made.key, files)
   const { fingerprint } = certificate
   if (typeof reason !== 'string') log.info({ fingerprint }, 'made a self-signed certificate')
+  else if (kept !== null)
+    log.warn(
+      { fingerprint, reason },
+      'made a new self-signed certificate with the same key: only pins sha256:HEX of the old one have to change',
+    )
   else
     log.warn(
       { fingerprint, reason },

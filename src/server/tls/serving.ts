@@ -4,7 +4,7 @@ import type { Tls } from './tls.ts'
 
 /** The certificate that the listener shows, over renewals. */
 export interface Serving {
-  /** Of the certificate that serves now, `sha256:` and hex; null without TLS. */
+  /** Of the key that serves now, `sha256//` and base64; null without TLS. */
   readonly fingerprint: string | null
   /** Whether nobody but itself has signed that certificate. */
   readonly selfSigned: boolean

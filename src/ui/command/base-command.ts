@@ -31,8 +31,8 @@ const globalFlags = {
   }),
   'tls-fingerprint': string({
     helpGroup,
-    helpValue: 'SHA256',
-    description: 'trust only this certificate of the server',
+    helpValue: 'PIN',
+    description: 'trust only this key of the server (sha256//…), or certificate (sha256:HEX)',
   }),
   quiet: boolean({ helpGroup, char: 'q', description: 'print only errors' }),
   utc: boolean({ helpGroup, description: 'show times in UTC' }),
