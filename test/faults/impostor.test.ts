@@ -116,7 +116,11 @@ test('S05 a program with the address and the token of the server, but not its ke
   await kill(agent, 'SIGTERM')
   await server.kill()
 
-  const impostor = new Impostor(t, tap.port, new Date(Date.parse(caught.expiry) - 240_000).toISOString())
+  const impostor = new Impostor(
+    t,
+    tap.port,
+    new Date(Date.parse(caught.expiry ?? '') - 240_000).toISOString(),
+  )
   await impostor.next('READY')
   agent = await startAgent()
   const hello = await impostor.next('AGENT_HELLO')

@@ -120,7 +120,7 @@ export class Runner {
       return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
     }
     if (this.#isStopped) return
-    if (request.mark) journal.heard(request.mark, request.keyId)
+    if (request.mark && request.keyId) journal.heard(request.mark, request.keyId)
     const execution = new Execution(taskId, join(this.#options.directory, taskId))
     this.executions.set(taskId, execution)
     this.#events.counted()

@@ -1,5 +1,5 @@
 import { LineBudget } from '../../core/line-budget.ts'
-import { longestSentence } from '../../core/protocol/messages.ts'
+import { longestSentence } from '../../core/protocol/bounds.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Verify } from './verify.ts'

@@ -24,7 +24,7 @@ export function inbox({ runner, uplink, terminals, log }: InboxOptions): (messag
     TERMINAL_ACK: (ack) => terminals.acknowledged(ack),
     TERMINAL_RESIZE: (size) => terminals.resize(size),
     TERMINAL_CLOSE: (which) => terminals.close(which),
-    ERROR: ({ code, message, refId }) => {
+    ERROR: ({ code, message, refId = null }) => {
       log('WARN', 'the server refused a message', { code, reason: message, refId })
       uplink.refused(refId, code)
     },

@@ -1,17 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { WebSocket } from 'ws'
 import { LineBudget } from '../../core/line-budget.ts'
-import { pingInterval } from '../../core/protocol/bounds.ts'
+import { maxFrameBytes, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, closingWords } from '../../core/protocol/close-codes.ts'
 import type { decodeFromServer } from '../../core/protocol/codec.ts'
-import { encode, encodeAround } from '../../core/protocol/envelope.ts'
+import { encode, encodeAround, subprotocol } from '../../core/protocol/envelope.ts'
 import {
   type FromAgent,
   type FromServer,
-  maxFrameBytes,
   type Payloads,
   type ScriptOutput,
-  subprotocol,
 } from '../../core/protocol/messages.ts'
 import { type Connection, reasonOf } from '../../net/connect.ts'
 import { keepAlive } from '../../net/keep-alive.ts'

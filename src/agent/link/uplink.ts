@@ -1,6 +1,6 @@
+import { longestSentence } from '../../core/protocol/bounds.ts'
 import {
   type AgentHello,
-  longestSentence,
   type ScriptAck,
   type ScriptComplete,
   type ScriptOutput,

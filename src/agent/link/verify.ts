@@ -48,7 +48,7 @@ export function verifier(options: VerifyOptions): Verify {
     // Needs no clock: who answers heartbeats in the server's place says what time it is.
     if (payload.linkId !== undefined && payload.linkId !== options.linkId())
       return 'signature is for another link of this agent: the message was sent before, and is replayed'
-    const until = Date.parse(expiry)
+    const until = Date.parse(expiry ?? '')
     if (!(options.serverNow() <= until)) return `signature expired at ${expiry}`
     return null
   }

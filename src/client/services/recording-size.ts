@@ -1,4 +1,4 @@
-import { largestScreen } from '../../core/protocol/messages.ts'
+import { largestScreen } from '../../core/protocol/bounds.ts'
 
 /** What is taken where a recording tells no size that a screen can have. */
 const fallback = { cols: 80, rows: 24 }

@@ -10,3 +10,12 @@ export const longestSilence = 45_000
 export const largestPage = 500
 /** `setTimeout` takes no more, and fires at once. */
 export const longestTimer = 2 ** 31 - 1
+
+/** A larger frame closes the link with 1009. */
+export const maxFrameBytes = 1024 * 1024
+/** Characters of a sentence for people; a message with a longer one is malformed. */
+export const longestSentence = 4096
+/** Characters of a heartbeat's sentence about the agent or its link. */
+export const longestReason = 256
+/** The most columns or rows of a terminal. */
+export const largestScreen = 1000

@@ -1,5 +1,8 @@
 import type { MessageType, Payloads, ScriptOutput } from './messages.ts'
 
+/** The subprotocol that an agent of ours offers; without it only base-protocol messages are sent (contract §6). */
+export const subprotocol = 'rsm.1'
+
 /** The text of a frame. `id` has to be unique on the link, `timestamp` is ISO 8601 UTC. */
 export function encode<T extends MessageType>(
   type: T,

@@ -1,235 +1,231 @@
-import type { LimitName } from '../task/limits.ts'
-import type { Containment, SandboxMode } from './http/hosts.ts'
-import type { Stream } from './http/logs.ts'
-import type { ScriptType } from './http/scripts.ts'
-import type { Limits, ResultStatus, Survivor } from './http/tasks.ts'
+import { largestScreen, longestSentence } from './bounds.ts'
+import { type Held, list, map, nullable, number, object, oneOf, optional, text, truth } from './shape.ts'
 
-/** The subprotocol that an agent of ours offers; without it only base-protocol messages are sent (contract §6). */
-export const subprotocol = 'rsm.1'
+const most = Number.MAX_SAFE_INTEGER
+const id = text({ pattern: /^[A-Za-z0-9_-]{1,64}$/ })
+const sequence = number({ integer: true, minimum: 0, maximum: most })
+/** -1: none yet. */
+const lastSequence = number({ integer: true, minimum: -1, maximum: most })
+const bytes = number({ integer: true, minimum: 0, maximum: most })
+/** Printable: people are shown it as it is. */
+const signal = text({ pattern: /^[ -~]{0,32}$/ })
+const sentence = text({ maxLength: longestSentence })
+/** Characters of the id of a frame, where an ERROR names it. */
+export const longestId = 128
+/** An X25519 key, or a MAC of SHA-256: 32 bytes, base64url. */
+const bytes32 = text({ pattern: /^[A-Za-z0-9_-]{43}$/ })
+const scriptType = oneOf('BASH', 'PYTHON', 'POWERSHELL')
+const size = number({ integer: true, minimum: 1, maximum: largestScreen })
+const limit = number({ integer: true, minimum: 1, maximum: most })
 
-/** A larger frame closes the link with 1009. */
-export const maxFrameBytes = 1024 * 1024
-
-/** Characters of a sentence for people; a message with a longer one is malformed. */
-export const longestSentence = 4096
-
-/** Characters of a heartbeat's sentence about the agent or its link. */
-export const longestReason = 256
-
+/** How far an agent's journal goes: the number of lines that were ever written to it. */
+const journal = object({ sequence })
 /**
  * How far a server's store has come: a start of the server, and the number of the last commit that is on disk. A store that
  * does not know it has been restored from a backup (contract §11).
  */
-export interface RunMark {
-  run: string
-  sequence: number
-}
+const mark = object({ run: id, sequence })
+export type RunMark = Held<typeof mark>
 
-interface Signed {
+/** What a signature adds; the agent says what is missing, and refuses. */
+const signed = {
   /** ISO 8601 by the server's clock; judged when the message is first received. */
-  expiry: string
+  expiry: optional(text()),
   /** Ed25519 over type, agentId and every other field of the payload; base64. */
-  signature: string
-  keyId: string
+  signature: optional(text()),
+  keyId: optional(text()),
   /** Of the HELLO of the link that it is sent over, where that has one: over any other link it is a replay. */
-  linkId?: string
-}
-
-/** `timeout` in seconds, 0 = none. A base-protocol agent ignores the fields after `workDir`. */
-export interface ExecuteScript extends Signed {
-  taskId: string
-  script: string
-  timeout: number
-  params: Record<string, string>
-  workDir?: string
-  scriptType: ScriptType
-  runAs?: string
-  /** Sent only to an agent whose HELLO says that it enforces each of them. */
-  limits?: Limits
-  maxOutputBytes: number
-  /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
-  mark?: RunMark
-}
-
-/** How far an agent's journal goes: the number of lines that were ever written to it. */
-export interface JournalMark {
-  sequence: number
-}
-
-/** The execution is in the agent's journal: from here on it is never sent again. */
-export interface ScriptReceived {
-  taskId: string
-  journal: JournalMark
-}
-
-/** `sequence` counts from 0 over both streams of one execution. */
-export interface ScriptOutput {
-  taskId: string
-  stream: Stream
-  data: string
-  sequence: number
-}
-
-/**
- * The end of an execution; `duration` in milliseconds. A base-protocol agent sends the first five fields.
- * `lastSequence` is -1 when there was no output. `status` is one of the final ones that a host can know.
- */
-export interface ScriptComplete {
-  taskId: string
-  exitCode: number
-  duration: number
-  startedAt: string
-  completedAt: string
-  status?: Extract<ResultStatus, 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'CANCELLED' | 'LOST'>
-  signal?: string | null
-  error?: string | null
-  lastSequence?: number
-  /** Bytes that the script wrote, before any cut. */
-  stdoutBytes?: number
-  stderrBytes?: number
-  truncated?: boolean
-  /** What held its tree together; null where it was never started, or a newer agent names what is not known here. */
-  containment?: Containment | null
-  /** What was ended and lives on, at most 20. Absent beside `containment` where that is not known. */
-  survivors?: Survivor[]
-}
-
-/** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
-export interface ScriptAck {
-  taskId: string
-  sequence?: number
-  complete?: true
-}
-
-/** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
-export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
-
-/** `storeId` names the agent's journal: a new one knows nothing of what was sent to the old one. */
-export interface AgentHello {
-  agentVersion: string
-  storeId: string
-  /** Made anew at each start of the agent's process; 0.1.0 leaves this and `journal` out. */
-  instanceId?: string
-  journal?: JournalMark
-  /** The newest that a server gave this agent. */
-  mark?: RunMark
-  /** Made anew for each link; the server signs it with whatever it sends over this one. */
-  linkId?: string
-  capabilities: {
-    maxExecutions: number
-    scriptTypes: ScriptType[]
-    /** How a tree of processes is ended here. */
-    containment: Containment
-    terminal: boolean
-    /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
-    runAs?: string
-    /** Whether that user is root (uid 0). */
-    runsAsRoot?: boolean
-    sandbox?: SandboxMode
-    /** The limits that can be enforced here. */
-    limits?: LimitName[]
-  }
-  tasks: { taskId: string; state: ExecutionState; lastSequence: number }[]
-  /** Sessions that live here; older agents, and those without a terminal facility, leave it out. */
-  terminals?: { sessionId: string; lastSequence: number }[]
-}
-
-/** The most columns or rows of a terminal. */
-export const largestScreen = 1000
-
-/**
- * Opens a session; sent again over a later link it takes up the one that lives: until then the agent takes nothing for
- * that session from the new link, as input is not signed and this is.
- */
-export interface TerminalOpen extends Signed {
-  sessionId: string
-  cols: number
-  rows: number
-  runAs?: string
-  /** A path, or a name found in PATH; the user's login shell where it is left out. */
-  shell?: string
-  /** TERM of the client; `xterm-256color` where it is left out. */
-  term?: string
-  /** Run by the shell instead of an interactive one; the session ends with it. */
-  command?: string
-  /** The command has nothing to read: its stdin is /dev/null. */
-  noStdin?: true
-  /** Of a session that is taken up: the last output that the server has, -1 for none. Absent at the first. */
-  after?: number
-  /** The server's X25519 key, made for this message, base64url: then only input with a mark is typed. */
-  inputKey?: string
-}
-
-/** Output of a session; `sequence` counts its frames from 0. A base-protocol agent leaves it out. */
-export interface TerminalOutput {
-  sessionId: string
-  data: string
-  sequence?: number
-}
-
-/** The end of a session; `reason` is a sentence where it did not end by itself, or never began. */
-export interface TerminalClosed {
-  sessionId: string
-  exitCode: number | null
-  signal: string | null
-  reason: string | null
+  linkId: optional(text()),
 }
 
 /** What shows that typed input comes from the server that signed the TERMINAL_OPEN of this link (contract §7). */
-export interface InputMark {
+const inputMark = {
   /** From 0 after each TERMINAL_OPEN, one up with each input and each change of size. */
-  readonly counter: number
+  counter: optional(sequence),
   /** HMAC-SHA256 of `markedText` (core/typed-input.ts), base64url. */
-  readonly mac: string
+  mac: optional(bytes32),
 }
 
-/** Every message of the agent's WebSocket, by type (contract §6). */
-export interface Payloads {
-  EXECUTE_SCRIPT: ExecuteScript
-  SCRIPT_RECEIVED: ScriptReceived
-  SCRIPT_OUTPUT: ScriptOutput
-  SCRIPT_COMPLETE: ScriptComplete
-  SCRIPT_ACK: ScriptAck
-  CANCEL_SCRIPT: { taskId: string }
-  AGENT_HELLO: AgentHello
-  TERMINAL_OPEN: TerminalOpen
+/** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
+const executionState = oneOf('QUEUED', 'RUNNING', 'EXITED')
+export type ExecutionState = Held<typeof executionState>
+
+/** The payload of every message of the agent's WebSocket, by type (contract §6). Fields that are not named are ignored. */
+export const payloads = {
+  /** `timeout` in seconds, 0 = none. A base-protocol agent ignores the fields after `workDir`. */
+  EXECUTE_SCRIPT: object({
+    taskId: id,
+    script: text(),
+    timeout: number({ minimum: 0 }),
+    params: map(text()),
+    workDir: optional(text()),
+    scriptType,
+    runAs: optional(text()),
+    /** Sent only to an agent whose HELLO says that it enforces each of them. */
+    limits: optional(
+      object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
+    ),
+    maxOutputBytes: bytes,
+    /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
+    mark: optional(mark),
+    ...signed,
+  }),
+  /** The execution is in the agent's journal: from here on it is never sent again. */
+  SCRIPT_RECEIVED: object({ taskId: id, journal }),
+  /** `sequence` counts from 0 over both streams of one execution. */
+  SCRIPT_OUTPUT: object({ taskId: id, stream: oneOf('stdout', 'stderr'), data: text(), sequence }),
+  /**
+   * The end of an execution; `duration` in milliseconds. A base-protocol agent sends the first five fields.
+   * `lastSequence` is -1 when there was no output. `status` is one of the final ones that a host can know.
+   */
+  SCRIPT_COMPLETE: object({
+    taskId: id,
+    exitCode: number({ integer: true, minimum: -1, maximum: 255 }),
+    duration: number(),
+    startedAt: text(),
+    completedAt: text(),
+    status: optional(oneOf('SUCCESS', 'FAILED', 'TIMEOUT', 'CANCELLED', 'LOST')),
+    signal: optional(nullable(signal)),
+    error: optional(nullable(sentence)),
+    lastSequence: optional(lastSequence),
+    /** Bytes that the script wrote, before any cut. */
+    stdoutBytes: optional(bytes),
+    stderrBytes: optional(bytes),
+    truncated: optional(truth),
+    /**
+     * What held its tree together; null where it was never started. A level that this server does not know is a newer
+     * agent's, and no reason to lose an end.
+     */
+    containment: optional(nullable(text({ maxLength: 64 }))),
+    /** What was ended and lives on. Absent beside `containment` where that is not known. */
+    survivors: optional(
+      list(
+        object({
+          pid: number({ integer: true, minimum: 1, maximum: most }),
+          command: text({ maxLength: 64 }),
+        }),
+        20,
+      ),
+    ),
+  }),
+  /** All output up to `sequence` is stored; with `complete`, the end is too and the agent lets the task go. */
+  SCRIPT_ACK: object({ taskId: id, sequence: optional(lastSequence), complete: optional(oneOf(true)) }),
+  CANCEL_SCRIPT: object({ taskId: id }),
+  /** `storeId` names the agent's journal: a new one knows nothing of what was sent to the old one. */
+  AGENT_HELLO: object({
+    agentVersion: text({ maxLength: 256 }),
+    storeId: id,
+    /** Made anew at each start of the agent's process; 0.1.0 leaves this and `journal` out. */
+    instanceId: optional(id),
+    journal: optional(journal),
+    /** The newest that a server gave this agent. */
+    mark: optional(mark),
+    /** Made anew for each link; the server signs it with whatever it sends over this one. */
+    linkId: optional(id),
+    capabilities: object({
+      maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
+      scriptTypes: list(scriptType, 8),
+      /** How a tree of processes is ended here. */
+      containment: oneOf('cgroup', 'pid-namespace', 'process-group'),
+      terminal: truth,
+      /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
+      runAs: optional(text({ maxLength: 256 })),
+      /** Whether that user is root (uid 0). */
+      runsAsRoot: optional(truth),
+      sandbox: optional(oneOf('none', 'user', 'strict')),
+      /** The limits that can be enforced here. Names that this server does not know are a newer agent's: no task here can ask for them. */
+      limits: optional(list(text({ maxLength: 64 }), 64)),
+    }),
+    tasks: list(object({ taskId: id, state: executionState, lastSequence }), 100_000),
+    /** Sessions that live here; older agents, and those without a terminal facility, leave it out. */
+    terminals: optional(list(object({ sessionId: id, lastSequence }), 1000)),
+  }),
+  /**
+   * Opens a session; sent again over a later link it takes up the one that lives: until then the agent takes nothing for
+   * that session from the new link, as input is not signed and this is.
+   */
+  TERMINAL_OPEN: object({
+    sessionId: id,
+    cols: size,
+    rows: size,
+    runAs: optional(text()),
+    /** A path, or a name found in PATH; the user's login shell where it is left out. */
+    shell: optional(text()),
+    /** TERM of the client; `xterm-256color` where it is left out. */
+    term: optional(text()),
+    /** Run by the shell instead of an interactive one; the session ends with it. */
+    command: optional(text()),
+    /** The command has nothing to read: its stdin is /dev/null. */
+    noStdin: optional(oneOf(true)),
+    /** Of a session that is taken up: the last output that the server has, -1 for none. Absent at the first. */
+    after: optional(lastSequence),
+    /** The server's X25519 key, made for this message: then only input with a mark is typed. */
+    inputKey: optional(bytes32),
+    ...signed,
+  }),
   /** `inputKey`: the agent's X25519 key, where the TERMINAL_OPEN that it answers had one. */
-  TERMINAL_OPENED: { sessionId: string; inputKey?: string }
-  TERMINAL_INPUT: { sessionId: string; data: string } & Partial<InputMark>
-  TERMINAL_OUTPUT: TerminalOutput
+  TERMINAL_OPENED: object({ sessionId: id, inputKey: optional(bytes32) }),
+  TERMINAL_INPUT: object({ sessionId: id, data: text(), ...inputMark }),
+  /** `sequence` counts the frames of a session from 0. A base-protocol agent leaves it out. */
+  TERMINAL_OUTPUT: object({ sessionId: id, data: text(), sequence: optional(sequence) }),
   /** All output up to `sequence` has gone where it was for; beyond 256 KiB without one the PTY is paused. */
-  TERMINAL_ACK: { sessionId: string; sequence: number }
-  TERMINAL_RESIZE: { sessionId: string; cols: number; rows: number } & Partial<InputMark>
-  TERMINAL_CLOSE: { sessionId: string }
-  TERMINAL_CLOSED: TerminalClosed
+  TERMINAL_ACK: object({ sessionId: id, sequence: lastSequence }),
+  TERMINAL_RESIZE: object({ sessionId: id, cols: size, rows: size, ...inputMark }),
+  TERMINAL_CLOSE: object({ sessionId: id }),
+  /** The end of a session; `reason` is a sentence where it did not end by itself, or never began. */
+  TERMINAL_CLOSED: object({
+    sessionId: id,
+    exitCode: nullable(number({ integer: true })),
+    signal: nullable(signal),
+    reason: nullable(sentence),
+  }),
   /** `sessionId` where it is about a terminal session and no frame: 413 from an agent tells of input that was dropped. */
-  ERROR: { code: number; message: string; refId: string | null; sessionId?: string }
+  ERROR: object({
+    code: number(),
+    message: sentence,
+    refId: optional(nullable(text({ maxLength: longestId }))),
+    sessionId: optional(id),
+  }),
 }
-export type MessageType = keyof Payloads
+
+export type MessageType = keyof typeof payloads
+export type Payloads = { [T in MessageType]: Held<(typeof payloads)[T]> }
+export type ExecuteScript = Payloads['EXECUTE_SCRIPT']
+export type ScriptReceived = Payloads['SCRIPT_RECEIVED']
+export type ScriptOutput = Payloads['SCRIPT_OUTPUT']
+export type ScriptComplete = Payloads['SCRIPT_COMPLETE']
+export type ScriptAck = Payloads['SCRIPT_ACK']
+export type AgentHello = Payloads['AGENT_HELLO']
+export type TerminalOpen = Payloads['TERMINAL_OPEN']
+export type TerminalOutput = Payloads['TERMINAL_OUTPUT']
+export type TerminalClosed = Payloads['TERMINAL_CLOSED']
 
 /** The envelope of every message; `timestamp` is never trusted. */
 export type Message<T extends MessageType = MessageType> = {
   [K in T]: { type: K; id: string; timestamp: string; payload: Payloads[K] }
 }[T]
 
-export type FromAgent = Message<
-  | 'SCRIPT_RECEIVED'
-  | 'SCRIPT_OUTPUT'
-  | 'SCRIPT_COMPLETE'
-  | 'AGENT_HELLO'
-  | 'TERMINAL_OPENED'
-  | 'TERMINAL_OUTPUT'
-  | 'TERMINAL_CLOSED'
-  | 'ERROR'
->
-export type FromServer = Message<
-  | 'EXECUTE_SCRIPT'
-  | 'SCRIPT_ACK'
-  | 'CANCEL_SCRIPT'
-  | 'TERMINAL_OPEN'
-  | 'TERMINAL_INPUT'
-  | 'TERMINAL_ACK'
-  | 'TERMINAL_RESIZE'
-  | 'TERMINAL_CLOSE'
-  | 'ERROR'
->
+export const agentSends = [
+  'SCRIPT_RECEIVED',
+  'SCRIPT_OUTPUT',
+  'SCRIPT_COMPLETE',
+  'AGENT_HELLO',
+  'TERMINAL_OPENED',
+  'TERMINAL_OUTPUT',
+  'TERMINAL_CLOSED',
+  'ERROR',
+] as const satisfies readonly MessageType[]
+export type FromAgent = Message<(typeof agentSends)[number]>
+
+export const serverSends = [
+  'EXECUTE_SCRIPT',
+  'SCRIPT_ACK',
+  'CANCEL_SCRIPT',
+  'TERMINAL_OPEN',
+  'TERMINAL_INPUT',
+  'TERMINAL_ACK',
+  'TERMINAL_RESIZE',
+  'TERMINAL_CLOSE',
+  'ERROR',
+] as const satisfies readonly MessageType[]
+export type FromServer = Message<(typeof serverSends)[number]>

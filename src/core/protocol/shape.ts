@@ -1,13 +1,32 @@
 /**
- * Shapes of message payloads. Frames are checked here and not by the schemas of the REST bodies: agents run on every
- * host, and the schema libraries alone take 30 MB there and half a second at the first frame.
+ * Shapes of message payloads: each validates, and carries the type of what it lets through. Frames are checked here and not
+ * by the schemas of the REST bodies: agents run on every host, and the schema libraries alone take 30 MB there and half a
+ * second at the first frame.
  */
 
-/** Says what is wrong with a value, or null; `at` is where it stands, for the sentence. */
-export type Shape = (value: unknown, at: string) => string | null
+/** Says what is wrong with a value, or null where it is a `T`; `at` is where it stands, for the sentence. */
+export interface Shape<T> {
+  (value: unknown, at: string): string | null
+  /** For the compiler: never set. */
+  readonly holds?: T
+}
+
+/** A field with this shape may be absent. */
+interface OptionalShape<T> extends Shape<T> {
+  readonly isOptional: true
+}
+
+/** The type that a shape lets through. */
+export type Held<S> = S extends Shape<infer T> ? T : never
+
+type Fields = Readonly<Record<string, Shape<unknown>>>
+type HeldFields<F extends Fields> = {
+  [K in keyof F as F[K] extends OptionalShape<unknown> ? never : K]: Held<F[K]>
+} & { [K in keyof F as F[K] extends OptionalShape<unknown> ? K : never]?: Held<F[K]> }
+type Flat<T> = { [K in keyof T]: T[K] }
 
 export const text =
-  (limits: { pattern?: RegExp; maxLength?: number } = {}): Shape =>
+  (limits: { pattern?: RegExp; maxLength?: number } = {}): Shape<string> =>
   (value, at) => {
     if (typeof value !== 'string') return `${at} must be a string`
     if (limits.maxLength !== undefined && value.length > limits.maxLength)
@@ -17,7 +36,7 @@ export const text =
   }
 
 export const number =
-  (limits: { minimum?: number; maximum?: number; integer?: boolean } = {}): Shape =>
+  (limits: { minimum?: number; maximum?: number; integer?: boolean } = {}): Shape<number> =>
   (value, at) => {
     if (typeof value !== 'number' || !Number.isFinite(value)) return `${at} must be a number`
     if (limits.integer && !Number.isSafeInteger(value)) return `${at} must be a whole number`
@@ -25,26 +44,27 @@ export const number =
     return value < minimum || value > maximum ? `${at} must be from ${minimum} to ${maximum}` : null
   }
 
-export const truth: Shape = (value, at) => (typeof value === 'boolean' ? null : `${at} must be true or false`)
+export const truth: Shape<boolean> = (value, at) =>
+  typeof value === 'boolean' ? null : `${at} must be true or false`
 
 export const oneOf =
-  (...allowed: readonly (string | boolean)[]): Shape =>
+  <const T extends string | boolean>(...allowed: readonly T[]): Shape<T> =>
   (value, at) =>
-    allowed.includes(value as string) ? null : `${at} must be one of ${allowed.join(', ')}`
+    allowed.includes(value as T) ? null : `${at} must be one of ${allowed.join(', ')}`
 
 /** The value may be absent. */
-export const optional =
-  (shape: Shape): Shape =>
-  (value, at) =>
-    value === undefined ? null : shape(value, at)
+export function optional<T>(shape: Shape<T>): OptionalShape<T> {
+  const orAbsent: Shape<T> = (value, at) => (value === undefined ? null : shape(value, at))
+  return Object.assign(orAbsent, { isOptional: true as const })
+}
 
 export const nullable =
-  (shape: Shape): Shape =>
+  <T>(shape: Shape<T>): Shape<T | null> =>
   (value, at) =>
     value === null ? null : shape(value, at)
 
 export const list =
-  (shape: Shape, maxItems: number): Shape =>
+  <T>(shape: Shape<T>, maxItems: number): Shape<T[]> =>
   (value, at) => {
     if (!Array.isArray(value)) return `${at} must be a list`
     if (value.length > maxItems) return `${at} must have at most ${maxItems} entries`
@@ -61,7 +81,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 /** Fields that are not listed are ignored: either side may be newer. */
 export const object =
-  (fields: Readonly<Record<string, Shape>>): Shape =>
+  <F extends Fields>(fields: F): Shape<Flat<HeldFields<F>>> =>
   (value, at) => {
     if (!isObject(value)) return `${at} must be an object`
     for (const [name, shape] of Object.entries(fields)) {
@@ -72,7 +92,7 @@ export const object =
   }
 
 export const map =
-  (shape: Shape): Shape =>
+  <T>(shape: Shape<T>): Shape<Record<string, T>> =>
   (value, at) => {
     if (!isObject(value)) return `${at} must be an object`
     for (const [name, held] of Object.entries(value)) {

@@ -55,9 +55,14 @@ export type TerminalMessageType = keyof TerminalPayloads
 export type TerminalMessage<T extends TerminalMessageType = TerminalMessageType> = {
   [K in T]: { type: K; id: string; timestamp: string; payload: TerminalPayloads[K] }
 }[T]
-export type FromTerminalClient =
-  | Message<'TERMINAL_INPUT' | 'TERMINAL_RESIZE' | 'TERMINAL_ACK' | 'TERMINAL_CLOSE'>
-  | TerminalMessage<'ERROR'>
+export const clientSends = [
+  'TERMINAL_INPUT',
+  'TERMINAL_RESIZE',
+  'TERMINAL_ACK',
+  'TERMINAL_CLOSE',
+  'ERROR',
+] as const satisfies readonly TerminalMessageType[]
+export type FromTerminalClient = Message<(typeof clientSends)[number]>
 export type ToTerminalClient = TerminalMessage<
   | 'TERMINAL_ATTACHED'
   | 'TERMINAL_OUTPUT'

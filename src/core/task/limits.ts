@@ -38,6 +38,6 @@ export function lowerLimits(one: Limits, other: Limits): Limits {
 }
 
 /** The limits among those asked for that are not in the list of those that can be enforced. */
-export function notEnforced(limits: Limits, enforced: readonly LimitName[]): LimitName[] {
+export function notEnforced(limits: Limits, enforced: readonly string[]): LimitName[] {
   return limitNames.filter((name) => limits[name] !== undefined && !enforced.includes(name))
 }

@@ -3,14 +3,10 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { RsmError } from '../../core/errors.ts'
 import { LineBudget } from '../../core/line-budget.ts'
-import { pingInterval } from '../../core/protocol/bounds.ts'
+import { maxFrameBytes, pingInterval } from '../../core/protocol/bounds.ts'
 import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
-import {
-  maxFrameBytes,
-  type Payloads,
-  type ScriptComplete,
-  subprotocol,
-} from '../../core/protocol/messages.ts'
+import { subprotocol } from '../../core/protocol/envelope.ts'
+import { type Payloads, type ScriptComplete } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
 import { limitNames } from '../../core/task/limits.ts'
 import { printable } from '../../core/text/printable.ts'

@@ -1,4 +1,4 @@
-import { largestScreen } from '../../core/protocol/messages.ts'
+import { largestScreen } from '../../core/protocol/bounds.ts'
 
 export interface Size {
   readonly cols: number

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
+import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import {
   type AgentHello,
   type ExecuteScript,
   type FromServer,
   type Payloads,
   type ScriptComplete,
-  subprotocol,
 } from '../../../src/core/protocol/messages.ts'
 import { Listener } from '../listener.ts'
 import type { TestServer } from '../servers/server.ts'

@@ -40,7 +40,7 @@ test('P19 every execution is signed for this agent, over every field, and expire
     { scriptType, timeout, runAs, workDir, script },
     { scriptType: 'PYTHON', timeout: 7, runAs: 'app', workDir: '/tmp', script: 'echo $A' },
   )
-  const life = Date.parse(execution.expiry) - Date.now()
+  const life = Date.parse(execution.expiry ?? '') - Date.now()
   t.true(life > 290_000 && life <= 300_000)
   const spki = Buffer.concat([
     Buffer.from('302a300506032b6570032100', 'hex'),
@@ -52,7 +52,7 @@ test('P19 every execution is signed for this agent, over every field, and expire
       null,
       signedBytes('EXECUTE_SCRIPT', agentId, payload),
       key,
-      Buffer.from(execution.signature, 'base64'),
+      Buffer.from(execution.signature ?? '', 'base64'),
     )
   t.true(holds('signed', execution))
   t.false(holds('other', execution))

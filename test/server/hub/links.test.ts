@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
-import { subprotocol } from '../../../src/core/protocol/messages.ts'
+import { subprotocol } from '../../../src/core/protocol/envelope.ts'
 import { systemClock } from '../../../src/server/clock.ts'
 import { createHints } from '../../../src/server/embedded/hints.ts'
 import { createLinks } from '../../../src/server/embedded/links.ts'

@@ -1,4 +1,4 @@
-import { longestReason } from '../messages.ts'
+import { longestReason } from '../bounds.ts'
 import { Hostname, Id, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
 import { AgentStatus, Metrics } from './hosts.ts'

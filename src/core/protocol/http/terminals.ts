@@ -1,4 +1,4 @@
-import { largestScreen } from '../messages.ts'
+import { largestScreen } from '../bounds.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
