@@ -22,8 +22,8 @@ export interface KnownHost {
   lastHeartbeatAt: number | null
   agentStatus: AgentStatus | null
   uptime: number | null
-  /** The newest report as JSON: as objects it would take twice the memory. */
-  metrics: string | null
+  /** The newest report. */
+  metrics: Metrics | null
   /** Time of the newest report, no later than when it came: a clock that ran ahead must not shut out what follows. */
   metricsAt: number
   load: Load
@@ -145,7 +145,7 @@ export function viewOf(known: KnownHost, clock: Clock): PresenceView {
     lastHeartbeatAt: known.lastHeartbeatAt === null ? null : isoTime(known.lastHeartbeatAt),
     connected: known.connected,
     linkLostAt: known.connected || known.linkLostAt === null ? null : isoTime(known.linkLostAt),
-    metrics: known.metrics === null ? null : (JSON.parse(known.metrics) as Metrics),
+    metrics: known.metrics,
     running: known.running,
     agentReason: known.said?.reason ?? null,
     onDemand: known.said?.onDemand ?? null,

@@ -176,7 +176,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       // A buffer that is being sent comes in order, but never makes the newest report older.
       const at = Math.min(Date.parse(metrics.timestamp), now)
       if (at < known.metricsAt) return
-      known.metrics = JSON.stringify(metrics)
+      known.metrics = metrics
       known.metricsAt = at
       known.load = nextLoad(known.load, metrics, clock.monotonic(), options.warnAfter)
       known.high = measuresNamed(metrics, known.load.warns)
