@@ -1,12 +1,10 @@
 import { join } from 'node:path'
-import { type Clock, isoTime } from '../clock.ts'
+import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../key-files.ts'
-import type { Log } from '../log.ts'
-import type { ServerMetrics } from '../metrics/metrics.ts'
 import { beginRun } from '../runs.ts'
-import type { Data } from '../seams/data.ts'
+import type { Data, DataOptions } from '../seams/data.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { openFileAuditLog } from './audit/file-audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
@@ -24,24 +22,8 @@ import { createShortLived } from './short-lived.ts'
 import { openJsonStore } from './store/store.ts'
 import { markUsed, refuseWithoutStore } from './used.ts'
 
-export interface EmbeddedOptions {
-  /** Seconds. */
-  heartbeatInterval: number
-  /** Seconds of high cpu or memory until a host is WARNING. */
-  warnAfter?: number | undefined
-  metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
-  /** Where the signing key and the sealing key are. */
-  keysDirectory: string
-  /** Whether keys that are missing or damaged are replaced. */
-  newKeys: boolean
-  clock: Clock
-  log: Log
-  /** The disk can't be trusted any more. */
-  onFatal(error: unknown): void
-}
-
 /** Opens all of it in the data directory at `path`, whose lock the caller holds; docs/inside/architecture.md has the table of the files. */
-export async function openEmbedded(path: string, options: EmbeddedOptions): Promise<Data> {
+export async function openEmbedded(path: string, options: DataOptions): Promise<Data> {
   const { metrics, heartbeatInterval, warnAfter, keysDirectory, newKeys, clock, log } = options
   const onFatal = (error: unknown) => options.onFatal(error)
   await refuseWithoutStore(path)

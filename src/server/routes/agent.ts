@@ -34,7 +34,7 @@ async function acknowledge(reply: FastifyReply, ack: Promise<AgentAck>): Promise
   return reply.send(ackText(await ack))
 }
 
-export function agentRoutes(app: AppInstance, { agents }: RouteDependencies): void {
+export function agentRoutes(app: AppInstance, { services: { agents } }: RouteDependencies): void {
   app.post(
     '/api/agent/register',
     operation({

@@ -2,11 +2,10 @@ import { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from '../../core/p
 import { IdOnly, PageOf } from '../../core/protocol/http/common.ts'
 import { ClusterExecute, ExecutionAnswer } from '../../core/protocol/http/tasks.ts'
 import type { AppInstance } from '../http/app.ts'
-import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const
@@ -14,7 +13,7 @@ const execute = { users: 'execute' } as const
 const exists = 'clusters' as const
 const tag = 'clusters' as const
 
-export function clusterRoutes(app: AppInstance, { services }: RouteDependencies): void {
+export function clusterRoutes(app: AppInstance, { services: { clusters, tasks } }: RouteDependencies): void {
   app.get(
     '/api/clusters',
     operation({
@@ -25,7 +24,7 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       query: ClusterQuery,
       answer: PageOf(Cluster),
     }),
-    (request) => services(userOf(request)).clusters.list(request.query),
+    (request) => clusters.list(request.query),
   )
   app.post(
     '/api/clusters',
@@ -40,12 +39,12 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       errors: ['conflict'],
       audit: { action: 'cluster.create', object: 'cluster' },
     }),
-    (request) => services(userOf(request)).clusters.create(request.body),
+    (request) => clusters.create(request.body),
   )
   app.get(
     '/api/clusters/:id',
     operation({ id: 'getCluster', tag, summary: 'Read a cluster', allow: read, exists, answer: Cluster }),
-    (request) => services(userOf(request)).clusters.get(idOf(request)),
+    (request) => clusters.get(idOf(request)),
   )
   app.patch(
     '/api/clusters/:id',
@@ -60,7 +59,7 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       errors: ['conflict'],
       audit: { action: 'cluster.update', object: 'cluster' },
     }),
-    (request) => services(userOf(request)).clusters.update(idOf(request), request.body),
+    (request) => clusters.update(idOf(request), request.body),
   )
   app.delete(
     '/api/clusters/:id',
@@ -73,7 +72,7 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       answer: IdOnly,
       audit: { action: 'cluster.delete', object: 'cluster' },
     }),
-    (request) => services(userOf(request)).clusters.remove(idOf(request)),
+    (request) => clusters.remove(idOf(request)),
   )
   app.post(
     '/api/clusters/:id/execute',
@@ -90,10 +89,6 @@ export function clusterRoutes(app: AppInstance, { services }: RouteDependencies)
       audit: { action: 'task.create', object: 'task' },
     }),
     (request) =>
-      services(userOf(request), request.started).tasks.executeCluster(
-        idOf(request),
-        request.body,
-        idempotencyKeyOf(request),
-      ),
+      tasks.executeCluster(starterOf(request), idOf(request), request.body, idempotencyKeyOf(request)),
   )
 }

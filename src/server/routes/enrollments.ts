@@ -10,7 +10,7 @@ const allow = { users: 'administer' } as const
 const write = { users: 'administer', lasting: true } as const
 const tag = 'enrollment tokens' as const
 
-export function enrollmentRoutes(app: AppInstance, { services }: RouteDependencies): void {
+export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }: RouteDependencies): void {
   app.get(
     '/api/enrollment-tokens',
     operation({
@@ -21,7 +21,7 @@ export function enrollmentRoutes(app: AppInstance, { services }: RouteDependenci
       query: NamedQuery,
       answer: PageOf(Enrollment),
     }),
-    (request) => services(userOf(request)).enrollments.list(request.query),
+    (request) => enrollments.list(userOf(request), request.query),
   )
   app.post(
     '/api/enrollment-tokens',
@@ -35,7 +35,7 @@ export function enrollmentRoutes(app: AppInstance, { services }: RouteDependenci
       created: true,
       audit: { action: 'enrollment.create', object: 'enrollment' },
     }),
-    (request) => services(userOf(request)).enrollments.create(request.body),
+    (request) => enrollments.create(userOf(request), request.body),
   )
   app.delete(
     '/api/enrollment-tokens/:id',
@@ -48,6 +48,6 @@ export function enrollmentRoutes(app: AppInstance, { services }: RouteDependenci
       answer: IdOnly,
       audit: { action: 'enrollment.delete', object: 'enrollment' },
     }),
-    (request) => services(userOf(request)).enrollments.remove(idOf(request)),
+    (request) => enrollments.remove(userOf(request), idOf(request)),
   )
 }

@@ -10,7 +10,6 @@ import {
   Parted,
 } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
-import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
@@ -22,7 +21,7 @@ const administer = { users: 'administer' } as const
 const exists = 'hosts' as const
 const tag = 'hosts' as const
 
-export function hostRoutes(app: AppInstance, { services }: RouteDependencies): void {
+export function hostRoutes(app: AppInstance, { services: { hosts } }: RouteDependencies): void {
   app.get(
     '/api/hosts',
     operation({
@@ -33,7 +32,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       query: HostQuery,
       answer: PageOf(Host),
     }),
-    (request) => services(userOf(request)).hosts.list(request.query),
+    (request) => hosts.list(request.query),
   )
   app.post(
     '/api/hosts',
@@ -48,12 +47,12 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       errors: ['conflict'],
       audit: { action: 'host.create', object: 'host' },
     }),
-    (request) => services(userOf(request)).hosts.create(request.body),
+    (request) => hosts.create(request.body),
   )
   app.get(
     '/api/hosts/:id',
     operation({ id: 'getHost', tag, summary: 'Read a host', allow: read, exists, answer: Host }),
-    (request) => services(userOf(request)).hosts.get(idOf(request)),
+    (request) => hosts.get(idOf(request)),
   )
   app.get(
     '/api/hosts/:id/metrics',
@@ -66,7 +65,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       query: HostMetricsQuery,
       answer: HostMetrics,
     }),
-    (request) => services(userOf(request)).hosts.metrics(idOf(request), request.query),
+    (request) => hosts.metrics(idOf(request), request.query),
   )
   app.patch(
     '/api/hosts/:id',
@@ -81,7 +80,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       errors: ['conflict'],
       audit: { action: 'host.update', object: 'host' },
     }),
-    (request) => services(userOf(request)).hosts.update(idOf(request), request.body),
+    (request) => hosts.update(idOf(request), request.body),
   )
   app.delete(
     '/api/hosts/:id',
@@ -96,8 +95,7 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       errors: ['conflict'],
       audit: { action: 'host.delete', object: 'host' },
     }),
-    (request) =>
-      services(userOf(request)).hosts.remove(idOf(request), { force: request.query.force ?? false }),
+    (request) => hosts.remove(idOf(request), { force: request.query.force ?? false }),
   )
   app.delete(
     '/api/hosts/:id/agent',
@@ -110,6 +108,6 @@ export function hostRoutes(app: AppInstance, { services }: RouteDependencies): v
       answer: Parted,
       audit: { action: 'agent.revoke', object: 'host' },
     }),
-    (request) => services(userOf(request)).hosts.revokeAgent(idOf(request)),
+    (request) => hosts.revokeAgent(idOf(request)),
   )
 }

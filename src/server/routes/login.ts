@@ -9,7 +9,7 @@ const own = { anyUser: true } as const
 const session = { session: true } as const
 const tag = 'authentication' as const
 
-export function loginRoutes(app: AppInstance, { login }: RouteDependencies): void {
+export function loginRoutes(app: AppInstance, { services: { login } }: RouteDependencies): void {
   app.post(
     '/api/auth/login',
     operation({

@@ -12,9 +12,9 @@ import { ExecutionAnswer, ScriptExecute } from '../../core/protocol/http/tasks.t
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'
-import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const
@@ -29,7 +29,7 @@ function versionOf(request: { params: unknown }): number {
   return Number(version)
 }
 
-export function scriptRoutes(app: AppInstance, { services }: RouteDependencies): void {
+export function scriptRoutes(app: AppInstance, { services: { scripts, tasks } }: RouteDependencies): void {
   app.get(
     '/api/scripts',
     operation({
@@ -40,7 +40,7 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       query: ScriptQuery,
       answer: PageOf(Script),
     }),
-    (request) => services(userOf(request)).scripts.list(request.query),
+    (request) => scripts.list(userOf(request), request.query),
   )
   app.post(
     '/api/scripts',
@@ -55,12 +55,12 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       errors: ['conflict'],
       audit: { action: 'script.create', object: 'script' },
     }),
-    (request) => services(userOf(request)).scripts.create(request.body),
+    (request) => scripts.create(userOf(request), request.body),
   )
   app.get(
     '/api/scripts/:id',
     operation({ id: 'getScript', tag, summary: 'Read a script', allow: read, exists, answer: Script }),
-    (request) => services(userOf(request)).scripts.get(idOf(request)),
+    (request) => scripts.get(userOf(request), idOf(request)),
   )
   app.patch(
     '/api/scripts/:id',
@@ -75,7 +75,7 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       errors: ['conflict'],
       audit: { action: 'script.update', object: 'script' },
     }),
-    (request) => services(userOf(request)).scripts.update(idOf(request), request.body),
+    (request) => scripts.update(userOf(request), idOf(request), request.body),
   )
   app.delete(
     '/api/scripts/:id',
@@ -88,7 +88,7 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       answer: IdOnly,
       audit: { action: 'script.delete', object: 'script' },
     }),
-    (request) => services(userOf(request)).scripts.remove(idOf(request)),
+    (request) => scripts.remove(userOf(request), idOf(request)),
   )
   app.get(
     '/api/scripts/:id/versions',
@@ -101,7 +101,7 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       query: PageQuery,
       answer: PageOf(ScriptVersionSummary),
     }),
-    (request) => services(userOf(request)).scripts.versions(idOf(request), request.query),
+    (request) => scripts.versions(userOf(request), idOf(request), request.query),
   )
   app.get(
     '/api/scripts/:id/versions/:version',
@@ -113,7 +113,7 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       exists,
       answer: ScriptVersion,
     }),
-    (request) => services(userOf(request)).scripts.version(idOf(request), versionOf(request)),
+    (request) => scripts.version(userOf(request), idOf(request), versionOf(request)),
   )
   app.post(
     '/api/scripts/:id/execute',
@@ -130,10 +130,6 @@ export function scriptRoutes(app: AppInstance, { services }: RouteDependencies):
       audit: { action: 'task.create', object: 'task' },
     }),
     (request) =>
-      services(userOf(request), request.started).tasks.executeScript(
-        idOf(request),
-        request.body,
-        idempotencyKeyOf(request),
-      ),
+      tasks.executeScript(starterOf(request), idOf(request), request.body, idempotencyKeyOf(request)),
   )
 }

@@ -20,16 +20,16 @@ import { followLog } from '../services/logs/follow.ts'
 import { checkBefore, plainLog } from '../services/logs/logs.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { sendEvents } from './operation/event-stream.ts'
-import { idempotencyHeader, idempotencyKeyOf } from './operation/idempotency-key.ts'
 import { operation } from './operation/operation.ts'
 import { taskIdOf } from './operation/path.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
 
 const read = { users: 'read' } as const
 const execute = { users: 'execute' } as const
 const exists = 'tasks' as const
 const tag = 'tasks' as const
 
-export function taskRoutes(app: AppInstance, { services, context }: RouteDependencies): void {
+export function taskRoutes(app: AppInstance, { services: { tasks }, context }: RouteDependencies): void {
   const record = async (taskId: string) => {
     const task = await context.store.get('tasks', taskId)
     if (!task) throw notFound('task', taskId)
@@ -46,7 +46,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       query: TaskQuery,
       answer: PageOf(TaskSummary),
     }),
-    (request) => services(userOf(request)).tasks.list(request.query),
+    (request) => tasks.list(userOf(request), request.query),
   )
   app.post(
     '/api/tasks',
@@ -61,8 +61,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       headers: idempotencyHeader,
       audit: { action: 'task.create', object: 'task' },
     }),
-    (request) =>
-      services(userOf(request), request.started).tasks.create(request.body, idempotencyKeyOf(request)),
+    (request) => tasks.create(starterOf(request), request.body, idempotencyKeyOf(request)),
   )
   app.get(
     '/api/tasks/:taskId',
@@ -75,7 +74,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       query: ResultsQuery,
       answer: Task,
     }),
-    (request) => services(userOf(request)).tasks.get(taskIdOf(request), request.query),
+    (request) => tasks.get(userOf(request), taskIdOf(request), request.query),
   )
   app.get(
     '/api/tasks/:taskId/script',
@@ -87,7 +86,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       exists,
       answer: TaskScript,
     }),
-    (request) => services(userOf(request)).tasks.script(taskIdOf(request)),
+    (request) => tasks.script(userOf(request), taskIdOf(request)),
   )
   app.get(
     '/api/tasks/:taskId/logs',
@@ -130,7 +129,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
         reply.type('text/plain; charset=utf-8')
         return reply.send(Readable.from(resumed(first, text)))
       }
-      return services(userOf(request)).tasks.logs(taskIdOf(request), query)
+      return tasks.logs(userOf(request), taskIdOf(request), query)
     },
   )
   app.post(
@@ -145,7 +144,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       errors: ['conflict'],
       audit: { action: 'task.cancel', object: 'task' },
     }),
-    (request) => services(userOf(request)).tasks.cancel(taskIdOf(request)),
+    (request) => tasks.cancel(userOf(request), taskIdOf(request)),
   )
   app.post(
     '/api/tasks/:taskId/retry',
@@ -161,12 +160,7 @@ export function taskRoutes(app: AppInstance, { services, context }: RouteDepende
       headers: idempotencyHeader,
       audit: { action: 'task.retry', object: 'task' },
     }),
-    (request) =>
-      services(userOf(request), request.started).tasks.retry(
-        taskIdOf(request),
-        request.body,
-        idempotencyKeyOf(request),
-      ),
+    (request) => tasks.retry(starterOf(request), taskIdOf(request), request.body, idempotencyKeyOf(request)),
   )
 }
 

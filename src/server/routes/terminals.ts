@@ -18,7 +18,7 @@ const execute = { users: 'execute' } as const
 const exists = 'terminals' as const
 const tag = 'terminals' as const
 
-export function terminalRoutes(app: AppInstance, { terminals, recording }: RouteDependencies): void {
+export function terminalRoutes(app: AppInstance, { services: { terminals } }: RouteDependencies): void {
   app.get(
     '/api/terminals',
     operation({
@@ -29,7 +29,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       query: TerminalQuery,
       answer: PageOf(Terminal),
     }),
-    (request) => terminals(userOf(request)).list(request.query),
+    (request) => terminals.list(userOf(request), request.query),
   )
   app.post(
     '/api/terminals',
@@ -44,7 +44,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       errors: ['conflict'],
       audit: { action: 'terminal.open', object: 'terminal' },
     }),
-    (request) => terminals(userOf(request)).create(request.body),
+    (request) => terminals.create(userOf(request), request.body),
   )
   app.get(
     '/api/terminals/:sessionId',
@@ -56,7 +56,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       exists,
       answer: Terminal,
     }),
-    (request) => terminals(userOf(request)).get(sessionIdOf(request)),
+    (request) => terminals.get(userOf(request), sessionIdOf(request)),
   )
   app.delete(
     '/api/terminals/:sessionId',
@@ -69,7 +69,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       answer: TerminalEnded,
       audit: { action: 'terminal.end', object: 'terminal' },
     }),
-    (request) => terminals(userOf(request)).remove(sessionIdOf(request)),
+    (request) => terminals.remove(userOf(request), sessionIdOf(request)),
   )
   app.post(
     '/api/terminals/:sessionId/ticket',
@@ -85,7 +85,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       errors: ['conflict'],
       audit: { action: 'terminal.ticket', object: 'terminal' },
     }),
-    (request) => terminals(userOf(request)).ticket(sessionIdOf(request), request.body),
+    (request) => terminals.ticket(userOf(request), sessionIdOf(request), request.body),
   )
   app.get(
     '/api/terminals/:sessionId/recording',
@@ -104,7 +104,7 @@ export function terminalRoutes(app: AppInstance, { terminals, recording }: Route
       audit: { action: 'terminal.recording', object: 'terminal' },
     }),
     async (request, reply) => {
-      const stream = await recording(userOf(request), sessionIdOf(request))
+      const stream = await terminals.recording(userOf(request), sessionIdOf(request))
       return reply.type('application/x-asciicast').send(stream)
     },
   )

@@ -9,7 +9,7 @@ const own = { anyUser: true } as const
 const session = { session: true } as const
 const tag = 'tokens' as const
 
-export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): void {
+export function tokenRoutes(app: AppInstance, { services: { tokens } }: RouteDependencies): void {
   app.get(
     '/api/tokens',
     operation({
@@ -20,7 +20,7 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       query: NamedQuery,
       answer: PageOf(Token),
     }),
-    (request) => services(userOf(request)).tokens.list(request.query),
+    (request) => tokens.list(userOf(request), request.query),
   )
   app.post(
     '/api/tokens',
@@ -35,7 +35,7 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       errors: ['conflict'],
       audit: { action: 'token.create', object: 'token' },
     }),
-    (request) => services(userOf(request)).tokens.create(request.body),
+    (request) => tokens.create(userOf(request), request.body),
   )
   app.delete(
     '/api/tokens/:id',
@@ -48,6 +48,6 @@ export function tokenRoutes(app: AppInstance, { services }: RouteDependencies): 
       answer: IdOnly,
       audit: { action: 'token.delete', object: 'token' },
     }),
-    (request) => services(userOf(request)).tokens.remove(Number((request.params as { id: string }).id)),
+    (request) => tokens.remove(userOf(request), Number((request.params as { id: string }).id)),
   )
 }

@@ -11,7 +11,7 @@ const write = { users: 'administer', lasting: true } as const
 const exists = 'users' as const
 const tag = 'users' as const
 
-export function userRoutes(app: AppInstance, { services }: RouteDependencies): void {
+export function userRoutes(app: AppInstance, { services: { users } }: RouteDependencies): void {
   app.get(
     '/api/users',
     operation({
@@ -22,7 +22,7 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       query: UserQuery,
       answer: PageOf(User),
     }),
-    (request) => services(userOf(request)).users.list(request.query),
+    (request) => users.list(userOf(request), request.query),
   )
   app.post(
     '/api/users',
@@ -37,12 +37,12 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       errors: ['conflict', 'too_many'],
       audit: { action: 'user.create', object: 'user' },
     }),
-    (request) => services(userOf(request)).users.create(request.body),
+    (request) => users.create(userOf(request), request.body),
   )
   app.get(
     '/api/users/:id',
     operation({ id: 'getUser', tag, summary: 'Read a user', allow, exists, answer: User }),
-    (request) => services(userOf(request)).users.get(idOf(request)),
+    (request) => users.get(userOf(request), idOf(request)),
   )
   app.patch(
     '/api/users/:id',
@@ -57,7 +57,7 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       errors: ['conflict', 'too_many'],
       audit: { action: 'user.update', object: 'user' },
     }),
-    (request) => services(userOf(request)).users.update(idOf(request), request.body),
+    (request) => users.update(userOf(request), idOf(request), request.body),
   )
   app.delete(
     '/api/users/:id',
@@ -71,6 +71,6 @@ export function userRoutes(app: AppInstance, { services }: RouteDependencies): v
       errors: ['conflict'],
       audit: { action: 'user.delete', object: 'user' },
     }),
-    (request) => services(userOf(request)).users.remove(idOf(request)),
+    (request) => users.remove(userOf(request), idOf(request)),
   )
 }

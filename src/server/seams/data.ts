@@ -1,4 +1,7 @@
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { ServerMetrics } from '../metrics/metrics.ts'
 import type { Runs } from '../runs.ts'
 import type { AuditLog, NotedHead } from './audit-log.ts'
 import type { Executions } from './executions.ts'
@@ -43,3 +46,22 @@ export interface Data {
   /** Waits for what is under way, and closes all of it. */
   close(): Promise<void>
 }
+
+export interface DataOptions {
+  /** Seconds. */
+  heartbeatInterval: number
+  /** Seconds of high cpu or memory until a host is WARNING. */
+  warnAfter?: number | undefined
+  metrics: Pick<ServerMetrics, 'journalSynced' | 'outputSynced'>
+  /** Where the signing key and the sealing key are. */
+  keysDirectory: string
+  /** Whether keys that are missing or damaged are replaced. */
+  newKeys: boolean
+  clock: Clock
+  log: Log
+  /** The disk can't be trusted any more. */
+  onFatal(error: unknown): void
+}
+
+/** Opens what a server stands on. `path`: its data directory, whose lock the caller holds. */
+export type OpenData = (path: string, options: DataOptions) => Promise<Data>

@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
+import type { UserCaller } from '../access/caller.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -19,6 +20,13 @@ import type { Terminals } from '../terminals/sessions.ts'
 import type { Tickets } from '../terminals/tickets.ts'
 import type { Fleet } from './hosts/fleet.ts'
 import { Batches } from './logs/batches.ts'
+
+/** A service of core/services.ts whose methods are told first who calls. */
+export type ForCallers<Service, C = UserCaller> = {
+  [M in keyof Service]: Service[M] extends (...args: infer A) => infer R
+    ? (caller: C, ...args: A) => R
+    : never
+}
 
 /** What the services stand on. */
 export interface Context {

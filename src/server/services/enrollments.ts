@@ -2,11 +2,10 @@ import { type FieldFault, invalid } from '../../core/errors.ts'
 import type { Enrollment } from '../../core/protocol/http/hosts.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import type { UserCaller } from '../access/caller.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { EnrollmentRecord } from '../seams/records.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
@@ -18,14 +17,14 @@ function show(record: EnrollmentRecord): Enrollment {
   return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
 }
 
-export function createEnrollments(context: Context, caller: UserCaller): EnrollmentService {
+export function createEnrollments(context: Context): ForCallers<EnrollmentService> {
   const { store, clock } = context
   return {
-    async list(query) {
+    async list(_, query) {
       const where = { equals: { name: query.name?.toLowerCase() } }
       return storePage(store, 'enrollments', query, { where }, (items) => items.map(show))
     },
-    async create(input) {
+    async create(caller, input) {
       const faults: FieldFault[] = []
       if (input.hostId !== undefined && !(await store.get('hosts', input.hostId)))
         faults.push({ field: 'hostId', message: unknownName('host', String(input.hostId), []) })
@@ -57,7 +56,7 @@ export function createEnrollments(context: Context, caller: UserCaller): Enrollm
       })
       return { ...show(record), token }
     },
-    async remove(id) {
+    async remove(_, id) {
       await store.transact(async (tx) => {
         if (!(await tx.get('enrollments', id))) throw notFound('enrollment token', id)
         tx.remove('enrollments', id)

@@ -11,10 +11,9 @@ import { declaredPatternFaults } from '../../core/script/declared-params.ts'
 import { type DeclaredParam, parseFrontMatter } from '../../core/script/front-matter.ts'
 import { scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
-import type { UserCaller } from '../access/caller.ts'
 import { sha256 } from '../digest.ts'
 import type { ScriptRecord } from '../seams/records.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 
@@ -52,52 +51,52 @@ function declaredParams(record: ScriptRecord): DeclaredParam[] {
   return [...params]
 }
 
-export function createScripts(context: Context, caller: UserCaller): ScriptService {
+const author = ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy
+
+function show(record: ScriptRecord): Script {
+  const { changedBy: _, ...script } = record
+  return { ...script, params: declaredParams(record) }
+}
+
+function summaryOf(script: ScriptRecord): ScriptVersionSummary {
+  const { version, name, type, updatedAt } = script
+  const bytes = Buffer.byteLength(script.content)
+  return {
+    version,
+    name,
+    type,
+    sha256: script.sha256,
+    bytes,
+    changedBy: author(script),
+    changedAt: updatedAt,
+  }
+}
+
+function changed(current: ScriptRecord, patch: ScriptPatch): ScriptRecord {
+  const content = patch.content ?? current.content
+  return {
+    ...current,
+    name: patch.name ?? current.name,
+    description: patched(patch.description, current.description, ''),
+    type: patch.type ?? current.type,
+    content,
+    timeout: patched(patch.timeout, current.timeout, null),
+    tags: patched(patch.tags, current.tags, []),
+    category: patched(patch.category, current.category, null),
+    sha256: sha256(content),
+  }
+}
+
+export function createScripts(context: Context): ForCallers<ScriptService> {
   const { store, versions } = context
-
-  function show(record: ScriptRecord): Script {
-    const { changedBy: _, ...script } = record
-    return { ...script, params: declaredParams(record) }
-  }
-
-  function summaryOf(script: ScriptRecord): ScriptVersionSummary {
-    const { version, name, type, updatedAt } = script
-    const bytes = Buffer.byteLength(script.content)
-    return {
-      version,
-      name,
-      type,
-      sha256: script.sha256,
-      bytes,
-      changedBy: author(script),
-      changedAt: updatedAt,
-    }
-  }
-
-  const author = ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy
 
   /** The script as it was in a version, or null: the present one is in the store, the former ones beside it. */
   async function versionOf(current: ScriptRecord, version: number): Promise<ScriptRecord | null> {
     return version === current.version ? current : versions.read(current.id, version)
   }
 
-  function changed(current: ScriptRecord, patch: ScriptPatch): ScriptRecord {
-    const content = patch.content ?? current.content
-    return {
-      ...current,
-      name: patch.name ?? current.name,
-      description: patched(patch.description, current.description, ''),
-      type: patch.type ?? current.type,
-      content,
-      timeout: patched(patch.timeout, current.timeout, null),
-      tags: patched(patch.tags, current.tags, []),
-      category: patched(patch.category, current.category, null),
-      sha256: sha256(content),
-    }
-  }
-
   return {
-    async list(query) {
+    async list(_, query) {
       const { name, type, category, tag, search } = query
       const where = {
         equals: { name: name?.toLowerCase(), type, category },
@@ -106,12 +105,12 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
       } as const
       return storePage(store, 'scripts', query, { where }, (items) => items.map(show))
     },
-    async get(id) {
+    async get(_, id) {
       const record = await store.get('scripts', id)
       if (!record) throw notFound('script', id)
       return show(record)
     },
-    async create(input) {
+    async create(caller, input) {
       await checkContent(input.type, input.content, 'content')
       const at = context.time()
       return store.transact(async (tx) => {
@@ -134,7 +133,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
         return show(record)
       })
     },
-    async update(id, patch) {
+    async update(caller, id, patch) {
       for (;;) {
         const former = await store.get('scripts', id)
         if (!former) throw notFound('script', id)
@@ -160,7 +159,7 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
         if (stored) return show(stored)
       }
     },
-    async versions(id, query) {
+    async versions(_, id, query) {
       const current = await store.get('scripts', id)
       if (!current) throw notFound('script', id)
       const former = (await versions.list(id)).filter((version) => version < current.version)
@@ -173,14 +172,14 @@ export function createScripts(context: Context, caller: UserCaller): ScriptServi
       }
       return pageOf(summaries, all.length, query)
     },
-    async version(id, version) {
+    async version(_, id, version) {
       const current = await store.get('scripts', id)
       if (!current) throw notFound('script', id)
       const script = await versionOf(current, version)
       if (!script) throw new RsmError('not_found', `Script ${id} has no version ${version}`)
       return { ...show(script), changedBy: author(script) }
     },
-    async remove(id) {
+    async remove(_, id) {
       await store.transact(async (tx) => {
         if (!(await tx.get('scripts', id))) throw notFound('script', id)
         tx.remove('scripts', id)

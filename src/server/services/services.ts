@@ -1,25 +1,29 @@
-import type { Services } from '../../core/services.ts'
-import type { UserCaller } from '../access/caller.ts'
+import { type AgentSettings, createAgents } from './agents.ts'
 import { createClusters } from './clusters.ts'
 import type { Context } from './context.ts'
 import { createEnrollments } from './enrollments.ts'
 import { createHosts } from './hosts.ts'
+import { createLogin } from './login.ts'
 import { createScripts } from './scripts.ts'
-import { createTasks, type NoteStarted } from './tasks.ts'
+import { createTasks } from './tasks.ts'
+import { createTerminalService } from './terminals.ts'
 import { createTokens } from './tokens.ts'
 import { createUsers } from './users.ts'
 
-/** The services of core/services.ts, on the store, for one caller whose right a route has checked. */
-export function createServices(context: Context): (caller: UserCaller, started?: NoteStarted) => Services {
-  const hosts = createHosts(context)
-  const clusters = createClusters(context)
-  return (caller, started) => ({
-    hosts,
-    clusters,
-    users: createUsers(context, caller),
-    scripts: createScripts(context, caller),
-    tokens: createTokens(context, caller),
-    enrollments: createEnrollments(context, caller),
-    tasks: createTasks(context, caller, started),
-  })
+export type ServerServices = ReturnType<typeof createServices>
+
+/** The services of core/services.ts, on the store; routes have checked the caller's right. */
+export function createServices(context: Context, settings: AgentSettings) {
+  return {
+    hosts: createHosts(context),
+    scripts: createScripts(context),
+    clusters: createClusters(context),
+    users: createUsers(context),
+    tokens: createTokens(context),
+    enrollments: createEnrollments(context),
+    tasks: createTasks(context),
+    terminals: createTerminalService(context),
+    login: createLogin(context),
+    agents: createAgents(context, settings),
+  }
 }

@@ -1,141 +1,43 @@
-import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
-import type { ScriptType } from '../../core/protocol/http/scripts.ts'
-import type { ExecutionOptions, Started, Target, Task } from '../../core/protocol/http/tasks.ts'
-import { jointFaults, paramFaults } from '../../core/script/params.ts'
-import { parseSelector } from '../../core/selector/parse.ts'
-import { whyEmpty } from '../../core/selector/why-empty.ts'
+import { invalid, RsmError } from '../../core/errors.ts'
+import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
 import { hasId } from '../../core/task/id-set.ts'
-import { defaultTimeout } from '../../core/task/plan.ts'
-import { unknownName } from '../../core/text/nearest.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { sha256 } from '../digest.ts'
 import type { TaskRecord } from '../seams/records.ts'
-import { inTurns } from '../slices.ts'
-import { unknownHosts } from './clusters.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
-import { contentFaults } from './scripts.ts'
-import { declaredOf } from './tasks/declared.ts'
+import { newTask, storedScript } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
 
-interface ScriptToRun {
-  /** Of the request: where a fault of its text is shown. */
-  field: string
-  scriptId: number | null
-  scriptVersion: number | null
-  scriptName: string | null
-  type: ScriptType
-  content: string
-  timeout: number | null
+/** Who starts a task. */
+export interface Starter extends UserCaller {
+  /** Is told of a task that is durable, before its end is waited for; `replayed` when an earlier request started it. */
+  started?: ((taskId: string, replayed: boolean) => Promise<void>) | undefined
 }
 
-/** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
-function batchFaults({ strategy = 'PARALLEL', batchSize, pauseSeconds = 0 }: ExecutionOptions): FieldFault[] {
-  const faults: FieldFault[] = []
-  if (batchSize !== undefined && strategy !== 'ROLLING')
-    faults.push({
-      field: 'batchSize',
-      message: `is for ROLLING, not ${strategy}: give "strategy": "ROLLING" with it`,
-    })
-  if (pauseSeconds > 0 && strategy === 'PARALLEL')
-    faults.push({
-      field: 'pauseSeconds',
-      message:
-        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
-    })
-  return faults
-}
+export function createTasks(context: Context): ForCallers<TaskService, Starter> {
+  const { store, engine } = context
+  const { start, replay } = createStart(context)
 
-/** Is told of a task that is durable, before its end is waited for; `replayed` when an earlier request started it. */
-export type NoteStarted = (taskId: string, replayed: boolean) => Promise<void>
-
-export function createTasks(context: Context, caller: UserCaller, started?: NoteStarted): TaskService {
-  const { store, engine, fleet } = context
-  const { start, replay } = createStart(context, caller)
-
-  async function storedScript(scriptId: number, field: string): Promise<ScriptToRun | FieldFault> {
-    const script = await store.get('scripts', scriptId)
-    if (!script) return { field, message: unknownName('script', String(scriptId), []) }
-    const { version, name, type, content, timeout } = script
-    return { field, scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
-  }
-
-  /** Hosts in the order of the plan, each once; faults carry `prefix`. */
-  async function resolveTarget(
-    target: Target,
-    prefix: string,
-  ): Promise<{ hostIds: number[]; clusterId: number | null }> {
-    const { hostIds, clusterId, selector } = target
-    const given = [hostIds, clusterId, selector].filter((one) => one !== undefined).length
-    if (given !== 1)
-      throw invalid([
-        { field: prefix || 'target', message: 'give exactly one of hostIds, clusterId and selector' },
-      ])
-    const dot = prefix ? `${prefix}.` : ''
-    if (selector !== undefined)
-      return { hostIds: await fleet.select(selector, `${dot}selector`), clusterId: null }
-    if (hostIds !== undefined) {
-      const faults = await unknownHosts(context, hostIds, `${dot}hostIds`)
-      if (faults.length > 0) throw invalid(faults)
-      return { hostIds: [...new Set(hostIds)], clusterId: null }
-    }
-    const id = clusterId ?? 0
-    const cluster = await store.get('clusters', id)
-    if (!cluster)
-      throw invalid([{ field: `${dot}clusterId`, message: unknownName('cluster', String(id), []) }])
-    return { hostIds: await fleet.targets(cluster, `${dot}clusterId`), clusterId: id }
-  }
-
-  /** Why a target that is good names no host, where that can be said. */
-  async function whyNone({ clusterId, selector }: Target): Promise<string | null> {
-    if (selector !== undefined) return inTurns(whyEmpty(parseSelector(selector), await fleet.directory()))
-    const cluster = clusterId === undefined ? undefined : await store.get('clusters', clusterId)
-    return cluster ? `cluster ${cluster.name} has no hosts` : null
-  }
-
+  /** Starts what `prepare` makes, unless an earlier request with the same key has started it. */
   async function run(
-    script: ScriptToRun | FieldFault,
-    target: Target,
-    targetField: string,
-    options: ExecutionOptions,
+    caller: Starter,
+    options: { async?: boolean },
     idempotency: Idempotency | null,
+    prepare: () => Promise<NewTask>,
   ): Promise<Started | Task> {
     const earlier = idempotency && (await replay(idempotency))
-    if (earlier) return answer({ record: earlier, replayed: true }, options)
-    const { params = {}, secretParams = {} } = options
-    const faults = [
-      ...paramFaults('params', params),
-      ...paramFaults('secretParams', secretParams),
-      ...jointFaults(params, secretParams),
-      ...batchFaults(options),
-    ]
-    faults.push(
-      ...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)),
-    )
-    if (faults.length > 0 || 'message' in script) throw invalid(faults)
-    const stored = script.scriptId === null ? null : script
-    const declared =
-      stored === null ? null : await declaredOf(stored.scriptName ?? 'the script', stored.content, options)
-    if (declared !== null && declared.faults.length > 0) throw invalid(declared.faults)
-    const { hostIds, clusterId } = await resolveTarget(target, targetField)
-    if (hostIds.length === 0) {
-      const field = target.hostIds
-        ? [targetField, 'hostIds'].filter(Boolean).join('.')
-        : targetField || 'clusterId'
-      const why = await whyNone(target)
-      throw invalid([{ field, message: why === null ? 'names no host' : `names no host: ${why}` }])
-    }
-    const timeout = options.timeout ?? script.timeout ?? defaultTimeout
-    const { field: _, ...toRun } = script
-    const given = declared === null ? options : { ...options, params: declared.params }
-    const task: NewTask = { ...toRun, timeout, clusterId, hostIds, retryOf: null, options: given }
-    return answer(await start(task, idempotency), options)
+    const begun = earlier
+      ? { record: earlier, replayed: true }
+      : await start(caller, await prepare(), idempotency)
+    return answer(caller, begun, options)
   }
 
   async function answer(
+    { started }: Starter,
     { record, replayed }: { record: TaskRecord; replayed: boolean },
     options: { async?: boolean },
   ): Promise<Started | Task> {
@@ -169,7 +71,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
   }
 
   return {
-    async list(query) {
+    async list(_, query) {
       const { status, scriptId, clusterId, hostId, createdBy } = query
       const equals = { status, scriptId, clusterId, createdBy }
       const summaries = (tasks: TaskRecord[]) => Promise.all(tasks.map((task) => engine.summary(task)))
@@ -184,8 +86,8 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
         if (await ranOn(task, hostId)) ofHost.push(task)
       return pageOf(await summaries(slicePage(ofHost, query)), ofHost.length, query)
     },
-    get: async (taskId, query) => show(await get(taskId), query),
-    async create(input, idempotencyKey) {
+    get: async (_, taskId, query) => show(await get(taskId), query),
+    async create(caller, input, idempotencyKey) {
       const { scriptId, script, target, ...options } = input
       if ((scriptId === undefined) === (script === undefined))
         throw invalid([{ field: 'scriptId', message: 'give exactly one of scriptId and script' }])
@@ -198,31 +100,35 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
         content: script.content,
         timeout: script.timeout ?? null,
       }
-      const toRun = adHoc ?? (await storedScript(scriptId ?? 0, 'scriptId'))
-      return run(toRun, target, 'target', options, keyed(idempotencyKey, ['tasks', input]))
+      return run(caller, options, keyed(caller, idempotencyKey, ['tasks', input]), async () => {
+        const toRun = adHoc ?? (await storedScript(context, scriptId ?? 0, 'scriptId'))
+        return newTask(context, toRun, { target, targetField: 'target', options })
+      })
     },
-    async executeScript(scriptId, input, idempotencyKey) {
+    async executeScript(caller, scriptId, input, idempotencyKey) {
       const { hostIds, ...options } = input
-      const script = await storedScript(scriptId, 'scriptId')
-      return run(script, { hostIds }, '', options, keyed(idempotencyKey, ['script', scriptId, input]))
+      return run(caller, options, keyed(caller, idempotencyKey, ['script', scriptId, input]), async () => {
+        const script = await storedScript(context, scriptId, 'scriptId')
+        return newTask(context, script, { target: { hostIds }, targetField: '', options })
+      })
     },
-    async executeCluster(clusterId, input, idempotencyKey) {
+    async executeCluster(caller, clusterId, input, idempotencyKey) {
       const { scriptId, ...options } = input
-      const script = await storedScript(scriptId, 'scriptId')
-      return run(script, { clusterId }, '', options, keyed(idempotencyKey, ['cluster', clusterId, input]))
+      return run(caller, options, keyed(caller, idempotencyKey, ['cluster', clusterId, input]), async () => {
+        const script = await storedScript(context, scriptId, 'scriptId')
+        return newTask(context, script, { target: { clusterId }, targetField: '', options })
+      })
     },
-    async cancel(taskId) {
+    async cancel(_, taskId) {
       await get(taskId)
       await engine.cancel(taskId)
       return show(await get(taskId))
     },
-    async retry(taskId, input, idempotencyKey) {
-      const idempotency = keyed(idempotencyKey, ['retry', taskId, input])
-      const earlier = idempotency && (await replay(idempotency))
-      if (earlier) return answer({ record: earlier, replayed: true }, input)
-      return answer(await start(await retryOf(context, await get(taskId), input), idempotency), input)
-    },
-    async script(taskId) {
+    retry: async (caller, taskId, input, idempotencyKey) =>
+      run(caller, input, keyed(caller, idempotencyKey, ['retry', taskId, input]), async () =>
+        retryOf(context, await get(taskId), input),
+      ),
+    async script(_, taskId) {
       const task = await get(taskId)
       const content = await engine.script(task)
       const { scriptId, scriptVersion, scriptName, type, params, secretParamNames = [] } = task
@@ -238,7 +144,7 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
         secretParams: secretParamNames,
       }
     },
-    async logs(taskId, query) {
+    async logs(_, taskId, query) {
       return readLogs(context, await get(taskId), query)
     },
   }
@@ -246,9 +152,9 @@ export function createTasks(context: Context, caller: UserCaller, started?: Note
 
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 
-function keyed(key: string | undefined, body: unknown): Idempotency | null {
+function keyed({ id: userId }: Starter, key: string | undefined, body: unknown): Idempotency | null {
   if (key === undefined) return null
   if (!keyPattern.test(key))
     throw new RsmError('invalid', 'The header Idempotency-Key has to be 1 to 255 visible ASCII characters')
-  return { key, body }
+  return { userId, key, body }
 }

@@ -8,19 +8,27 @@ import type { UserCaller } from '../access/caller.ts'
 import { refusal } from '../access/standing.ts'
 import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../seams/records.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 const pathOf = (sessionId: string) => `/ws/terminal/${sessionId}`
 
 /** Whether this caller may see a session at all: one's own, or anyone's for an ADMIN (contract §2). */
-export function maySee(caller: UserCaller, record: Pick<TerminalRecord, 'userId'>): boolean {
+function maySee(caller: UserCaller, record: Pick<TerminalRecord, 'userId'>): boolean {
   return caller.role === 'ADMIN' || record.userId === caller.id
 }
 
-export function createTerminalService(context: Context, caller: UserCaller): TerminalService {
-  const { store, terminals, tickets, presence, clock } = context
+export interface ServerTerminals extends ForCallers<TerminalService> {
+  /**
+   * The recording of a session as far as it stands. Errors: `not_found` for a session that was not recorded, `gone` for a
+   * recording that is kept no longer.
+   */
+  recording(caller: UserCaller, sessionId: string): Promise<Readable>
+}
+
+export function createTerminalService(context: Context): ServerTerminals {
+  const { store, terminals, tickets, presence, recordings, clock } = context
 
   function show(found: Readonly<TerminalRecord>): Terminal {
     const { record, watchers, recordingBytes } = terminals.live(found)
@@ -29,19 +37,19 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
     return { sessionId: id, ...shown, command, recordingBytes, watchers }
   }
 
-  async function find(sessionId: string): Promise<TerminalRecord> {
+  async function find(caller: UserCaller, sessionId: string): Promise<TerminalRecord> {
     const record = await store.get('terminals', sessionId)
     if (!record || !maySee(caller, record)) throw notFound('terminal session', sessionId)
     return record
   }
 
-  const issue = async (sessionId: string, watch: boolean) => ({
+  const issue = async (caller: UserCaller, sessionId: string, watch: boolean) => ({
     ...(await tickets.issue({ sessionId, caller, watch })),
     path: pathOf(sessionId),
   })
 
   return {
-    async list(query) {
+    async list(caller, query) {
       const { status, hostId, user, recorded } = query
       const userId = caller.role === 'ADMIN' ? undefined : caller.id
       const equals = { status, hostId, user: user?.toLowerCase(), recorded, userId }
@@ -52,8 +60,8 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
       const open = all.filter((terminal) => terminal.status === 'OPEN')
       return pageOf(slicePage(open, query), open.length, query)
     },
-    get: async (sessionId) => show(await find(sessionId)),
-    async create(input) {
+    get: async (caller, sessionId) => show(await find(caller, sessionId)),
+    async create(caller, input) {
       const { hostId, cols, rows, runAs = null, shell = null, term = null, command = null } = input
       const { noStdin = false } = input
       if (noStdin && command === null)
@@ -90,38 +98,27 @@ export function createTerminalService(context: Context, caller: UserCaller): Ter
         },
         check: (tx) => stillAllowed(tx, caller, 'execute'),
       })
-      return { sessionId, ...(await issue(sessionId, false)) }
+      return { sessionId, ...(await issue(caller, sessionId, false)) }
     },
-    async ticket(sessionId, { watch = false }) {
-      const record = await find(sessionId)
+    async ticket(caller, sessionId, { watch = false }) {
+      const record = await find(caller, sessionId)
       if (watch && caller.role !== 'ADMIN') throw refusal(caller, 'to read along takes ADMIN')
       if (!watch && record.userId !== caller.id)
         throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
       // One that has ended may still have to tell its client the rest.
       if (!terminals.isAttachable(sessionId))
         throw new RsmError('conflict', `Terminal session ${sessionId} has ended`)
-      return issue(sessionId, watch)
+      return issue(caller, sessionId, watch)
     },
-    async remove(sessionId) {
-      await find(sessionId)
+    async remove(caller, sessionId) {
+      await find(caller, sessionId)
       await terminals.end(sessionId, `ended by ${caller.username}`)
       return { sessionId }
     },
+    async recording(caller, sessionId) {
+      const { record, recordingBytes } = terminals.live(await find(caller, sessionId))
+      if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
+      return recordings.read(sessionId, recordingBytes)
+    },
   }
-}
-
-/**
- * The recording of a session as far as it stands. Errors: `not_found` for a session that was not recorded, `gone` for a
- * recording that is kept no longer.
- */
-export async function readRecording(
-  { store, terminals, recordings }: Context,
-  caller: UserCaller,
-  sessionId: string,
-): Promise<Readable> {
-  const found = await store.get('terminals', sessionId)
-  if (!found || !maySee(caller, found)) throw notFound('terminal session', sessionId)
-  const { record, recordingBytes } = terminals.live(found)
-  if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
-  return recordings.read(sessionId, recordingBytes)
 }

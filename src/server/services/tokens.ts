@@ -7,7 +7,7 @@ import { refusal } from '../access/standing.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
 import type { TokenRecord } from '../seams/records.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { storePage } from './paging.ts'
 
 const day = 24 * 3600_000
@@ -18,20 +18,21 @@ function show({ id, name, role, admin = false, createdAt, lastUsedAt, expiresAt 
   return { id, name, role, admin, createdAt, lastUsedAt, expiresAt }
 }
 
+const isOwn = ({ id }: UserCaller, token: Readonly<TokenRecord> | undefined) =>
+  token?.kind === 'personal' && token.userId === id
+
 /** The caller's own personal access tokens (contract §2); another user's are not found. */
-export function createTokens(context: Context, caller: UserCaller): TokenService {
+export function createTokens(context: Context): ForCallers<TokenService> {
   const { store, clock, hints } = context
-  const isOwn = (token: Readonly<TokenRecord> | undefined) =>
-    token?.kind === 'personal' && token.userId === caller.id
 
   return {
-    async list(query) {
+    async list(caller, query) {
       const where = {
         equals: { userId: caller.id, kind: 'personal', name: query.name?.toLowerCase() },
       } as const
       return storePage(store, 'tokens', query, { where }, (items) => items.map(show))
     },
-    async create(input) {
+    async create(caller, input) {
       const role = input.role ?? caller.role
       // The caller's role, not the owner's: a token that may little must not make one that may more.
       if (!reaches(caller.role, role)) throw refusal(caller, `a token of role ${role} takes ${role}`)
@@ -46,7 +47,7 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
         if (!owner?.enabled || !(await tx.get('tokens', caller.tokenId)))
           throw new RsmError('unauthenticated', 'This token is unknown, has expired or was revoked')
         const own = await tx.find('tokens', 'userId', caller.id)
-        if (own.filter(isOwn).length >= mostTokens)
+        if (own.filter((token) => isOwn(caller, token)).length >= mostTokens)
           throw new RsmError('conflict', `You have ${mostTokens} tokens; delete some first`)
         const created: TokenRecord = {
           id: await tx.nextId('tokens'),
@@ -65,9 +66,9 @@ export function createTokens(context: Context, caller: UserCaller): TokenService
       })
       return { ...show(record), token }
     },
-    async remove(id) {
+    async remove(caller, id) {
       await store.transact(async (tx) => {
-        if (!isOwn(await tx.get('tokens', id))) throw notFound('token', id)
+        if (!isOwn(caller, await tx.get('tokens', id))) throw notFound('token', id)
         tx.remove('tokens', id)
       })
       hints.publish('tokenEnded', { id })

@@ -1,11 +1,10 @@
 import { RsmError } from '../../core/errors.ts'
 import type { User } from '../../core/protocol/http/users.ts'
 import type { UserService } from '../../core/services.ts'
-import type { UserCaller } from '../access/caller.ts'
 import { demandSession } from '../access/standing.ts'
 import type { UserRecord } from '../seams/records.ts'
 import type { Transaction } from '../seams/store.ts'
-import { type Context, notFound } from './context.ts'
+import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { storePage } from './paging.ts'
 import { stillAllowed } from './still-allowed.ts'
@@ -30,26 +29,26 @@ async function keepAnAdmin(tx: Transaction, without: number): Promise<void> {
     throw new RsmError('conflict', 'This is the last enabled ADMIN; make another user ADMIN first')
 }
 
-export function createUsers(context: Context, caller: UserCaller): UserService {
+export function createUsers(context: Context): ForCallers<UserService> {
   const { store, passwords, hints } = context
   const announce = (ended: number[]) => {
     for (const tokenId of ended) hints.publish('tokenEnded', { id: tokenId })
   }
 
   return {
-    async list(query) {
+    async list(_, query) {
       const where = {
         equals: { username: query.name?.toLowerCase() },
         contains: { fields: ['username', 'email'], text: query.search },
       } as const
       return storePage(store, 'users', query, { where }, (items) => items.map(showUser))
     },
-    async get(id) {
+    async get(_, id) {
       const record = await store.get('users', id)
       if (!record) throw notFound('user', id)
       return showUser(record)
     },
-    async create(input) {
+    async create(caller, input) {
       if (input.rights !== undefined) demandSession(caller)
       const passwordHash = await passwords.hash(input.password)
       const at = context.time()
@@ -71,7 +70,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
         return showUser(record)
       })
     },
-    async update(id, patch) {
+    async update(caller, id, patch) {
       if (patch.rights !== undefined) demandSession(caller)
       const passwordHash = patch.password === undefined ? null : await passwords.hash(patch.password)
       const { user, ended } = await store.transact(async (tx) => {
@@ -96,7 +95,7 @@ export function createUsers(context: Context, caller: UserCaller): UserService {
       announce(ended)
       return user
     },
-    async remove(id) {
+    async remove(caller, id) {
       const ended = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
         if (!(await tx.get('users', id))) throw notFound('user', id)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
 import type { Services } from '../../../src/core/services.ts'
+import type { UserCaller } from '../../../src/server/access/caller.ts'
 import { createFirstUser } from '../../../src/server/access/first-user.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { systemClock as clock, isoTime } from '../../../src/server/clock.ts'
@@ -26,7 +27,7 @@ import { createLog } from '../../../src/server/log.ts'
 import { beginRun } from '../../../src/server/runs.ts'
 import type { Results } from '../../../src/server/seams/results.ts'
 import type { Store, Transaction } from '../../../src/server/seams/store.ts'
-import { type Context, createContext } from '../../../src/server/services/context.ts'
+import { type Context, createContext, type ForCallers } from '../../../src/server/services/context.ts'
 import { createFleet } from '../../../src/server/services/hosts/fleet.ts'
 import { createServices } from '../../../src/server/services/services.ts'
 import { createTerminals } from '../../../src/server/terminals/sessions.ts'
@@ -167,7 +168,8 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     await store.close()
     await rm(directory, { recursive: true, force: true })
   })
-  const services = createServices(context)({
+  const ofServer = createServices(context, { heartbeatInterval: 30, metricsInterval: 60 })
+  const admin: UserCaller = {
     type: 'user',
     id: 1,
     username: 'admin',
@@ -179,11 +181,28 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     tokenKind: 'session',
     expiresAt: Number.POSITIVE_INFINITY,
     idleAt: Number.POSITIVE_INFINITY,
-  })
+  }
+  const services: Services = {
+    hosts: ofServer.hosts,
+    clusters: ofServer.clusters,
+    scripts: by(admin, ofServer.scripts),
+    users: by(admin, ofServer.users),
+    tokens: by(admin, ofServer.tokens),
+    enrollments: by(admin, ofServer.enrollments),
+    tasks: by(admin, ofServer.tasks),
+  }
   const refuse = (now: boolean) => {
     refuses = now
   }
   return { services, engine, context, results, directory, refuse }
+}
+
+/** A service for one caller, as the client has it. */
+function by<S extends object>(caller: UserCaller, service: ForCallers<S>): S {
+  const entries = Object.entries(service) as [string, (caller: UserCaller, ...args: unknown[]) => unknown][]
+  return Object.fromEntries(
+    entries.map(([name, call]) => [name, (...args: unknown[]) => call(caller, ...args)]),
+  ) as S
 }
 
 /** Runs the work of a transaction twice, as a store may: all that the first run did is dropped. */

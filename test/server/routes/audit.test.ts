@@ -32,7 +32,7 @@ function declaredActions(): string[] {
     app.addHook('onRoute', ({ config }) => {
       if (config?.operation?.audit) found.add(config.operation.audit.action)
     })
-    registerRoutes(app, {} as never)
+    registerRoutes(app, { services: {} } as never)
   })
   return [...found].sort()
 }

@@ -30,15 +30,16 @@ export interface NewTask {
 
 /** A request that is to run once, however often it is sent (contract §4). */
 export interface Idempotency {
+  userId: number
   key: string
   body: unknown
 }
 
 /** Makes tasks durable and sets them going; the same idempotency key answers the first task. */
-export function createStart(context: Context, caller: UserCaller) {
+export function createStart(context: Context) {
   const { store, engine, keys, agreed, clock } = context
 
-  function taskRecord(id: string, task: NewTask): TaskRecord {
+  function taskRecord(id: string, caller: UserCaller, task: NewTask): TaskRecord {
     const { options } = task
     const at = context.time()
     const secretParamNames = Object.keys(options.secretParams ?? {})
@@ -113,7 +114,7 @@ export function createStart(context: Context, caller: UserCaller) {
     }))
   }
 
-  const recordId = ({ key }: Idempotency) => `${caller.id}/${key}`
+  const recordId = ({ userId, key }: Idempotency) => `${userId}/${key}`
   const hashOf = ({ body }: Idempotency) => keys.digest(JSON.stringify(body))
 
   /** The task of an earlier request with this key, or null; with another body it is a `conflict`. */
@@ -142,10 +143,11 @@ export function createStart(context: Context, caller: UserCaller) {
 
   /** `replayed`: the same request was on its way twice, and the other one has started it. */
   async function start(
+    caller: UserCaller,
     task: NewTask,
     idempotency: Idempotency | null,
   ): Promise<{ record: TaskRecord; replayed: boolean }> {
-    const record = taskRecord(opaqueId(clock.now()), task)
+    const record = taskRecord(opaqueId(clock.now()), caller, task)
     const executions = await executionRecords(record.id, task.hostIds)
     const earlier = await engine.create(record, executions, async (tx) => {
       if (!idempotency) return null

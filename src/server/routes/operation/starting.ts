@@ -1,4 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { userOf } from '../../http/auth.ts'
+import type { Starter } from '../../services/tasks.ts'
 
 /** For the API's own document. */
 export const idempotencyHeader = {
@@ -10,4 +12,9 @@ export const idempotencyHeader = {
 export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key']
   return Array.isArray(key) ? key.join(' ') : key
+}
+
+/** Whoever starts a task: its entry in the audit log is written before its end is waited for. */
+export function starterOf(request: FastifyRequest): Starter {
+  return { ...userOf(request), started: request.started }
 }

@@ -1,0 +1,128 @@
+import { type FieldFault, invalid } from '../../../core/errors.ts'
+import type { ScriptType } from '../../../core/protocol/http/scripts.ts'
+import type { ExecutionOptions, Target } from '../../../core/protocol/http/tasks.ts'
+import { jointFaults, paramFaults } from '../../../core/script/params.ts'
+import { parseSelector } from '../../../core/selector/parse.ts'
+import { whyEmpty } from '../../../core/selector/why-empty.ts'
+import { defaultTimeout } from '../../../core/task/plan.ts'
+import { unknownName } from '../../../core/text/nearest.ts'
+import { inTurns } from '../../slices.ts'
+import { unknownHosts } from '../clusters.ts'
+import type { Context } from '../context.ts'
+import { contentFaults } from '../scripts.ts'
+import { declaredOf } from './declared.ts'
+import type { NewTask } from './start-task.ts'
+
+export interface ScriptToRun {
+  /** Of the request: where a fault of its text is shown. */
+  field: string
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  type: ScriptType
+  content: string
+  timeout: number | null
+}
+
+/** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
+function batchFaults({ strategy = 'PARALLEL', batchSize, pauseSeconds = 0 }: ExecutionOptions): FieldFault[] {
+  const faults: FieldFault[] = []
+  if (batchSize !== undefined && strategy !== 'ROLLING')
+    faults.push({
+      field: 'batchSize',
+      message: `is for ROLLING, not ${strategy}: give "strategy": "ROLLING" with it`,
+    })
+  if (pauseSeconds > 0 && strategy === 'PARALLEL')
+    faults.push({
+      field: 'pauseSeconds',
+      message:
+        'is between batches, and PARALLEL has one only: give "strategy": "ROLLING" or "SEQUENTIAL" with it',
+    })
+  return faults
+}
+
+/** A stored script, for a request that names it in `field`. */
+export async function storedScript(
+  { store }: Pick<Context, 'store'>,
+  scriptId: number,
+  field: string,
+): Promise<ScriptToRun | FieldFault> {
+  const script = await store.get('scripts', scriptId)
+  if (!script) return { field, message: unknownName('script', String(scriptId), []) }
+  const { version, name, type, content, timeout } = script
+  return { field, scriptId, scriptVersion: version, scriptName: name, type, content, timeout }
+}
+
+/** Hosts in the order of the plan, each once; faults carry `prefix`. */
+async function resolveTarget(
+  context: Context,
+  target: Target,
+  prefix: string,
+): Promise<{ hostIds: number[]; clusterId: number | null }> {
+  const { store, fleet } = context
+  const { hostIds, clusterId, selector } = target
+  const given = [hostIds, clusterId, selector].filter((one) => one !== undefined).length
+  if (given !== 1)
+    throw invalid([
+      { field: prefix || 'target', message: 'give exactly one of hostIds, clusterId and selector' },
+    ])
+  const dot = prefix ? `${prefix}.` : ''
+  if (selector !== undefined)
+    return { hostIds: await fleet.select(selector, `${dot}selector`), clusterId: null }
+  if (hostIds !== undefined) {
+    const faults = await unknownHosts(context, hostIds, `${dot}hostIds`)
+    if (faults.length > 0) throw invalid(faults)
+    return { hostIds: [...new Set(hostIds)], clusterId: null }
+  }
+  const id = clusterId ?? 0
+  const cluster = await store.get('clusters', id)
+  if (!cluster) throw invalid([{ field: `${dot}clusterId`, message: unknownName('cluster', String(id), []) }])
+  return { hostIds: await fleet.targets(cluster, `${dot}clusterId`), clusterId: id }
+}
+
+/** Why a target that is good names no host, where that can be said. */
+async function whyNone({ store, fleet }: Context, { clusterId, selector }: Target): Promise<string | null> {
+  if (selector !== undefined) return inTurns(whyEmpty(parseSelector(selector), await fleet.directory()))
+  const cluster = clusterId === undefined ? undefined : await store.get('clusters', clusterId)
+  return cluster ? `cluster ${cluster.name} has no hosts` : null
+}
+
+/** What a request asks for: on which hosts, where a fault of that is shown, and how. */
+interface Asked {
+  target: Target
+  targetField: string
+  options: ExecutionOptions
+}
+
+/** The task that a request asks for. Throws `invalid` with all that is wrong with the script and the options, or with the target. */
+export async function newTask(
+  context: Context,
+  script: ScriptToRun | FieldFault,
+  { target, targetField, options }: Asked,
+): Promise<NewTask> {
+  const { params = {}, secretParams = {} } = options
+  const faults = [
+    ...paramFaults('params', params),
+    ...paramFaults('secretParams', secretParams),
+    ...jointFaults(params, secretParams),
+    ...batchFaults(options),
+  ]
+  faults.push(...('message' in script ? [script] : contentFaults(script.type, script.content, script.field)))
+  if (faults.length > 0 || 'message' in script) throw invalid(faults)
+  const stored = script.scriptId === null ? null : script
+  const declared =
+    stored === null ? null : await declaredOf(stored.scriptName ?? 'the script', stored.content, options)
+  if (declared !== null && declared.faults.length > 0) throw invalid(declared.faults)
+  const { hostIds, clusterId } = await resolveTarget(context, target, targetField)
+  if (hostIds.length === 0) {
+    const field = target.hostIds
+      ? [targetField, 'hostIds'].filter(Boolean).join('.')
+      : targetField || 'clusterId'
+    const why = await whyNone(context, target)
+    throw invalid([{ field, message: why === null ? 'names no host' : `names no host: ${why}` }])
+  }
+  const timeout = options.timeout ?? script.timeout ?? defaultTimeout
+  const { field: _, ...toRun } = script
+  const given = declared === null ? options : { ...options, params: declared.params }
+  return { ...toRun, timeout, clusterId, hostIds, retryOf: null, options: given }
+}

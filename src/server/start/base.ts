@@ -1,0 +1,62 @@
+import { join } from 'node:path'
+import { openDataDirectory } from '../../disk/data-directory.ts'
+import { type Clock, systemClock } from '../clock.ts'
+import { type Clients, createClients } from '../http/client-address.ts'
+import { createLocalFacts, type LocalFacts } from '../local-facts.ts'
+import { createLog, type Log } from '../log.ts'
+import { createServerMetrics, type ServerMetrics } from '../metrics/metrics.ts'
+import type { ServerOptions } from '../options.ts'
+import type { Data, OpenData } from '../seams/data.ts'
+import { openTls, type Tls } from '../tls/tls.ts'
+
+/** What all else of a server stands on. */
+export interface Base {
+  /** The data directory, whose lock is held until `close`. */
+  path: string
+  data: Data
+  /** Null without TLS. */
+  tls: Tls | null
+  clients: Clients
+  facts: LocalFacts
+  metrics: ServerMetrics
+  clock: Clock
+  log: Log
+  /** Waits for what is on its way to the disk; then the directory is another's to lock. */
+  close(): Promise<void>
+}
+
+/** Locks the data directory, reads keys and certificates, and opens the store. */
+export async function openBase(options: ServerOptions, openData: OpenData): Promise<Base> {
+  const { heartbeatInterval, warnAfter, clock = systemClock } = options
+  const clients = createClients(options.trustedProxies ?? [])
+  const log = createLog(options.logLevel)
+  const facts = createLocalFacts()
+  const metrics = createServerMetrics(facts)
+  const directory = await openDataDirectory(options.dataDir)
+  const { path } = directory
+  try {
+    const keysDirectory = options.keysDir ?? join(path, 'keys')
+    const tls = await openTls(options.tls ?? {}, { directory: keysDirectory, host: options.host, log })
+    const data = await openData(path, {
+      heartbeatInterval,
+      warnAfter,
+      keysDirectory,
+      newKeys: options.newKeys === true,
+      metrics,
+      clock,
+      log,
+      onFatal(error) {
+        log.error({ err: error }, 'the disk can not be trusted any more; stopping at once')
+        process.exit(1)
+      },
+    })
+    const close = async () => {
+      await data.close()
+      await directory.release()
+    }
+    return { path, data, tls, clients, facts, metrics, clock, log, close }
+  } catch (error) {
+    await directory.release()
+    throw error
+  }
+}

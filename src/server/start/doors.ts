@@ -1,0 +1,147 @@
+import type { AddressInfo } from 'node:net'
+import { recordRequests } from '../audit/recorder.ts'
+import { type Control, serveControl } from '../control/control.ts'
+import { controlOperations } from '../control/operations.ts'
+import { buildApp } from '../http/app.ts'
+import { createListener } from '../http/listener.ts'
+import { trackUnusedConnections } from '../http/unused-connections.ts'
+import { createHub, type Hub } from '../hub/hub.ts'
+import { explainListen, type ServerOptions } from '../options.ts'
+import type { RouteDependencies } from '../routes/dependencies.ts'
+import { registerRoutes } from '../routes/routes.ts'
+import { createServices } from '../services/services.ts'
+import { type Serving, serveCertificate } from '../tls/serving.ts'
+import { serverVersion } from '../version.ts'
+import type { Base } from './base.ts'
+import type { Work } from './work.ts'
+
+/** Connections that wait to be accepted; the kernel takes its own bound, somaxconn, where that is less. */
+const listenBacklog = 8192
+/** Milliseconds: streams and requests under way get so long to end before their sockets are closed. */
+const drainTime = 5000
+const idleLook = 50
+
+/** How others reach a server: HTTP, WebSockets of agents and terminals, and the socket for commands on its machine. */
+export interface Doors {
+  readonly serving: Serving
+  /** Listens; all but health and ready answers 503 until `accept`. Answers the port. Throws `unavailable`. */
+  open(): Promise<number>
+  accept(): void
+  /** From here on requests and sockets are refused. */
+  refuse(): Promise<void>
+  /** Closes the sockets of agents and terminals with 1001. */
+  closeLinks(): void
+  /** Resolves when what is under way is answered, or its time is over, and nothing listens any more. */
+  close(): Promise<void>
+}
+
+export function createDoors(base: Base, work: Work, options: ServerOptions): Doors {
+  const { data, facts, clock, log } = base
+  let accepting = false
+  let control: Control | undefined
+  const hub = createHub({
+    ...base,
+    ...work.context,
+    member: work.membership.member,
+    links: data.links,
+    credentials: work.credentials,
+    wsIdleTimeout: options.wsIdleTimeout,
+    accepting: () => accepting,
+    refused: (request, caller, error) => work.events.refusedUpgrade(request, caller, error),
+    frameRefused: (socket, message) => work.events.refusedTerminalFrame(socket, message),
+  })
+  const listener = createListener(base.tls?.certificate ?? null, {}, base.clients)
+  const app = buildApp(
+    {
+      ...base,
+      store: data.store,
+      credentials: work.credentials,
+      listener,
+      hsts: options.tls?.hsts === true,
+      answered: base.metrics.answered,
+      accepting: () => accepting,
+      noLongerKept: work.noLongerKept,
+    },
+    (instance) => {
+      recordRequests(instance, { log: data.audit, refusals: work.refusals, store: data.store })
+      registerRoutes(instance, behindRoutes(base, work, options, { hub, accepting: () => accepting }))
+    },
+  )
+  const unused = trackUnusedConnections(app.server)
+
+  return {
+    serving: serveCertificate(base.tls, listener, log),
+    async open() {
+      hub.attach(app.server)
+      await app
+        .listen({ host: options.host, port: options.port, backlog: listenBacklog })
+        .catch((error: NodeJS.ErrnoException) => {
+          throw explainListen(error, options)
+        })
+      const { engine } = work.context
+      control = await serveControl(base.path, controlOperations({ ...data, engine, clock }), log)
+      return (app.server.address() as AddressInfo).port
+    },
+    accept() {
+      accepting = true
+    },
+    async refuse() {
+      accepting = false
+      await control?.close()
+    },
+    closeLinks: () => hub.close(),
+    async close() {
+      facts.publish('stopping', { reason: 'the server is shutting down' })
+      const grace = setTimeout(() => app.server.closeAllConnections(), drainTime)
+      // An answer that waited for the disk may have been written as if its connection would stay.
+      const idling = setInterval(() => app.server.closeIdleConnections(), idleLook)
+      const closed = app.close()
+      unused.close()
+      await closed
+      clearTimeout(grace)
+      clearInterval(idling)
+    },
+  }
+}
+
+/** What the routes call. */
+function behindRoutes(
+  { data, metrics }: Base,
+  { context, fleetEvents }: Work,
+  options: ServerOptions,
+  { hub, accepting }: { hub: Hub; accepting: () => boolean },
+): RouteDependencies {
+  const { store, audit, serverRuns, agreed } = data
+  const { engine, fleet, terminals, passwords } = context
+  const { heartbeatInterval, metricsInterval } = options
+  const { startedAt } = serverRuns
+  const version = serverVersion()
+  return {
+    services: createServices(context, options),
+    context,
+    audit,
+    events: fleetEvents,
+    ready: () => accepting() && store.readOnlyReason === null && audit.refusal === null,
+    info: () => ({ version, serverTime: context.time(), startedAt, heartbeatInterval, metricsInterval }),
+    status: async () => ({
+      version,
+      serverTime: context.time(),
+      startedAt,
+      run: { run: serverRuns.id, sequence: store.sequence },
+      restore: await engine.restore(),
+      clock: agreed.doubt,
+    }),
+    scrape: metrics.exposition({
+      version,
+      hosts: () => fleet.countByStatus(),
+      work: () => engine.load(),
+      links: () => hub.load(),
+      terminals: () => terminals.load(),
+      journalQueue: () => data.waitingWrites(),
+      loginQueue: () => passwords.queueLength,
+      readOnly: () => store.readOnlyReason !== null,
+      auditRefused: () => audit.refusal !== null,
+    }),
+    metricsOpen: options.metricsOpen === true,
+  }
+}
