@@ -1,0 +1,113 @@
+import { faultPoint } from '#fault-point'
+import { isFinal, mayBecome } from '../../../core/task/task-state.ts'
+import { isoTime } from '../../clock.ts'
+import type { End, Execution, OutputSoFar } from '../../seams/executions.ts'
+import type { Member } from '../../seams/ownership.ts'
+import type { ExecutionRecord } from '../../seams/records.ts'
+import type { Transaction } from '../../seams/store.ts'
+import type { ExecutionsDependencies } from './dependencies.ts'
+import { Receipts } from './receipts.ts'
+import { RunningTasks } from './running-tasks.ts'
+
+type Point =
+  | 'turn'
+  | 'sent'
+  | 'returned'
+  | 'named'
+  | 'settled'
+  | 'lost'
+  | 'unreachable'
+  | 'skipped'
+  | 'cancelled'
+type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (Execution | undefined)[]>)
+type Decide = (current: Execution) => Execution | null
+
+/** The record once its agent has said that it has it. */
+export const named: Decide = (current) =>
+  current.status === 'RUNNING' && !current.named ? { ...current, named: true } : null
+
+/** Ids of what ends, and why each does. */
+export function endsById(ends: readonly End[]): {
+  ids: string[]
+  error: (execution: Execution) => string
+} {
+  const errors = new Map(ends.map(({ id, error }) => [id, error]))
+  return { ids: [...errors.keys()], error: ({ id }) => errors.get(id) ?? '' }
+}
+
+/** The durable steps of executions, and what follows from their records in memory. */
+export class Steps {
+  readonly deps: ExecutionsDependencies
+  readonly tasks: RunningTasks
+  readonly held = new Set<string>()
+  readonly receipts: Receipts
+
+  constructor(deps: ExecutionsDependencies) {
+    const { store, hints, log } = deps
+    this.deps = deps
+    this.tasks = new RunningTasks(hints)
+    this.receipts = new Receipts(async (ids) => {
+      const open = ids.filter((id) => this.tasks.execution(id)?.status === 'RUNNING')
+      if (open.length === 0 || store.readOnlyReason !== null) return
+      await this.change('named', open, named).catch((error: unknown) => {
+        log.warn({ err: error }, 'could not write down that agents have what they were sent')
+      })
+    })
+  }
+
+  now(): string {
+    return isoTime(this.deps.clock.now())
+  }
+
+  outputOf(execution: Execution): OutputSoFar {
+    return this.tasks.of(execution).output(execution)
+  }
+
+  readonly isWaiting = ({ status, taskId }: Execution): boolean =>
+    status === 'PENDING' && !this.held.has(taskId)
+
+  /**
+   * Changes executions as one durable step. `decide` sees the newest record of each that has not ended, and answers the
+   * next one, or null to leave it. `staged` hears what changes once later steps see it, before it is durable.
+   */
+  async change(
+    point: Point | null,
+    choice: Choice,
+    decide: Decide,
+    {
+      first,
+      staged,
+    }: { first?: (tx: Transaction) => Promise<void>; staged?: (changed: Execution[]) => void } = {},
+  ): Promise<Execution[]> {
+    const changing = this.deps.store.transact(async (tx) => {
+      await first?.(tx)
+      const changed: ExecutionRecord[] = []
+      const chosen = typeof choice === 'function' ? await choice(tx) : choice
+      for (const one of chosen) {
+        const current = typeof one === 'string' ? await tx.get('executions', one) : one
+        const next = current && !isFinal(current.status) ? decide(current) : null
+        if (!current || !next) continue
+        if (!mayBecome(current.status, next.status))
+          throw new Error(`a result can not go from ${current.status} to ${next.status}`)
+        tx.put('executions', next)
+        changed.push(next)
+      }
+      if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.before`)
+      staged?.(changed)
+      return changed
+    })
+    this.receipts.join()
+    const changed = await changing
+    if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
+    // Whoever takes them has been told when their turn was staged.
+    return this.tasks.apply(changed, point !== 'turn')
+  }
+
+  /** As `change`, of those whose task this server still owns. */
+  changeOwned(by: Member, point: Point, ids: readonly string[], decide: Decide): Promise<Execution[]> {
+    const { ownership } = this.deps
+    return this.change(point, ids, (current) =>
+      ownership.holdsNow(by, current.taskId) ? decide(current) : null,
+    )
+  }
+}
