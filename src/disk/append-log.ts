@@ -1,39 +1,10 @@
-import { fdatasync, fstatSync, ftruncate, write } from 'node:fs'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { fstatSync } from 'node:fs'
+import type { FileHandle } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { RsmError } from '../core/errors.ts'
-import { isDiskFull, temporaryName } from './durable.ts'
-
-/** The calls that durability depends on; tests put faults in their place. */
-export interface Disk {
-  /** Resolves to the number of bytes written, which may be fewer than given. */
-  write(descriptor: number, data: Uint8Array, position: number): Promise<number>
-  datasync(descriptor: number): Promise<void>
-  truncate(descriptor: number, size: number): Promise<void>
-}
-
-export const realDisk: Disk = {
-  write: (descriptor, data, position) =>
-    new Promise((resolve, reject) => {
-      write(descriptor, data, 0, data.length, position, (error, written) =>
-        error === null ? resolve(written) : reject(error),
-      )
-    }),
-  datasync: promisify(fdatasync),
-  truncate: promisify(ftruncate),
-}
-
-/** Writes all of `data`, however short the disk writes. */
-export async function writeWhole(
-  descriptor: number,
-  data: Uint8Array,
-  position: number,
-  disk: Disk = realDisk,
-): Promise<void> {
-  for (let done = 0; done < data.length; )
-    done += await disk.write(descriptor, data.subarray(done), position + done)
-}
+import { type Disk, hasRoom, realDisk, writeWhole } from './disk.ts'
+import { isDiskFull } from './durable.ts'
+import { failedLog, LogDeleted } from './log-refusals.ts'
 
 /** An open file to append to; bytes past `size` are not part of the log. */
 export interface LogFile {
@@ -96,9 +67,6 @@ interface Waiting<T> extends Appended<T> {
 
 /** Bytes that go out in one write; a larger append goes alone. */
 const maxBatch = 8 * 1024 * 1024
-/** What has to fit before a full disk counts as free again, in bytes. */
-const probeBytes = 64 * 1024
-
 /** A file that only grows. Group commit: all that came while the last write or fsync ran shares the next one. */
 export class AppendLog<T = undefined> {
   /** The error of refused appends, or null while the log takes them. */
@@ -317,7 +285,7 @@ export class AppendLog<T = undefined> {
   #probe(): void {
     if (this.#isClosed) return
     this.#probing = setTimeout(() => {
-      void this.#hasRoom().then((isFree) => {
+      void hasRoom(this.#file.path, this.#disk).then((isFree) => {
         if (this.#isClosed || this.#isFinal) return
         if (!isFree) return this.#probe()
         this.refusal = null
@@ -325,38 +293,4 @@ export class AppendLog<T = undefined> {
       })
     }, this.#options.probeMilliseconds ?? 1000)
   }
-
-  /** Whether a file beside the log takes `probeBytes`; it has lost its name before it grows, so that no crash leaves it. */
-  async #hasRoom(): Promise<boolean> {
-    try {
-      const path = temporaryName(this.#file.path)
-      const handle = await open(path, 'wx', 0o600)
-      try {
-        await rm(path)
-        await writeWhole(handle.fd, Buffer.alloc(probeBytes), 0, this.#disk)
-        await this.#disk.datasync(handle.fd)
-      } finally {
-        await handle.close()
-      }
-      return true
-    } catch {
-      return false
-    }
-  }
-}
-
-class LogDeleted extends RsmError {
-  constructor(path: string, hint: string) {
-    super(
-      'unavailable',
-      `${path} was deleted under the running server: nothing can be written any more, and what was written since is gone`,
-      { hint },
-    )
-  }
-}
-
-function failedLog(name: string, error: unknown): RsmError {
-  const cause = error instanceof Error ? error.message : String(error)
-  const message = `the disk failed while writing ${name} (${cause}); the server has to be restarted`
-  return new RsmError('unavailable', message, { cause: error })
 }

@@ -4,13 +4,8 @@ import { join } from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import fc from 'fast-check'
-import {
-  AppendLog,
-  type AppendLogOptions,
-  type Disk,
-  type LogFault,
-  realDisk,
-} from '../../src/disk/append-log.ts'
+import { AppendLog, type AppendLogOptions, type LogFault } from '../../src/disk/append-log.ts'
+import { type Disk, realDisk } from '../../src/disk/disk.ts'
 
 const fault = (code: string) => Object.assign(new Error(`${code}: it was put in`), { code })
 

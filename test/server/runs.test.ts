@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { realDisk } from '../../src/disk/append-log.ts'
+import { realDisk } from '../../src/disk/disk.ts'
 import { systemClock as clock } from '../../src/server/clock.ts'
 import { openJsonStore } from '../../src/server/embedded/store/store.ts'
 import { beginRun, type Runs } from '../../src/server/runs.ts'

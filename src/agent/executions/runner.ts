@@ -2,7 +2,6 @@ import { mkdirSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
-import { isTooOld } from '../link/verify.ts'
 import { SpoolWatch } from '../output/spool-watch.ts'
 import { CgroupLeftovers } from '../processes/cgroup-files.ts'
 import { findAccount } from '../script/account.ts'
@@ -109,15 +108,15 @@ export class Runner {
     // Any trace of a start counts: a full disk may have kept the other lines out of the journal.
     const known = record && knownEnd(record, this.#now())
     if (known) return this.#events.answer(known)
-    const distrust = this.#options.verify('EXECUTE_SCRIPT', request)
-    if (distrust !== null) {
+    const doubt = this.#options.verify('EXECUTE_SCRIPT', request)
+    if (doubt !== null) {
       // The server's clock may have been set since it was last heard: then it is asked before this counts as old, and all
       // that could have changed meanwhile is looked at again (reliability F13).
-      if (isTooOld(distrust) && !isTimeKnown && (await this.#options.hearServerTime()))
+      if (doubt.isTooOld && !isTimeKnown && (await this.#options.hearServerTime()))
         return this.execute(request, true)
-      distrusted(`EXECUTE_SCRIPT ${taskId}`, distrust)
+      distrusted(`EXECUTE_SCRIPT ${taskId}`, doubt.reason)
       // Not journalled: else a forged message could keep the true one from running.
-      return this.#events.answer(notRun(taskId, this.#now(), { error: distrust }))
+      return this.#events.answer(notRun(taskId, this.#now(), { error: doubt.reason }))
     }
     if (this.#isStopped) return
     if (request.mark && request.keyId) journal.heard(request.mark, request.keyId)

@@ -32,13 +32,13 @@ export class Distrust {
   /** As `verify`; a good signature tells that the server of this link has heard what was told over it. */
   watching(verify: Verify): Verify {
     return (type, payload) => {
-      const reason = verify(type, payload)
-      if (reason === null) this.#trusted()
-      return reason
+      const doubt = verify(type, payload)
+      if (doubt === null) this.#trusted()
+      return doubt
     }
   }
 
-  /** Notes that nothing was done: `what` names the message, `reason` is as `Verify` says it. */
+  /** Notes that nothing was done: `what` names the message, `reason` is that of a `Doubt`. */
   note(what: string, reason: string): void {
     const leftOut = this.#lines.take('', this.#clock.monotonic())
     if (leftOut !== null) this.#log('ERROR', 'refused what the server asked for', { what, reason, leftOut })

@@ -17,16 +17,18 @@ interface VerifyOptions {
   readonly serverNow: () => number
 }
 
-/** Says why a message from the server is not to be trusted, or null when it is. */
+/** Why a message from the server is not to be trusted. */
+export interface Doubt {
+  readonly reason: string
+  /** All else of the message is in order: it may be the fault of a clock. */
+  readonly isTooOld: boolean
+}
+
+/** Null where the message is to be trusted. */
 export type Verify = (
   type: 'EXECUTE_SCRIPT' | 'TERMINAL_OPEN',
   payload: ExecuteScript | TerminalOpen,
-) => string | null
-
-/** Whether this reason may be the fault of a clock, as the rest of the message is in order. */
-export function isTooOld(reason: string): boolean {
-  return reason.startsWith('signature expired')
-}
+) => Doubt | null
 
 function publicKey(text: string): KeyObject {
   const bytes = Buffer.from(text, 'base64')
@@ -36,20 +38,27 @@ function publicKey(text: string): KeyObject {
 
 export function verifier(options: VerifyOptions): Verify {
   let key: KeyObject | undefined
+  const doubt = (reason: string, isTooOld = false): Doubt => ({ reason, isTooOld })
   return (type, payload) => {
     const { signature, expiry, keyId } = payload
     if (!signature)
-      return options.allowUnsigned ? null : 'signature missing: this agent runs only what its server signed'
+      return options.allowUnsigned
+        ? null
+        : doubt('signature missing: this agent runs only what its server signed')
     if (keyId !== options.keyId)
-      return `signature by the key ${keyId}, not by ${options.keyId}, which this agent learnt when it registered`
+      return doubt(
+        `signature by the key ${keyId}, not by ${options.keyId}, which this agent learnt when it registered`,
+      )
     key ??= publicKey(options.serverKey)
     if (!verify(null, signedBytes(type, options.agentId, payload), key, Buffer.from(signature, 'base64')))
-      return 'signature does not verify: the message was altered, or is not from this server'
+      return doubt('signature does not verify: the message was altered, or is not from this server')
     // Needs no clock: who answers heartbeats in the server's place says what time it is.
     if (payload.linkId !== undefined && payload.linkId !== options.linkId())
-      return 'signature is for another link of this agent: the message was sent before, and is replayed'
+      return doubt(
+        'signature is for another link of this agent: the message was sent before, and is replayed',
+      )
     const until = Date.parse(expiry ?? '')
-    if (!(options.serverNow() <= until)) return `signature expired at ${expiry}`
+    if (!(options.serverNow() <= until)) return doubt(`signature expired at ${expiry}`, true)
     return null
   }
 }

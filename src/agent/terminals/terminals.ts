@@ -1,7 +1,6 @@
 import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 import type { TypedInput } from '../../core/typed-input.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
-import { isTooOld } from '../link/verify.ts'
 import type { InputGuard } from './input-guard.ts'
 import { PastSessions } from './past-sessions.ts'
 import type { PtyHost } from './pty-host.ts'
@@ -135,16 +134,16 @@ export class Terminals {
       const loaded = await loadSessions()
       this.#loaded ??= loaded
     }
-    const distrust = verify('TERMINAL_OPEN', request)
-    if (distrust !== null) {
+    const doubt = verify('TERMINAL_OPEN', request)
+    if (doubt !== null) {
       // As with scripts: the server's clock may have been set since it was last heard (reliability F13).
-      if (isTooOld(distrust) && !isTimeKnown) {
+      if (doubt.isTooOld && !isTimeKnown) {
         this.#undecided.holdInput(sessionId)
         if (await hearServerTime()) return this.#decide(request, true)
       }
       this.#undecided.takeInput(sessionId)
-      distrusted(`TERMINAL_OPEN ${sessionId}`, distrust)
-      return this.#refuse(sessionId, distrust)
+      distrusted(`TERMINAL_OPEN ${sessionId}`, doubt.reason)
+      return this.#refuse(sessionId, doubt.reason)
     }
     const known = this.#sessions.get(sessionId)
     if (known) return this.#takeUp(known, request, this.#loaded)

@@ -87,7 +87,7 @@ export function settled(
   const { status, doubt } = statusOf(complete, current.cancelRequested)
   const lacks = missing(complete, { ...output, incomplete: incomplete || output.incomplete })
   // What was waited for in vain is told by its pieces already.
-  const sizes = complete.error?.includes('output is missing') ? null : lacks
+  const sizes = incomplete ? null : lacks
   return {
     ...current,
     ...times(complete, current, now),

@@ -77,6 +77,16 @@ function isSuspect(text: string): boolean {
   )
 }
 
+/** Whether text is JSON, with or without a byte order mark. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text.replace(/^\uFEFF/, ''))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** JSON bodies: an empty one is none; one that is malformed, too deep or holds too much is a 400 that says so. */
 export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyParser<Buffer> {
   return (request, bytes, done) => {
@@ -97,8 +107,8 @@ export function jsonParser(parseSafely: FastifyBodyParser<string>): FastifyBodyP
     if (isSuspect(body)) {
       const settle = (error: Error | null, value?: unknown) => {
         if (!error) return accept(value)
-        // The parser's own sentence helps only where it refuses `__proto__` and `constructor`.
-        refuse(error.message.includes('forbidden') ? `: ${error.message}` : '')
+        // The parser's own sentence helps only where it refuses `__proto__` and `constructor`, which JSON allows.
+        refuse(isJson(body) ? `: ${error.message}` : '')
       }
       return void parseSafely(request, body, settle)
     }

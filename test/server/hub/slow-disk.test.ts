@@ -1,6 +1,6 @@
 import { readlinkSync } from 'node:fs'
 import test, { type ExecutionContext } from 'ava'
-import { realDisk } from '../../../src/disk/append-log.ts'
+import { realDisk } from '../../../src/disk/disk.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
 import { scrape } from '../../helpers/metrics/scrape.ts'

@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditHead, beforeFirst } from '../../../core/audit.ts'
-import { writeWhole } from '../../../disk/append-log.ts'
+import { writeWhole } from '../../../disk/disk.ts'
 import { isDiskFull, syncDirectory } from '../../../disk/durable.ts'
 import { parseEntry, readBackward } from './read.ts'
 

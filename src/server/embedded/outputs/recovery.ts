@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
-import { writeWhole } from '../../../disk/append-log.ts'
 import { hasCheck } from '../../../disk/checked-json.ts'
+import { writeWhole } from '../../../disk/disk.ts'
 import { encodeRecord, type IndexRecord, readAsFound, recordBytes, startOf } from './index-file.ts'
 import { parseEntry } from './line.ts'
 

@@ -2,7 +2,8 @@ import { type FileHandle, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { faultPoint } from '#fault-point'
 import { RsmError } from '../../../core/errors.ts'
-import { type Appended, AppendLog, writeWhole } from '../../../disk/append-log.ts'
+import { type Appended, AppendLog } from '../../../disk/append-log.ts'
+import { writeWhole } from '../../../disk/disk.ts'
 import { syncDirectory } from '../../../disk/durable.ts'
 import type {
   NewEntry,

@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import { AppendLog, type LogFile, writeWhole } from '../../../disk/append-log.ts'
+import { AppendLog, type LogFile } from '../../../disk/append-log.ts'
+import { writeWhole } from '../../../disk/disk.ts'
 import type { RecordingWriter } from '../../seams/recordings.ts'
 import type { Turn } from '../outputs/sync-turns.ts'
 import { lineOfSum, reopenSums, type SumState, sumsSuffix } from './sums.ts'

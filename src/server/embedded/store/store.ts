@@ -1,6 +1,7 @@
 import { RsmError } from '../../../core/errors.ts'
-import { AppendLog, type Disk } from '../../../disk/append-log.ts'
+import { AppendLog } from '../../../disk/append-log.ts'
 import { openDataDirectory } from '../../../disk/data-directory.ts'
+import type { Disk } from '../../../disk/disk.ts'
 import type { Noun, Records } from '../../seams/records.ts'
 import type { Found, Query, Store } from '../../seams/store.ts'
 import { Compaction } from './compaction.ts'

@@ -80,7 +80,7 @@ test('a disk that fails in fsync is never tried again: callers are refused and t
   const directory = await temporary((end) => t.teardown(end))
   let broken = false
   let syncs = 0
-  const { realDisk } = await import('../../../../src/disk/append-log.ts')
+  const { realDisk } = await import('../../../../src/disk/disk.ts')
   const told = new EventTarget()
   const ended = once(told, 'fatal')
   const store = await openJsonStore({
@@ -112,7 +112,7 @@ test('a disk that fails in fsync is never tried again: callers are refused and t
 
 test('a full disk that wrote short is cut back; what waited is refused with what it built upon; writes come back', async (t) => {
   const directory = await temporary((end) => t.teardown(end))
-  const { realDisk } = await import('../../../../src/disk/append-log.ts')
+  const { realDisk } = await import('../../../../src/disk/disk.ts')
   let full = false
   const told = new EventTarget()
   const store = await openJsonStore({

@@ -1,0 +1,55 @@
+import { fdatasync, ftruncate, write } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { temporaryName } from './durable.ts'
+
+/** The calls that durability depends on; tests put faults in their place. */
+export interface Disk {
+  /** Resolves to the number of bytes written, which may be fewer than given. */
+  write(descriptor: number, data: Uint8Array, position: number): Promise<number>
+  datasync(descriptor: number): Promise<void>
+  truncate(descriptor: number, size: number): Promise<void>
+}
+
+export const realDisk: Disk = {
+  write: (descriptor, data, position) =>
+    new Promise((resolve, reject) => {
+      write(descriptor, data, 0, data.length, position, (error, written) =>
+        error === null ? resolve(written) : reject(error),
+      )
+    }),
+  datasync: promisify(fdatasync),
+  truncate: promisify(ftruncate),
+}
+
+/** Writes all of `data`, however short the disk writes. */
+export async function writeWhole(
+  descriptor: number,
+  data: Uint8Array,
+  position: number,
+  disk: Disk = realDisk,
+): Promise<void> {
+  for (let done = 0; done < data.length; )
+    done += await disk.write(descriptor, data.subarray(done), position + done)
+}
+
+/** What has to fit before a full disk counts as free again, in bytes. */
+const probeBytes = 64 * 1024
+
+/** Whether there is room for a file beside `path`; it has lost its name before it grows, so that no crash leaves it. */
+export async function hasRoom(path: string, disk: Disk): Promise<boolean> {
+  try {
+    const beside = temporaryName(path)
+    const handle = await open(beside, 'wx', 0o600)
+    try {
+      await rm(beside)
+      await writeWhole(handle.fd, Buffer.alloc(probeBytes), 0, disk)
+      await disk.datasync(handle.fd)
+    } finally {
+      await handle.close()
+    }
+    return true
+  } catch {
+    return false
+  }
+}
