@@ -1,0 +1,131 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { RsmError } from '../../core/errors.ts'
+import { maxFrameBytes } from '../../core/protocol/bounds.ts'
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import { subprotocol } from '../../core/protocol/envelope.ts'
+import type { Caller } from '../access/caller.ts'
+import { createAdmission } from './admission.ts'
+import { createAgentFrames } from './agent-frames.ts'
+import { AgentSocket, type SocketEvents } from './agent-socket.ts'
+import { createBacklog } from './backlog.ts'
+import type { HubDependencies } from './dependencies.ts'
+import { createHolds, sharedIdentity } from './holds.ts'
+import { refuseUpgrade } from './refused-upgrade.ts'
+
+/** Lets agents in, and owns their links. */
+export interface AgentDoor {
+  admit(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Links that are open, and bytes of their frames that are read and not dealt with. */
+  load(): { open: number; backlogBytes: number }
+  tick(): void
+  close(): void
+}
+
+const agentPath = /^\/ws\/agent\/([^/?]{1,256})(?:\?.*)?$/
+
+export function createAgentDoor(
+  deps: HubDependencies,
+  callerOf: (request: IncomingMessage) => Promise<Caller | undefined>,
+): AgentDoor {
+  const { engine, terminals, log, clock } = deps
+  const open = new Set<AgentSocket>()
+  const holds = createHolds(deps)
+  const backlog = createBacklog()
+  const admission = createAdmission()
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxFrameBytes,
+    perMessageDeflate: false,
+    handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
+  })
+
+  const events: SocketEvents = {
+    ...createAgentFrames(deps),
+    closed(link) {
+      open.delete(link)
+      terminals.unlinked(link)
+      engine.unlinked(link)
+      holds.gone(link)
+    },
+  }
+
+  function accept(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    identity: { hostId: number; agentId: string },
+  ) {
+    sockets.handleUpgrade(request, socket, head, (ws) => {
+      const ofOurs = ws.protocol === subprotocol
+      const link = new AgentSocket(ws, { ...identity, ofOurs }, { clock, log, events, backlog })
+      open.add(link)
+      log.info({ agentId: identity.agentId, hostId: identity.hostId, ofOurs }, 'agent linked')
+      holds.take(link).catch((error: unknown) => {
+        log.error({ err: error }, 'a link could not be claimed')
+        link.close(closeCodes.overloaded, 'the server can not take this just now')
+      })
+    })
+  }
+
+  function authorize(
+    request: IncomingMessage,
+    caller: Caller | undefined,
+  ): { hostId: number; agentId: string } {
+    if (!deps.accepting()) throw new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
+    deps.clients.check(request)
+    if (!caller) throw new RsmError('unauthenticated', 'This needs an agent token')
+    const named = agentPath.exec(request.url ?? '')?.[1]
+    if (named === undefined) throw new RsmError('not_found', 'No such path')
+    if (caller.type !== 'agent' || caller.agentId !== decodeComponent(named))
+      throw new RsmError('forbidden', 'An agent token opens the link of its own agent only')
+    if (deps.links.refuses(caller.hostId)) throw new RsmError('conflict', sharedIdentity, { retryAfter: 300 })
+    return caller
+  }
+
+  async function admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    let caller: Caller | undefined
+    try {
+      caller = deps.accepting() ? await callerOf(request) : undefined
+      accept(request, socket, head, authorize(request, caller))
+    } catch (error) {
+      await deps.refused(request, caller, error).catch(() => undefined)
+      refuseUpgrade(socket, error)
+    }
+  }
+
+  const unsubscribe = deps.hints.subscribe('agentRevoked', null, ({ id }) => {
+    for (const link of open) if (link.agentId === id) link.close(closeCodes.revoked, 'the token was revoked')
+  })
+
+  return {
+    admit(request, socket, head) {
+      admission.queue(() => {
+        if (!socket.destroyed) void admit(request, socket, head)
+      })
+    },
+    load() {
+      let backlogBytes = 0
+      for (const link of open) backlogBytes += link.backlogBytes
+      return { open: open.size, backlogBytes }
+    },
+    tick() {
+      for (const link of open) link.tick(deps.wsIdleTimeout * 1000)
+      holds.expire().catch((error: unknown) => log.error({ err: error }, 'refusals of links did not end'))
+    },
+    close() {
+      unsubscribe()
+      for (const link of open) link.close(closeCodes.shuttingDown, 'the server is shutting down')
+      sockets.close()
+    },
+  }
+}
+
+function decodeComponent(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,81 @@
+import { LineBudget } from '../../core/line-budget.ts'
+import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
+import { isDistrust } from '../../core/signing.ts'
+import { limitNames } from '../../core/task/limits.ts'
+import { printable } from '../../core/text/printable.ts'
+import type { AgentSocket, SocketEvents } from './agent-socket.ts'
+import type { HubDependencies } from './dependencies.ts'
+
+/** What agents say over their links, brought to presence, engine and terminals. */
+export function createAgentFrames({
+  engine,
+  terminals,
+  presence,
+  facts,
+  clock,
+  log,
+}: HubDependencies): Pick<SocketEvents, 'proven' | 'hello' | 'message'> {
+  const reported = new LineBudget()
+
+  async function takeUp(link: AgentSocket): Promise<void> {
+    terminals.linked(link)
+    await engine.linked(link)
+  }
+
+  function noteDistrust({ agentId, hostId }: AgentSocket, { taskId, exitCode, error }: ScriptComplete): void {
+    if (exitCode === 126 && error && isDistrust(error))
+      facts.publish('distrusted', { agentId, hostId, taskId, message: printable(error) })
+  }
+
+  function noteReported({ agentId, hostId }: AgentSocket, error: Payloads['ERROR']): void {
+    const { message } = error
+    if (isDistrust(message))
+      facts.publish('distrusted', { agentId, hostId, taskId: null, message: printable(message) })
+    const leftOut = reported.take(agentId, clock.monotonic())
+    if (leftOut !== null) log.warn({ agentId, error, leftOut }, 'an agent reports an error')
+  }
+
+  return {
+    proven(link) {
+      // One of ours can't be sent anything before its HELLO.
+      if (link.ofOurs) return
+      presence.greeted(link.hostId, null)
+      presence.connected(link.hostId, true)
+      takeUp(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
+    },
+    hello(link, { agentVersion, capabilities }) {
+      const { runAs = null, runsAsRoot = null, sandbox = null, containment, terminal, limits } = capabilities
+      presence.greeted(link.hostId, {
+        runAs: runAs === null ? null : printable(runAs),
+        runsAsRoot,
+        sandbox,
+        containment,
+        agentVersion: printable(agentVersion),
+        terminal,
+        ...(limits ? { enforces: limitNames.filter((name) => limits.includes(name)) } : {}),
+      })
+      presence.connected(link.hostId, true)
+      return takeUp(link)
+    },
+    async message(link, message, json) {
+      switch (message.type) {
+        case 'SCRIPT_RECEIVED':
+          return engine.received(link, message.id, message.payload)
+        case 'SCRIPT_OUTPUT':
+          return engine.output(link, message.id, message.payload, json)
+        case 'SCRIPT_COMPLETE':
+          noteDistrust(link, message.payload)
+          return engine.complete(link, message.id, message.payload)
+        case 'ERROR':
+          noteReported(link, message.payload)
+          return terminals.reported(link, message.payload)
+        case 'TERMINAL_OPENED':
+          return terminals.opened(link, message.id, message.payload)
+        case 'TERMINAL_OUTPUT':
+          return terminals.output(link, message.id, message.payload, json)
+        case 'TERMINAL_CLOSED':
+          return terminals.closed(link, message.id, message.payload)
+      }
+    },
+  }
+}

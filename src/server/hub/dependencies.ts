@@ -1,0 +1,40 @@
+import type { IncomingMessage } from 'node:http'
+import type { Caller } from '../access/caller.ts'
+import type { Credentials } from '../access/credentials.ts'
+import type { Clock } from '../clock.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Clients } from '../http/client-address.ts'
+import type { LocalFacts } from '../local-facts.ts'
+import type { Log } from '../log.ts'
+import type { Hints } from '../seams/hints.ts'
+import type { Links } from '../seams/links.ts'
+import type { Member } from '../seams/ownership.ts'
+import type { Heard } from '../seams/presence.ts'
+import type { Store } from '../seams/store.ts'
+import type { Terminals } from '../terminals/sessions.ts'
+import type { Tickets } from '../terminals/tickets.ts'
+import type { TerminalSocket } from './terminal-socket.ts'
+
+export interface HubDependencies {
+  /** The server whose sockets these are. */
+  member: Member
+  links: Links
+  credentials: Credentials
+  engine: Pick<Engine, 'linked' | 'unlinked' | 'received' | 'output' | 'complete'>
+  terminals: Terminals
+  tickets: Tickets
+  clients: Clients
+  store: Store
+  presence: Heard
+  hints: Hints
+  facts: LocalFacts
+  clock: Clock
+  log: Log
+  /** Seconds without a data frame or an agent's ping after which a link is closed (contract §6). */
+  wsIdleTimeout: number
+  accepting(): boolean
+  /** Hears of every upgrade that is refused, before the answer leaves; `caller` is who it was, where that is known. */
+  refused(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
+  /** Hears of a client's frame that nobody of good will sends. */
+  frameRefused(socket: TerminalSocket, message: string): void
+}

@@ -1,0 +1,59 @@
+import { closeCodes, stoppedReason } from '../../core/protocol/close-codes.ts'
+import { isoTime } from '../clock.ts'
+import type { LinkClaim } from '../seams/links.ts'
+import type { AgentSocket } from './agent-socket.ts'
+import type { HubDependencies } from './dependencies.ts'
+
+export const sharedIdentity = 'Two agents share this identity; remove one, or enrol it again'
+
+/** Which of the open links hold their hosts. */
+export interface Holds {
+  /** Makes a link the one of its host; the agent's frames wait until it has answered a ping. */
+  take(link: AgentSocket): Promise<void>
+  /** The link is closed. */
+  gone(link: AgentSocket): void
+  /** Called every few seconds: ends refusals of hosts with two agents whose time is over. */
+  expire(): Promise<void>
+}
+
+export function createHolds({ links, member, presence, facts, clock, log }: HubDependencies): Holds {
+  const claims = new Map<AgentSocket, LinkClaim>()
+
+  function noteDuplicate(hostId: number, duplicate: boolean): void {
+    if (duplicate) log.warn({ hostId }, 'two agents share one identity; refusing new links for 5 minutes')
+    presence.duplicate(hostId, duplicate)
+    facts.publish('duplicateAgent', { hostId, duplicate })
+  }
+
+  function release(claim: LinkClaim): void {
+    links.release(claim).catch((error: unknown) => log.error({ err: error }, 'a link could not be released'))
+  }
+
+  return {
+    async take(link) {
+      const { hostId, agentId } = link
+      const claimed = await links.claim(hostId, { server: member, agentId }, () => {
+        claims.delete(link)
+        link.close(closeCodes.replaced, 'replaced by a newer link')
+      })
+      if (!claimed) return link.close(closeCodes.replaced, sharedIdentity)
+      const { claim, isDuplicate } = claimed
+      if (isDuplicate) noteDuplicate(hostId, true)
+      if (!link.isOpen) return release(claim)
+      claims.set(link, claim)
+      presence.connected(hostId, false)
+      link.prove(claim)
+    },
+    gone(link) {
+      const claim = claims.get(link)
+      if (!claim) return
+      claims.delete(link)
+      const why = link.isStopped ? `${stoppedReason} at ${isoTime(clock.now())}` : undefined
+      presence.connected(link.hostId, false, why)
+      release(claim)
+    },
+    async expire() {
+      for (const hostId of await links.expire()) noteDuplicate(hostId, false)
+    },
+  }
+}
