@@ -41,7 +41,7 @@ export function createHostSide({ store, facts, clock, sessions, openings, links 
   /** A session that goes on, over this link. */
   function present(link: AgentLink, id: string): TerminalSession | null {
     const session = sessions.get(id)
-    return session?.link === link && !session.end ? session : null
+    return session?.host.link === link && !session.end ? session : null
   }
 
   return {
@@ -56,14 +56,14 @@ export function createHostSide({ store, facts, clock, sessions, openings, links 
       }
       for (const sessionId of named) {
         const session = sessions.get(sessionId)
-        if (!session || session.end || session.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
+        if (!session || session.end || session.host.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
       }
     },
 
     unlinked(link) {
       if (links.get(link.hostId) === link) links.delete(link.hostId)
       for (const session of sessions.values()) {
-        if (session.link !== link) continue
+        if (session.host.link !== link) continue
         session.unlinked()
         openings.get(session.record.id)?.reject(lostLink(session.record.hostname))
       }
@@ -107,7 +107,7 @@ export function createHostSide({ store, facts, clock, sessions, openings, links 
     },
 
     reported(link, { code, sessionId }) {
-      const input = sessionId === undefined ? undefined : present(link, sessionId)?.input
+      const input = sessionId === undefined ? undefined : present(link, sessionId)?.host.input
       if (code === 413) input?.dropped(clock.monotonic())
       else if (code === 403) input?.refused(clock.monotonic())
     },

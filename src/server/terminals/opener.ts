@@ -23,7 +23,7 @@ export interface NewSession {
 export function sendOpen(
   { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
   link: AgentLink,
-  { record, input }: TerminalSession,
+  { record, host: { input } }: TerminalSession,
   after?: number,
 ): boolean {
   const { id: sessionId, cols, rows, runAs, shell, term, command, noStdin } = record
@@ -106,8 +106,8 @@ export function createOpener(state: TerminalsState) {
         await check(tx)
         tx.put('terminals', record)
       })
-      if (!session.link || session.end) throw lostLink(record.hostname)
-      await onHost(session, session.link)
+      if (!session.host.link || session.end) throw lostLink(record.hostname)
+      await onHost(session, session.host.link)
     } catch (error) {
       await discard(session)
       throw error

@@ -7,7 +7,7 @@ import type { AgentLink } from '../engine/agent-link.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import type { Attachment, TerminalClient } from './client.ts'
 import { greet } from './greeting.ts'
-import { InputQueue } from './input-queue.ts'
+import { HostEnd, sizeOf } from './host-end.ts'
 import { overdue } from './overdue.ts'
 import { Progress } from './progress.ts'
 import type { Recording } from './recording/recording.ts'
@@ -21,8 +21,6 @@ import { Watchers } from './watchers.ts'
  * not have seen, each byte of it written as six.
  */
 const recalledBytes = 2 * 1024 * 1024
-
-const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>) => `${cols}x${rows}`
 
 /** What a session tells its registry. */
 export interface SessionEvents {
@@ -42,9 +40,8 @@ export class TerminalSession {
   record: TerminalRecord
   readonly replay: Replay = new Replay()
   readonly watchers: Watchers
-  readonly input: InputQueue
+  readonly host: HostEnd
   recording: Recording | null = null
-  link: AgentLink | null = null
   end: SessionEnd | null = null
   /** Whether its agent has said that it has ended. */
   hasLeftHost = false
@@ -53,13 +50,8 @@ export class TerminalSession {
   /** Monotonic milliseconds of the last data in either direction. */
   lastActivity: number
   #client: Viewer | null = null
-  #agentAwaySince: number | null = null
   #clientAwaySince: number | null
   #endedAt = 0
-  /** Whether the present link takes input: after its agent has answered. */
-  #isTaken = false
-  /** As the agent knows it. */
-  #size: string
   readonly #progress: Progress
   readonly #startedAt: number
   readonly #clock: Clock
@@ -69,11 +61,8 @@ export class TerminalSession {
   constructor(record: TerminalRecord, link: AgentLink | null, clock: Clock, events: SessionEvents) {
     const now = clock.monotonic()
     this.record = record
-    this.link = link
-    this.#size = sizeOf(record)
     this.lastActivity = now
     this.#clientAwaySince = now
-    this.#agentAwaySince = link ? null : now
     this.#progress = new Progress(this.replay, link !== null)
     this.#clock = clock
     this.#events = events
@@ -81,7 +70,7 @@ export class TerminalSession {
     this.watchers = new Watchers(this.replay, ({ caller }) =>
       this.#notice('unwatched', `${caller.username} no longer reads along`),
     )
-    this.input = new InputQueue(record.id, () => this.#client?.client ?? null)
+    this.host = new HostEnd(record, link, now, () => this.#client?.client ?? null)
   }
 
   readonly #seconds = () => Math.max(0, (this.#clock.monotonic() - this.#startedAt) / 1000)
@@ -131,20 +120,15 @@ export class TerminalSession {
   #acknowledge(): void {
     const progress = this.#progress
     const upTo = progress.settled(this.recording?.written ?? Number.POSITIVE_INFINITY)
-    if (upTo <= progress.acknowledged || !this.link || !this.#isTaken || this.end) return
-    if (this.link.send('TERMINAL_ACK', { sessionId: this.record.id, sequence: upTo }))
-      progress.acknowledged = upTo
+    if (upTo <= progress.acknowledged || this.end) return
+    if (this.host.acknowledge(this.record.id, upTo)) progress.acknowledged = upTo
   }
 
   /** The host's agent has it, and a link. */
   linked(link: AgentLink): void {
-    const wasAway = this.#agentAwaySince !== null
-    this.link = link
-    this.#agentAwaySince = null
+    const wasAway = this.host.awaySince !== null
     this.#progress.acknowledged = -1
-    this.#size = sizeOf(this.record)
-    const held = link.hello?.terminals?.find(({ sessionId }) => sessionId === this.record.id)
-    this.#progress.bound(held?.lastSequence ?? -1)
+    this.#progress.bound(this.host.linked(link, this.record))
     this.#client?.bound(this.#progress.newest)
     // What stands in memory alone would be lost with this process.
     const recorded = this.recording?.written ?? Number.POSITIVE_INFINITY
@@ -157,29 +141,16 @@ export class TerminalSession {
    * false for one that is none.
    */
   taken(agentKey?: string): boolean {
-    if (!this.link) return true
     try {
-      if (agentKey !== undefined) this.input.agree(agentKey)
+      if (this.host.take(this.record, agentKey)) this.#acknowledge()
+      return true
     } catch {
       return false
     }
-    this.#take(this.link)
-    return true
-  }
-
-  #take(link: AgentLink): void {
-    if (this.#isTaken) return
-    this.#isTaken = true
-    this.input.linked(link)
-    if (this.#size !== sizeOf(this.record)) this.#sendSize()
-    this.#acknowledge()
   }
 
   unlinked(): void {
-    this.#isTaken = false
-    this.link = null
-    this.input.linked(null)
-    this.#agentAwaySince ??= this.#clock.monotonic()
+    this.host.unlinked(this.#clock.monotonic())
     if (this.end) return
     const seconds = reattachWindow / 1000
     this.#notice('host-away', `${this.record.hostname} has lost its link; waiting ${seconds} s for it`)
@@ -204,7 +175,7 @@ export class TerminalSession {
     })
     this.#client = viewer
     former?.client.close(closeCodes.replaced, 'another client has taken its place')
-    if (former) this.input.clientGone()
+    if (former) this.host.input.clientGone()
     greet(client, this, { from, watching: false })
     this.moved()
     return this.#attachment(viewer)
@@ -231,7 +202,7 @@ export class TerminalSession {
         whileAttached(() => {
           this.lastInput = this.#clock.monotonic()
           this.lastActivity = this.lastInput
-          this.input.push(data, frameId)
+          this.host.input.push(data, frameId)
         }),
       resize: (cols, rows) => whileAttached(() => this.#resize(cols, rows)),
       acknowledge: (sequence) => {
@@ -241,7 +212,7 @@ export class TerminalSession {
       gone: () => {
         if (this.#client !== viewer) return
         this.#client = null
-        this.input.clientGone()
+        this.host.input.clientGone()
         this.#clientAwaySince = this.#clock.monotonic()
       },
       parted: () => {
@@ -254,16 +225,10 @@ export class TerminalSession {
     if (sizeOf({ cols, rows }) === sizeOf(this.record)) return
     this.record = { ...this.record, cols, rows }
     const { id: sessionId } = this.record
-    if (this.#isTaken) this.#sendSize()
+    this.host.resize(this.record)
     this.recording?.resize(this.#seconds(), cols, rows)
     this.watchers.tell('TERMINAL_RESIZE', { sessionId, cols, rows })
     this.#events.resized(this)
-  }
-
-  #sendSize(): void {
-    const { cols, rows } = this.record
-    this.#size = sizeOf(this.record)
-    this.input.resize(cols, rows)
   }
 
   #notice(kind: TerminalNotice['kind'], message: string): void {
@@ -273,7 +238,7 @@ export class TerminalSession {
   /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
   overdue(now: number, idleLimit: number): SessionEnd | null {
     if (this.end) return null
-    const [client, agent] = [this.#clientAwaySince, this.#agentAwaySince]
+    const [client, agent] = [this.#clientAwaySince, this.host.awaySince]
     return overdue({ client, agent, active: this.lastActivity }, now, idleLimit)
   }
 

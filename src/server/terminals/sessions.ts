@@ -6,6 +6,7 @@ import type { Attachment, AttachOptions, TerminalClient } from './client.ts'
 import { createHostSide, type HostSide } from './host-side.ts'
 import { createOpener, type NewSession, sendOpen } from './opener.ts'
 import { Recording } from './recording/recording.ts'
+import { Saving } from './saving.ts'
 import { type SessionEvents, TerminalSession } from './session.ts'
 import { ended } from './session-end.ts'
 import type { TerminalsDependencies, TerminalsState } from './state.ts'
@@ -37,11 +38,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const { store, hints, facts, clock, log } = deps
   const idleLimit = (deps.idleLimit ?? 3600) * 1000
   const sessions = new Map<string, TerminalSession>()
-  /** Records that the store has not taken yet. */
-  const unsaved = new Set<TerminalSession>()
-  const ending = new Map<string, Promise<void>>()
-  /** Those that have ended and whose record does not say so yet. */
-  const closing = new Map<string, TerminalSession>()
+  const saving = new Saving(deps)
 
   const events: SessionEvents = {
     reopen: (session, link, after) => void sendOpen(deps, link, session, after),
@@ -52,12 +49,10 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       if (opening) return opening.reject(new RsmError('conflict', end.reason ?? 'The session has ended'))
       session.record = { ...record, ...end, status: 'CLOSED', endedAt: isoTime(clock.now()) }
       // The agent that has ended it lets it go once that is on disk; any other is told to end it now.
-      if (!session.hasLeftHost) session.link?.send('TERMINAL_CLOSE', { sessionId: id })
-      const work = finish(session).finally(() => ending.delete(id))
-      ending.set(id, work)
-      closing.set(id, session)
+      if (!session.hasLeftHost) session.host.link?.send('TERMINAL_CLOSE', { sessionId: id })
+      saving.ended(session)
     },
-    resized: (session) => void unsaved.add(session),
+    resized: (session) => saving.changed(session),
     done: ({ record: { id } }) => void sessions.delete(id),
     watched({ record }, { caller, ip }) {
       facts.publish('terminal', { kind: 'watched', record, caller, ip })
@@ -84,31 +79,6 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   const { openings } = state
   const tokens = createTokenWatch(store, clock)
 
-  async function finish(session: TerminalSession): Promise<void> {
-    const { recording } = session
-    await recording
-      ?.end()
-      .catch((error: unknown) => log.warn({ err: error }, 'a recording could not be ended'))
-    session.record = { ...session.record, recordingBytes: recording?.bytes ?? 0 }
-    facts.publish('terminal', { kind: 'ended', record: session.record })
-    unsaved.add(session)
-    await save(session)
-  }
-
-  /** Tried again by the sweep until the store takes it. */
-  async function save(session: TerminalSession): Promise<void> {
-    const { record } = session
-    try {
-      await store.transact((tx) => tx.put('terminals', record))
-    } catch (error) {
-      log.warn({ err: error, sessionId: record.id }, 'a terminal session could not be written down')
-      return
-    }
-    if (session.record === record) unsaved.delete(session)
-    if (record.status === 'CLOSED') closing.delete(record.id)
-    if (session.hasLeftHost) session.link?.send('TERMINAL_CLOSE', { sessionId: record.id })
-  }
-
   async function look(session: TerminalSession, now: number): Promise<void> {
     if (session.end) return session.forget(now)
     for (const { tokenId } of session.watchers.callers)
@@ -121,8 +91,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
   async function sweep(): Promise<void> {
     const now = clock.monotonic()
     for (const session of sessions.values()) if (!openings.has(session.record.id)) await look(session, now)
-    if (store.readOnlyReason === null)
-      for (const session of unsaved) if (!ending.has(session.record.id)) await save(session)
+    if (store.readOnlyReason === null) await saving.sweep()
     if (store.readOnlyReason === null)
       for (const id of state.unremoved) {
         await store.transact((tx) => tx.remove('terminals', id))
@@ -198,7 +167,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       // It hangs on the token of whoever uses it now.
       if (session.record.tokenId !== caller.tokenId && !session.end) {
         session.record = { ...session.record, tokenId: caller.tokenId }
-        unsaved.add(session)
+        saving.changed(session)
       }
       facts.publish('terminal', { kind: 'attached', record: session.record, caller, ip })
       return session.attach(client, options.after)
@@ -206,15 +175,15 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
 
     async end(sessionId, reason) {
       sessions.get(sessionId)?.finish(ended(reason))
-      await ending.get(sessionId)
-      if (closing.has(sessionId))
+      await saving.settled(sessionId)
+      if (saving.closing(sessionId))
         throw new RsmError('unavailable', `The end of session ${sessionId} could not be written down yet`, {
           retryAfter: 5,
         })
     },
 
     live(record) {
-      const session = sessions.get(record.id) ?? closing.get(record.id)
+      const session = sessions.get(record.id) ?? saving.closing(record.id)
       const recordingBytes = session?.recording?.bytes ?? (session?.record ?? record).recordingBytes
       return { record: session?.record ?? record, watchers: session?.watchers.names ?? [], recordingBytes }
     },
@@ -227,8 +196,7 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       const stopping = new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
       for (const opening of openings.values()) opening.reject(stopping)
       await sweeping
-      await Promise.all(ending.values())
-      for (const session of unsaved) await save(session)
+      await saving.stop()
       for (const session of sessions.values()) {
         session.suspend()
         if (!session.end) await session.recording?.end()

@@ -1,0 +1,69 @@
+import type { AgentLink } from '../engine/agent-link.ts'
+import type { TerminalRecord } from '../seams/records.ts'
+import type { TerminalClient } from './client.ts'
+import { InputQueue } from './input-queue.ts'
+
+export const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>): string => `${cols}x${rows}`
+
+/** The host's end of a session: the link of its agent, and what goes out over it. */
+export class HostEnd {
+  readonly input: InputQueue
+  link: AgentLink | null
+  /** Monotonic milliseconds since which there is no link; null while there is one. */
+  awaySince: number | null
+  /** Whether the present link takes input: after its agent has answered. */
+  #isTaken = false
+  /** As the agent knows it. */
+  #size: string
+
+  /** `link` is null for a session that a former process opened; `client` answers who types. */
+  constructor(
+    record: TerminalRecord,
+    link: AgentLink | null,
+    now: number,
+    client: () => TerminalClient | null,
+  ) {
+    this.link = link
+    this.awaySince = link ? null : now
+    this.#size = sizeOf(record)
+    this.input = new InputQueue(record.id, client)
+  }
+
+  /** Answers the last output that the agent has counted; -1 before any. */
+  linked(link: AgentLink, record: TerminalRecord): number {
+    this.link = link
+    this.awaySince = null
+    this.#size = sizeOf(record)
+    const held = link.hello?.terminals?.find(({ sessionId }) => sessionId === record.id)
+    return held?.lastSequence ?? -1
+  }
+
+  unlinked(now: number): void {
+    this.#isTaken = false
+    this.link = null
+    this.input.linked(null)
+    this.awaySince ??= now
+  }
+
+  /** From here on input goes out, marked where the agent gave a key; throws for a key that is none. True the first time. */
+  take(record: TerminalRecord, agentKey: string | undefined): boolean {
+    if (!this.link) return false
+    if (agentKey !== undefined) this.input.agree(agentKey)
+    if (this.#isTaken) return false
+    this.#isTaken = true
+    this.input.linked(this.link)
+    if (this.#size !== sizeOf(record)) this.resize(record)
+    return true
+  }
+
+  resize({ cols, rows }: TerminalRecord): void {
+    if (!this.#isTaken) return
+    this.#size = sizeOf({ cols, rows })
+    this.input.resize(cols, rows)
+  }
+
+  /** Whether the agent was told that all up to here is settled. */
+  acknowledge(sessionId: string, sequence: number): boolean {
+    return this.#isTaken && this.link?.send('TERMINAL_ACK', { sessionId, sequence }) === true
+  }
+}
