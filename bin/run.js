@@ -6,25 +6,41 @@ const { readFileSync, statSync } = require('node:fs')
 const root = `${__dirname}/../`
 const changed = (path) => statSync(root + path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 
-/**
- * The bundle starts with a third less work. What has been compiled since it was made is not in it, so that nobody ever runs, or
- * tests, yesterday's code: whatever tsc writes, it writes its record too, which no installation has.
- */
-function isCurrent(bundled) {
-  const made = changed(bundled)
-  return made > 0 && made >= changed('dist/.tsbuildinfo')
+/** What rsm is bundled into: an agent neither holds nor reads what a server needs. */
+function partOf([word]) {
+  if (word === 'agent' || word === '__pty' || word === '__facts') return 'agent'
+  return word === 'server' || word === 'quickstart' ? 'server' : 'cli'
 }
 
-/** What holds a server or an agent is not in the bundle. */
-function commandLine(topic) {
-  const isApart = topic === 'server' || topic === 'agent' || topic === 'quickstart'
-  return !isApart && isCurrent('dist/cli/cli.js') ? '../dist/cli/cli.js' : '../dist/src/cli.js'
+/**
+ * Where to load from. A bundle starts with a fraction of the work. What has been compiled since it was made is not in it, so
+ * that nobody ever runs, or tests, yesterday's code: whatever tsc writes, it writes its record too, which no installation has.
+ * Nor are the files that a condition (node --conditions) would choose.
+ */
+function home(part, file) {
+  const made = changed(`dist/${part}/${file}`)
+  const isChosen = process.execArgv.some((word) => word.startsWith('--conditions'))
+  return made > 0 && made >= changed('dist/.tsbuildinfo') && !isChosen ? `dist/${part}` : 'dist/src'
 }
+
+const load = (part, file) => import(`../${home(part, file)}/${file}`)
 
 /** What a shell asks for a Tab: a person waits for it, so that nothing else of the command line is loaded. */
 async function completion() {
-  const bundled = 'dist/cli/ui/completion/answer.cjs'
-  return isCurrent(bundled) ? require(root + bundled) : import('../dist/src/ui/completion/answer.js')
+  const bundled = 'ui/completion/answer.cjs'
+  const from = home('cli', bundled)
+  return from === 'dist/src'
+    ? import('../dist/src/ui/completion/answer.js')
+    : require(`${root}${from}/${bundled}`)
+}
+
+/** Carries out what was asked, a process that an agent started of itself included (src/agent/processes/own-process.ts). */
+async function carryOut(argv) {
+  const [word, first = ''] = argv
+  if (word === '__complete') return (await completion()).answer(first)
+  if (word === '__pty') return (await load('agent', 'agent/terminals/pty-process.js')).holdTerminals(first)
+  if (word === '__facts') return (await load('agent', 'agent/reports/facts-process.js')).printDiskSize()
+  return (await load(partOf(argv), 'cli.js')).main(argv)
 }
 
 /** What a command may open at once as it is loaded; a server that has fewer fails in ways that tell of anything else. */
@@ -43,6 +59,8 @@ function openFilesAllowed() {
   }
 }
 
+const readMap = (file) => readFileSync(new URL(`${file}.map`, 'file:'), 'utf8')
+
 async function run(argv) {
   let isOver = false
   process.once('beforeExit', () => {
@@ -51,8 +69,10 @@ async function run(argv) {
     process.stderr.write('rsm: internal error: the command waits for what never comes\n')
     process.exitCode = 6
   })
-  if (argv[0] === 'agent') {
-    // An agent runs on every host for years and does little: 2 MB less there is worth a slower compiler.
+  Error.prepareStackTrace = (error, sites) => require('./stack-traces.js').stackOf(error, sites, readMap)
+  if (partOf(argv) === 'agent') {
+    // An agent runs on every host for years and does little: 2 MB less there is worth a slower compiler. What goes through
+    // its terminals lives for milliseconds, and waits in memory for the next collection: that has to come soon.
     const { setFlagsFromString } = require('node:v8')
     setFlagsFromString('--optimize-for-size')
     setFlagsFromString('--max-semi-space-size=1')
@@ -63,20 +83,23 @@ async function run(argv) {
   const caches = XDG_CACHE_HOME?.startsWith('/') ? XDG_CACHE_HOME : HOME && `${HOME}/.cache`
   const cacheDirectory = caches && argv[0] !== 'quickstart' ? `${caches}/rsm/compile` : undefined
   if (cacheDirectory !== undefined) require('node:module').enableCompileCache?.(cacheDirectory)
-  if (argv[0] === '__complete') await (await completion()).answer(argv[1] ?? '', root)
-  else await (await import(commandLine(argv[0]))).main(argv)
+  await carryOut(argv)
   isOver = true
 }
 
 const argv = process.argv.slice(2)
 if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V' || argv[0] === 'version')) {
   // Answered before anything is loaded: `rsm --version` costs what an empty Node costs.
-  const { name, version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+  // What is packaged knows of which commit it is.
+  const { name, version, gitHead } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'))
+  const commit = gitHead === undefined ? '' : ` commit ${gitHead.replace(/^(.{8})[0-9a-f]*/, '$1')}`
   process.stdout.on('error', ({ code, message }) => {
     if (code !== 'EPIPE') process.stderr.write(`rsm: cannot write the output: ${message}\n`)
     process.exit(code === 'EPIPE' ? 141 : 6)
   })
-  process.stdout.write(`${name}/${version} ${process.platform}-${process.arch} node-${process.version}\n`)
+  process.stdout.write(
+    `${name}/${version} ${process.platform}-${process.arch} node-${process.version}${commit}\n`,
+  )
 } else if (openFilesAllowed() < leastOpenFiles(argv)) {
   const [has, needs] = [openFilesAllowed(), leastOpenFiles(argv)]
   process.stderr.write(`rsm: too many open files: it may have ${has} at once, and needs ${needs} to start

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import type { Config } from '@oclif/core/interfaces'
+import { ownPackage, ownText } from './disk/own-files.ts'
 import { refuseForeignBytes } from './ui/command/argv.ts'
 import { type Asked, type Manifest, readCommandLine } from './ui/command/command-line.ts'
 import { failureOf, reportFailure, unwritable } from './ui/command/failure.ts'
@@ -13,7 +12,12 @@ interface CommandClass {
 /** Exit code of a program whose reader went away: 128 + SIGPIPE. */
 const brokenPipe = 141
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+/** Loads a command by its path without its ending, as `commands/hosts/list`. */
+type LoadCommand = (path: string) => Promise<{ default: CommandClass }>
+
+/** Beside this file, which is bundled or not, and so are they. */
+const beside: LoadCommand = (path) =>
+  import(new URL(`${path}.js`, import.meta.url).href) as ReturnType<LoadCommand>
 
 /**
  * What a command reads of oclif's configuration. Loading the real one costs a third of a start; help, which needs it,
@@ -23,9 +27,9 @@ function lightConfig(): Config {
   const config = {
     bin: 'rsm',
     name: 'rsm',
-    root,
+    root: '/',
     get version() {
-      return (JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }).version
+      return ownPackage().version
     },
     topicSeparator: ' ',
     userAgent: 'rsm',
@@ -35,21 +39,19 @@ function lightConfig(): Config {
   return config as unknown as Config
 }
 
-async function carryOut(asked: Asked): Promise<void> {
+async function carryOut(asked: Asked, manifest: Manifest, load: LoadCommand): Promise<void> {
   if (asked.kind === 'help') {
-    const { run } = await import('@oclif/core/run')
-    await run([...asked.words, '--help'], root)
+    const { showHelp } = await import('./ui/command/help.ts')
+    await showHelp(asked.words, manifest)
     return
   }
-  // Beside this file, which is bundled or not, and so are they.
-  const [, , ...path] = asked.command.relativePath
-  const file = new URL(path.join('/'), import.meta.url).href
-  const { default: Command } = (await import(file)) as { default: CommandClass }
+  const { default: Command } = await load(`commands/${asked.id.replaceAll(':', '/')}`)
   Command.id = asked.id
   await new Command([...asked.argv], lightConfig())._run()
 }
 
-export async function main(argv: string[]): Promise<void> {
+/** Carries out a command line; `load` finds commands where they do not lie beside this file. */
+export async function main(argv: string[], load: LoadCommand = beside): Promise<void> {
   let asked: Asked | undefined
   const isJson = () => (asked?.kind === 'run' ? asked.json : argv.includes('--json'))
   // First: oclif has a listener of its own, which throws.
@@ -61,10 +63,10 @@ export async function main(argv: string[]): Promise<void> {
   // Nobody reads the errors any more: that ends no command.
   process.stderr.on('error', () => {})
   try {
-    const manifest = JSON.parse(readFileSync(`${root}oclif.manifest.json`, 'utf8')) as Manifest
+    const manifest = JSON.parse(ownText('oclif.manifest.json')) as Manifest
     refuseForeignBytes(argv)
     asked = readCommandLine(manifest, argv)
-    await carryOut(asked)
+    await carryOut(asked, manifest, load)
   } catch (error) {
     const run = asked?.kind === 'run' ? asked : undefined
     const failure = failureOf(error, run?.id, Object.keys(run?.command.flags ?? {}))

@@ -1,8 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { ownPackage } from '../disk/own-files.ts'
 
 /** The version of this program, from its package. */
-export function serverVersion(): string {
-  const packageFile = new URL('../../../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
-  return version
-}
+export const serverVersion = (): string => ownPackage().version

@@ -8,7 +8,7 @@ import { commandsOf, freePort, startShell } from '../helpers/examples/shell.ts'
 /** Lines that are not run here, each with what runs it. */
 const elsewhere: readonly (readonly [line: RegExp, where: string])[] = [
   [
-    /^npm ci && npm (start|link|test)$/,
+    /^npm ci && npm (start|run build && npm link|test)$/,
     'CI installs, builds and tests; first-contact.test.ts runs quickstart',
   ],
   [/^rsm terminal web1( --run-as|$)/, 'terminal.test.ts, in tmux'],

@@ -1,31 +1,25 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import os from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { RegisterRequest } from '../../core/protocol/http/agent.ts'
-import { withoutDebugger } from '../processes/own-node.ts'
+import { ownPackage } from '../../disk/own-files.ts'
+import { ownProcess } from '../processes/own-process.ts'
 
 const run = promisify(execFile)
 /** Milliseconds; a mount that hangs must not keep an agent from registering. */
 const patience = 10_000
 
-const packageFile = new URL('../../../../package.json', import.meta.url)
-
 /** The version of this program, from its package. */
-export function agentVersion(): string {
-  const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string }
-  return version
-}
+export const agentVersion = (): string => ownPackage().version
 
 /**
  * What the disks hold, in GB, as systeminformation finds out; 0 where it can't. In a process of its own, as its 12 MB
  * would stay with the agent for ever; the other facts are cheap to have from Node.
  */
 async function diskSize(): Promise<number> {
-  const program = fileURLToPath(new URL('facts-process.js', import.meta.url))
+  const { file, argv } = ownProcess('__facts')
   try {
-    const { stdout } = await run(process.execPath, [...withoutDebugger, program], { timeout: patience })
+    const { stdout } = await run(file, argv, { timeout: patience })
     return Math.round(Number(stdout) / 1024 ** 3)
   } catch {
     return 0

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { nativePath } from './native.ts'
 
 /** Whether this program is linked to musl, which the prebuilt module does not run on. */
 function isMusl(): boolean {
@@ -16,17 +15,9 @@ function isMusl(): boolean {
  * is loaded with the first session, and by another process.
  */
 export function lackOfTerminal(): string | null {
-  let directory: string
-  try {
-    directory = dirname(createRequire(import.meta.url).resolve('node-pty/package.json'))
-  } catch {
-    return 'node-pty is not installed with this agent'
-  }
-  const isBuilt = existsSync(join(directory, 'build/Release/pty.node'))
-  const platform = `${process.platform}-${process.arch}`
-  const isPrebuilt = !isMusl() && existsSync(join(directory, 'prebuilds', platform, 'pty.node'))
-  if (!isBuilt && !isPrebuilt)
-    return `node-pty, which opens terminals, has no native module for ${platform}${isMusl() ? ' with musl' : ''}`
+  const onMusl = isMusl()
+  if (nativePath(onMusl) === null)
+    return `node-pty, which opens terminals, has no native module for ${process.platform}-${process.arch}${onMusl ? ' with musl' : ''}`
   if (!existsSync('/dev/ptmx')) return 'this host has no /dev/ptmx, which opens terminals'
   return null
 }

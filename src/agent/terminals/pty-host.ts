@@ -1,18 +1,12 @@
 import { spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
-import { withoutDebugger } from '../processes/own-node.ts'
+import { ownProcess } from '../processes/own-process.ts'
 import { searchPath } from '../script/search-path.ts'
 import { PtyChannel } from './pty-channel.ts'
 import { agentDescriptor, type FromPtys, type PtyRequest, type ToPtys } from './pty-messages.ts'
 
 /** Milliseconds for which the process waits for another session: starting it takes longer than all else of an opening. */
 const idleFor = 30_000
-
-/** Its bytes live for milliseconds, and wait in memory for the next collection: that has to come soon (Mbyte). */
-const smallYoung = '--max-semi-space-size=1'
-
-const program = fileURLToPath(new URL('pty-process.js', import.meta.url))
 
 /** What becomes of one PTY. */
 export interface PtyEvents {
@@ -30,6 +24,12 @@ export class PtyHost {
   readonly #ptys = new Map<string, PtyEvents>()
   #channel: PtyChannel<ToPtys, FromPtys> | null = null
   #idle: NodeJS.Timeout | undefined
+  readonly #directory: string
+
+  /** In `directory` the native module may come to lie for a moment, without a name. */
+  constructor(directory: string) {
+    this.#directory = directory
+  }
 
   open(id: string, request: PtyRequest, events: PtyEvents): void {
     clearTimeout(this.#idle)
@@ -68,7 +68,8 @@ export class PtyHost {
 
   /** A session of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its sessions ended. */
   #start(): PtyChannel<ToPtys, FromPtys> {
-    const child = spawn(process.execPath, [...withoutDebugger, smallYoung, program], {
+    const { file, argv } = ownProcess('__pty', this.#directory)
+    const child = spawn(file, argv, {
       env: { PATH: searchPath },
       cwd: '/',
       detached: true,

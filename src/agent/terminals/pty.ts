@@ -1,29 +1,7 @@
 import { closeSync, constants, fchmodSync, fchownSync, openSync, readSync, writeSync } from 'node:fs'
 import { ReadStream } from 'node:tty'
-import * as nodePty from 'node-pty'
+import type { Native } from './native.ts'
 import type { PtyRequest } from './pty-messages.ts'
-
-/**
- * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by
- * then, and try without a pause to write what the program does not read; neither can be turned off.
- */
-interface Native {
-  fork(
-    file: string,
-    args: readonly string[],
-    env: readonly string[],
-    cwd: string,
-    cols: number,
-    rows: number,
-    uid: number,
-    gid: number,
-    isUtf8: boolean,
-    helperPath: string,
-    exited: (exitCode: number, signal: number) => void,
-  ): { fd: number; pid: number; pty: string }
-  resize(fd: number, cols: number, rows: number, pixelWidth: number, pixelHeight: number): void
-}
-const { native } = nodePty as unknown as { native: Native }
 
 /** Output that may be on its way, bytes: beyond, the program waits (design "Flow control"). */
 const window = 256 * 1024
@@ -56,6 +34,7 @@ function isWouldBlock(error: unknown): boolean {
 /** A program on a terminal of its own, the leader of a session. To be used in a process that starts no other programs: they would inherit the terminal. */
 export class Pty {
   readonly pid: number
+  readonly #native: Native
   readonly #events: PtyEvents
   readonly #master: ReadStream
   readonly #fd: number
@@ -74,7 +53,8 @@ export class Pty {
   #retryAfter = firstRetry
 
   /** Throws when the system refuses (EAGAIN, no PTY left). */
-  constructor({ argv, env, cwd, cols, rows, uid }: PtyRequest, events: PtyEvents) {
+  constructor(native: Native, { argv, env, cwd, cols, rows, uid }: PtyRequest, events: PtyEvents) {
+    this.#native = native
     this.#events = events
     const [file = '', ...args] = argv
     const pairs = Object.entries(env).map(([name, value]) => `${name}=${value}`)
@@ -110,7 +90,7 @@ export class Pty {
   }
 
   resize(cols: number, rows: number): void {
-    if (!this.#isClosed) native.resize(this.#fd, cols, rows, 0, 0)
+    if (!this.#isClosed) this.#native.resize(this.#fd, cols, rows, 0, 0)
   }
 
   /** So many bytes of output are not wanted any more. */

@@ -42,13 +42,13 @@ interface Loaded {
 }
 
 /** What an agent that never had a session does not carry. */
-async function loadSessions(): Promise<Loaded> {
+async function loadSessions(directory: string): Promise<Loaded> {
   const [{ Session }, { InputGuard }, { PtyHost }] = await Promise.all([
     import('./session.ts'),
     import('./input-guard.ts'),
     import('./pty-host.ts'),
   ])
-  return { Session, InputGuard, host: new PtyHost() }
+  return { Session, InputGuard, host: new PtyHost(directory) }
 }
 
 function guardOf({ sessionId, inputKey }: TerminalOpen, { InputGuard }: Loaded): InputGuard | null {
@@ -131,7 +131,7 @@ export class Terminals {
     if (lack !== null) return this.#refuse(sessionId, `this agent has no terminal facility: ${lack}`)
     // Before anything is judged: from then on nothing comes between that and what follows from it.
     if (this.#loaded === null) {
-      const loaded = await loadSessions()
+      const loaded = await loadSessions(this.#options.directory)
       this.#loaded ??= loaded
     }
     const doubt = verify('TERMINAL_OPEN', request)

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { ownFile } from '../../disk/own-files.ts'
 import { keptFiles } from '../http/kept-files.ts'
 import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 
@@ -18,7 +18,7 @@ interface ConsoleFile {
 }
 
 async function readBuilt(name: string, mediaType: string): Promise<ConsoleFile> {
-  const bytes = await readFile(new URL(`../../../web/${name}`, import.meta.url))
+  const bytes = ownFile(`dist/web/${name}`)
   return {
     plain: unchangingFile(mediaType, bytes),
     gzipped: unchangingFile(mediaType, await promisify(gzip)(bytes)),

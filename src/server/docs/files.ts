@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { ownFile } from '../../disk/own-files.ts'
 import { keptFiles } from '../http/kept-files.ts'
 import { type UnchangingFile, unchangingFile } from '../http/unchanging-file.ts'
 import { html, startScript } from './page.ts'
@@ -6,7 +6,7 @@ import { html, startScript } from './page.ts'
 const css = 'text/css; charset=utf-8'
 const javascript = 'text/javascript; charset=utf-8'
 
-/** The files of Swagger UI that the page takes, of those that @fastify/swagger-ui ships. */
+/** The files of Swagger UI that the page takes: the build copies them from @fastify/swagger-ui to dist/docs. */
 const shipped: Record<string, string> = {
   'swagger-ui.css': css,
   'swagger-ui-bundle.js': javascript,
@@ -17,9 +17,7 @@ export const page: UnchangingFile = unchangingFile('text/html; charset=utf-8', B
 const start: UnchangingFile = unchangingFile(javascript, Buffer.from(startScript))
 
 async function readShipped(name: string, mediaType: string): Promise<UnchangingFile> {
-  // Resolved like an import, so that it is found wherever the package manager has put it.
-  const home = import.meta.resolve('@fastify/swagger-ui/package.json')
-  return unchangingFile(mediaType, await readFile(new URL(`static/${name}`, home)))
+  return unchangingFile(mediaType, ownFile(`dist/docs/${name}`))
 }
 
 const shippedFile = keptFiles(shipped, readShipped)

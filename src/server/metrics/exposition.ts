@@ -43,7 +43,8 @@ function asMetric(family: Family): Metric {
  */
 export function createExposition(families: readonly Family[]): () => Promise<string> {
   async function open() {
-    const { Registry, collectDefaultMetrics } = await import('prom-client')
+    // By `default`: no bundler sees the names of a CommonJS module that is imported late.
+    const { Registry, collectDefaultMetrics } = (await import('prom-client')).default
     const registry = new Registry()
     for (const family of families) registry.registerMetric(asMetric(family))
     collectDefaultMetrics({ register: registry })

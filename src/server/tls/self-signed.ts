@@ -36,7 +36,8 @@ function namesOf(host: string): string[] {
 /** `key`: of the certificate that this one replaces, so that pins of the key stay good. */
 async function make(host: string, now: number, key: string | null): Promise<{ cert: string; key: string }> {
   // Loaded at the first start only: its ASN.1 and X.509 libraries are of no use afterwards.
-  const { generate } = await import('selfsigned')
+  // By `default`: no bundler sees the names of a CommonJS module that is imported late.
+  const { generate } = (await import('selfsigned')).default
   const made = await generate([{ name: 'commonName', value: 'rsm server' }], {
     keyType: 'ec',
     curve: 'P-256',

@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, isAbsolute, join, relative } from 'node:path'
+import { isSingleFile } from '../../disk/own-files.ts'
 import { shellWord } from '../text/shell-word.ts'
 
 export function isOnPath(program: string, path: string): boolean {
@@ -15,13 +16,16 @@ export function isOnPath(program: string, path: string): boolean {
   })
 }
 
-/** What to type to start this program again: `rsm`, or `node bin/run.js` where no `rsm` is on the PATH. */
+/** What to type to start this program again: `rsm`, or where no `rsm` is on the PATH `node bin/run.js`, or the single file. */
 export function ownCommand(
-  script: string = process.argv[1] ?? 'rsm',
+  script: string = (isSingleFile ? process.execPath : process.argv[1]) ?? 'rsm',
   path: string = process.env['PATH'] ?? '',
   cwd: string = process.cwd(),
+  isAlone: boolean = isSingleFile,
 ): string {
   if (isOnPath('rsm', path)) return 'rsm'
   const near = relative(cwd, script)
-  return `node ${shellWord(near.startsWith('..') || isAbsolute(near) ? script : near)}`
+  const isFar = near.startsWith('..') || isAbsolute(near)
+  if (isAlone) return shellWord(isFar ? script : `./${near}`)
+  return `node ${shellWord(isFar ? script : near)}`
 }

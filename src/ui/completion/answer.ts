@@ -1,5 +1,6 @@
 import { readFileSync, writeSync } from 'node:fs'
 import { shortened } from '../../core/text/shortened.ts'
+import { ownPackage, ownText } from '../../disk/own-files.ts'
 import type { ServerChoice } from '../contexts/contexts.ts'
 import { renderBash } from './bash.ts'
 import { type Answer, candidatesFor, plain } from './candidates.ts'
@@ -71,12 +72,8 @@ function presentable(answer: Answer): Answer {
   return { ...answer, candidates }
 }
 
-const read = (root: string, name: string): unknown => JSON.parse(readFileSync(root + name, 'utf8'))
-
-function topics(root: string): (id: string) => string {
-  const { oclif } = read(root, 'package.json') as {
-    oclif: { topics: Record<string, { description: string } | undefined> }
-  }
+function topics(): (id: string) => string {
+  const { oclif } = ownPackage()
   return (id) => oclif.topics[id]?.description ?? ''
 }
 
@@ -89,23 +86,23 @@ function namesFor(words: readonly string[]): Lookup {
   }
 }
 
-async function answerOf(root: string, { words, current }: Question): Promise<Answer> {
-  const manifest = read(root, 'oclif.manifest.json') as Manifest
+async function answerOf({ words, current }: Question): Promise<Answer> {
+  const manifest = JSON.parse(ownText('oclif.manifest.json')) as Manifest
   const wanted = whatIsWanted(manifest, words, current)
-  const topic = wanted.is === 'command' ? topics(root) : () => ''
+  const topic = wanted.is === 'command' ? topics() : () => ''
   return presentable(await candidatesFor(wanted, current, manifest, namesFor(words), topic))
 }
 
 /**
- * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process; the program's own files lie at `root`, which ends with a slash. Whatever goes wrong, it says nothing and ends with 0: it
- * runs between two keys of a person who is typing.
+ * Answers the completion of a shell (`bash`, `zsh`, `fish`) and ends the process. Whatever goes wrong, it says nothing and
+ * ends with 0: it runs between two keys of a person who is typing.
  */
-export async function answer(shell: string, root: string): Promise<never> {
+export async function answer(shell: string): Promise<never> {
   process.on('uncaughtException', () => process.exit(0))
   try {
     const question = readQuestion(shell, readFileSync(0, 'utf8').split('\0').slice(0, -1))
     if (question !== undefined) {
-      const text = question.render(await answerOf(root, question))
+      const text = question.render(await answerOf(question))
       for (let bytes = Buffer.from(text); bytes.length > 0; ) bytes = bytes.subarray(writeSync(1, bytes))
     }
   } catch {

@@ -1,10 +1,11 @@
 import test, { type ExecutionContext } from 'ava'
 import { PtyHost } from '../../../src/agent/terminals/pty-host.ts'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const kib = 1024
 
 function hostOf(t: ExecutionContext): PtyHost {
-  const host = new PtyHost()
+  const host = new PtyHost(temporaryDirectory(t))
   t.teardown(() => host.stop())
   return host
 }

@@ -11,7 +11,8 @@ import { until } from '../../helpers/until.ts'
 async function install(prefix: string, version: string): Promise<void> {
   await mkdir(join(prefix, 'dist'), { recursive: true })
   await cp(resolve('bin'), join(prefix, 'bin'), { recursive: true })
-  await cp(resolve('dist/src'), join(prefix, 'dist/src'), { recursive: true })
+  for (const part of ['dist/src', 'dist/native'])
+    await cp(resolve(part), join(prefix, part), { recursive: true })
   await cp(resolve('oclif.manifest.json'), join(prefix, 'oclif.manifest.json'))
   await symlink(resolve('node_modules'), join(prefix, 'node_modules'))
   const description = JSON.parse(await readFile('package.json', 'utf8')) as object

@@ -7,7 +7,7 @@ import { said, shownErrors } from '../programs/said.ts'
 import { agentOptions, temporaryDirectory } from './agent.ts'
 
 /** What an agent loads from node_modules. */
-const packages = ['node-pty', 'systeminformation', 'tweetnacl', 'typebox', 'ws']
+const packages = ['systeminformation', 'tweetnacl', 'typebox', 'ws']
 
 /** A real agent of the user nobody, past its start: it may make no cgroup, and become nobody else. Only for root. */
 export async function plainAgent(

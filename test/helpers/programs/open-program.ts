@@ -5,7 +5,7 @@ import type { ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 
 const checkout = resolve(import.meta.dirname, '../../../..')
-const built = ['package.json', 'oclif.manifest.json', 'bin', 'dist/src', 'dist/test/fixtures']
+const built = ['package.json', 'oclif.manifest.json', 'bin', 'dist/src', 'dist/native', 'dist/test/fixtures']
 
 /** The packages that stand by name, and all that they need. */
 function withTheirs(names: readonly string[]): Set<string> {

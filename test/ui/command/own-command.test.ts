@@ -22,3 +22,8 @@ test('else node and the script: relative within the working directory, whole els
   t.is(ownCommand('/srv/rsm/bin/run.js', '', '/home/ann'), 'node /srv/rsm/bin/run.js')
   t.is(ownCommand("/srv/ann's rsm/run.js", '', '/home'), "node '/srv/ann'\\''s rsm/run.js'")
 })
+
+test('a single executable is named as a shell finds it', (t) => {
+  t.is(ownCommand('/srv/rsm-linux-x64', '', '/srv', true), './rsm-linux-x64')
+  t.is(ownCommand('/srv/rsm-linux-x64', '', '/home/ann', true), '/srv/rsm-linux-x64')
+})

@@ -1,0 +1,116 @@
+// Bundles rsm for a Node that is there: each part into a directory of its own, a file a command, with what its commands
+// share in chunks; the browser console into dist/web: one script, one style sheet, one icon. Copies the files of packages
+// that are read as they are. bin/run.js starts it.
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, relative } from 'node:path'
+import { build } from 'esbuild'
+import {
+  agentProcesses,
+  bundling,
+  commandsOf,
+  commonJs,
+  expectAllUsed,
+  filesIn,
+  parts,
+  root,
+} from './bundling/bundling.js'
+import { noticesOf } from './bundling/notices.js'
+
+const options = {
+  ...bundling,
+  outbase: 'src',
+  splitting: true,
+  format: 'esm',
+  // The packages are CommonJS; esbuild's own `require` finds no built-in module.
+  banner: { js: "const require=process.getBuiltinModule('node:module').createRequire(import.meta.url);" },
+}
+const source = (name) => `src/${name}.ts`
+const entries = {
+  cli: { inject: ['.ci/bundling/cli-shared.js'], entryPoints: [] },
+  agent: { entryPoints: agentProcesses.map(source) },
+  server: { entryPoints: [] },
+}
+const bundlePart = (part) =>
+  build({
+    ...options,
+    ...entries[part],
+    outdir: `dist/${part}`,
+    entryPoints: ['src/cli.ts', ...commandsOf(part).map(source), ...entries[part].entryPoints],
+  })
+
+/** The completion's entry is one file of CommonJS, as Node starts that 10 ms sooner; what it loads late is a bundle of its own. */
+async function bundleCompletion() {
+  const late = new Set()
+  const lateModules = {
+    name: 'late modules',
+    setup(bundle) {
+      bundle.onResolve({ filter: /^\./ }, ({ path, kind, resolveDir }) => {
+        if (kind !== 'dynamic-import') return undefined
+        const file = join(resolveDir, path)
+        late.add(relative(root, file))
+        const from = relative(join(root, 'src/ui/completion'), file).replace(/\.ts$/, '.js')
+        return { path: from.startsWith('.') ? from : `./${from}`, external: true }
+      })
+    },
+  }
+  const answer = await build({
+    ...bundling,
+    ...commonJs,
+    outbase: 'src',
+    outdir: 'dist/cli',
+    entryPoints: ['src/ui/completion/answer.ts'],
+    outExtension: { '.js': '.cjs' },
+    plugins: [lateModules, ...bundling.plugins],
+  })
+  // A Tab shares nothing with the commands: it would load what most of them load.
+  return [answer, await build({ ...options, outdir: 'dist/cli', entryPoints: [...late] })]
+}
+
+const bundleConsole = () =>
+  build({
+    absWorkingDir: root,
+    entryPoints: ['src/web/main.tsx'],
+    outdir: 'dist/web',
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: ['chrome111', 'firefox113', 'safari16.4'],
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'eof',
+    logLevel: 'warning',
+    metafile: true,
+  })
+
+const bundles = (await Promise.all([bundleConsole(), bundleCompletion(), ...parts.map(bundlePart)])).flat()
+expectAllUsed()
+const made = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)))
+// Of a former bundle; removed last, for who may be running it.
+for (const part of parts)
+  for (const name of filesIn(`dist/${part}`))
+    if (/\.(c?js|map)$/.test(name) && !made.has(`dist/${part}/${name}`))
+      rmSync(join(root, `dist/${part}`, name))
+
+function copy(from, to) {
+  mkdirSync(join(root, to, '..'), { recursive: true })
+  copyFileSync(from, join(root, to))
+}
+copy(join(root, 'src/web/icon.svg'), 'dist/web/icon.svg')
+const require = createRequire(import.meta.url)
+const swagger = join(require.resolve('@fastify/swagger-ui/package.json'), '../static')
+for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'])
+  copy(join(swagger, name), `dist/docs/${name}`)
+const nodePty = join(require.resolve('node-pty/package.json'), '..')
+for (const machine of ['linux-x64', 'linux-arm64'])
+  copy(join(nodePty, 'prebuilds', machine, 'pty.node'), `dist/native/${machine}.node`)
+// What npm compiled where none is shipped.
+const compiled = join(nodePty, 'build/Release/pty.node')
+if (existsSync(compiled)) copy(compiled, 'dist/native/compiled.node')
+else rmSync(join(root, 'dist/native/compiled.node'), { force: true })
+
+const held = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs))
+writeFileSync(
+  join(root, 'dist/THIRD-PARTY.txt'),
+  noticesOf([...held, relative(root, swagger), relative(root, nodePty)]),
+)

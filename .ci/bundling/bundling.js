@@ -1,0 +1,157 @@
+// How rsm is bundled, whatever becomes of the bundle: its parts, and what stands in the place of which module. Most of a start
+// went into finding and reading hundreds of modules.
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+export const filesIn = (directory) =>
+  readdirSync(join(root, directory), { encoding: 'utf8', recursive: true })
+
+/** The commands of each part, by their file in src/commands: an agent neither holds nor reads what a server needs. */
+const belongsTo = {
+  agent: (name) => name.startsWith('agent/'),
+  server: (name) => /^(server\/|quickstart\.)/.test(name),
+  cli: (name) => !/^(agent|server)\/|^quickstart\./.test(name),
+}
+export const parts = Object.keys(belongsTo)
+/** Without their endings, as `commands/hosts/list`. */
+export const commandsOf = (part) =>
+  filesIn('src/commands')
+    .filter((name) => name.endsWith('.ts') && belongsTo[part](name))
+    .map((name) => `commands/${name.slice(0, -3)}`)
+/** The processes that an agent starts of itself. */
+export const agentProcesses = ['agent/terminals/pty-process', 'agent/reports/facts-process']
+
+const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
+const table = createRequire(oclif.resolve('cli-table3'))
+
+/** Loads the other when something of it is first asked for. A bound function has nothing of its own that a proxy may not hide. */
+const onDemand = (isTranspiled) => (other) =>
+  `module.exports = new Proxy(function () {}.bind(), {
+    get: (_, name) => name === '__esModule' ? ${isTranspiled} : ${other}[name],
+    has: (_, name) => name in ${other},
+    ownKeys: () => Reflect.ownKeys(${other}),
+    getOwnPropertyDescriptor: (_, name) => {
+      const found = Reflect.getOwnPropertyDescriptor(${other}, name)
+      return found && { ...found, configurable: true }
+    },
+    apply: (_, self, words) => Reflect.apply(${other}, self, words),
+    construct: (_, words) => Reflect.construct(${other}, words),
+  })`
+const modules = (from, names, contents) =>
+  names.map((name) => {
+    const file = from.resolve(name)
+    return [file, () => contents(`require(${JSON.stringify(file)})`)]
+  })
+/** What the packages load at once though hardly a command touches it, and what stands in its place. */
+const replaced = new Map([
+  ...modules(oclif, ['./parser/help', './ux/action/spinner'], onDemand(true)),
+  ...modules(oclif, ['clean-stack', 'indent-string', 'wrap-ansi'], onDemand(false)),
+  ...modules(table, ['@colors/colors/safe.js'], onDemand(false)),
+  // oclif speaks to who sets DEBUG; nobody else pays for that.
+  ...modules(oclif, ['debug'], (other) => `module.exports = process.env.DEBUG ? ${other} : () => () => {}`),
+])
+/**
+ * What these files take is for programs that leave their whole command line to oclif. Half of a bundle would be there for
+ * nothing; help, which needs the real ones, imports them by their names.
+ */
+const unneeded = new Set(
+  [
+    ['command', 'config'],
+    ['flags', 'help'],
+    ['errors/handle', 'help'],
+  ].map(([by, what]) => `${oclif.resolve(`./${by}`)} ${oclif.resolve(`./${what}`)}`),
+)
+const unused = new Set([...replaced.keys(), ...unneeded])
+
+/** A checkout may itself lie below a node_modules. */
+const isOfPackage = (path) => relative(root, path).split(sep).includes('node_modules')
+
+/** The file that a package means; undefined where there is none, as of what it can do without. */
+function required(path, importer) {
+  try {
+    return createRequire(importer).resolve(path)
+  } catch {
+    return undefined
+  }
+}
+
+const lean = {
+  name: 'lean',
+  setup(bundle) {
+    bundle.onResolve({ filter: /./ }, ({ path, importer, namespace, kind, resolveDir }) => {
+      if (namespace !== 'file' || kind === 'entry-point' || !isOfPackage(importer)) return undefined
+      const file = required(path, importer)
+      const pair = `${importer} ${file}`
+      if (unneeded.has(pair)) {
+        unused.delete(pair)
+        return { path: relative(root, file), namespace: 'unneeded' }
+      }
+      return replaced.has(file)
+        ? { path: relative(root, file), namespace: 'replaced', pluginData: resolveDir }
+        : undefined
+    })
+    bundle.onLoad({ filter: /./, namespace: 'replaced' }, ({ path, pluginData: resolveDir }) => {
+      const file = join(root, path)
+      unused.delete(file)
+      return { contents: replaced.get(file)(), resolveDir }
+    })
+    bundle.onLoad({ filter: /./, namespace: 'unneeded' }, () => ({ contents: 'exports.__esModule = true' }))
+  },
+}
+/** Of blessed only what reads keys: its widgets are found by names that no bundler follows. */
+const keys = {
+  name: 'keys',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^blessed$/ }, () => ({ path: 'blessed', namespace: 'keys' }))
+    bundle.onLoad({ filter: /./, namespace: 'keys' }, () => ({
+      contents: "exports.program = require('blessed/lib/program.js')",
+      resolveDir: root,
+    }))
+  },
+}
+/** Stack traces name lines of the sources, and of packages only their file: a map of all is three times as large. */
+const ownMapsOnly = {
+  name: 'own maps only',
+  setup(bundle) {
+    // esbuild takes a file's own map: of this one, which has the first character alone, next to nothing is left.
+    const none = Buffer.from('{"version":3,"sources":["package"],"mappings":"AAAA"}').toString('base64')
+    const comment = `\n//# sourceMappingURL=data:application/json;base64,${none}`
+    bundle.onLoad({ filter: /\.[cm]?js$/ }, ({ path, namespace }) =>
+      namespace === 'file' && isOfPackage(path)
+        ? { contents: readFileSync(path, 'utf8') + comment, loader: 'js' }
+        : undefined,
+    )
+  },
+}
+
+/** What is the same in every bundle. */
+export const bundling = {
+  absWorkingDir: root,
+  bundle: true,
+  minifySyntax: true,
+  minifyWhitespace: true,
+  // Node shows the line of an error that nobody catches.
+  lineLimit: 120,
+  platform: 'node',
+  target: 'node20.18',
+  sourcemap: true,
+  sourcesContent: false,
+  plugins: [lean, keys, ownMapsOnly],
+  legalComments: 'eof',
+  logLevel: 'warning',
+  metafile: true,
+}
+/** CommonJS knows where it is by other names. */
+export const commonJs = {
+  format: 'cjs',
+  define: { 'import.meta.dirname': '__dirname', 'import.meta.url': '""' },
+}
+
+/** What is left out has to be there to be left out: to be called when all is bundled. */
+export function expectAllUsed() {
+  if (unused.size > 0)
+    throw new Error(`nothing loads ${[...unused].join(', ')} any more: see "replaced" and "unneeded"`)
+}

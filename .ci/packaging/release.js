@@ -1,0 +1,31 @@
+// What is packaged: version and commit of this checkout.
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from '../bundling/bundling.js'
+
+const git = (...words) => {
+  const { status, stdout } = spawnSync('git', ['-C', root, ...words], { encoding: 'utf8' })
+  return status === 0 ? stdout.trim() : ''
+}
+
+/** null outside of a git checkout; ends with -dirty where something is not committed. */
+const commit = git('rev-parse', 'HEAD')
+export const gitHead = commit === '' ? null : commit + (git('status', '--porcelain') === '' ? '' : '-dirty')
+
+const { name, version, description, license, type, engines, os, bin, oclif } = JSON.parse(
+  readFileSync(join(root, 'package.json'), 'utf8'),
+)
+/** package.json of what is installed: everything is bundled, so that it needs no package. */
+export const published = {
+  name,
+  version,
+  description,
+  license,
+  type,
+  engines,
+  os,
+  bin,
+  ...(gitHead === null ? {} : { gitHead }),
+  oclif,
+}

@@ -1,0 +1,19 @@
+import { isSingleFile, ownPath } from '../../disk/own-files.ts'
+
+/**
+ * So that SIGUSR1 opens no debugger: Node 22.14 can be told and knows it from its first instruction, an older one learns
+ * it from the first line of bin/run.js. A single file has it built in.
+ */
+const withoutDebugger = process.allowedNodeEnvironmentFlags.has('--disable-sigusr1')
+  ? ['--disable-sigusr1']
+  : []
+
+/**
+ * How to start rsm as a process of its own that does one thing for its agent. A single file by what the kernel has of it:
+ * its path may hold another release by now.
+ */
+export function ownProcess(part: '__facts' | '__pty', ...argv: string[]): { file: string; argv: string[] } {
+  return isSingleFile
+    ? { file: '/proc/self/exe', argv: [part, ...argv] }
+    : { file: process.execPath, argv: [...withoutDebugger, ownPath('bin/run.js'), part, ...argv] }
+}

@@ -1,0 +1,69 @@
+import { closeSync, constants, openSync, writeSync } from 'node:fs'
+import { dlopen } from 'node:process'
+import { hasOwnFile, isSingleFile, ownFile, ownPath } from '../../disk/own-files.ts'
+
+/**
+ * What node-pty's classes stand on. They destroy the terminal 200 ms after the program's exit, whatever has been read by
+ * then, and try without a pause to write what the program does not read; neither can be turned off.
+ */
+export interface Native {
+  fork(
+    file: string,
+    args: readonly string[],
+    env: readonly string[],
+    cwd: string,
+    cols: number,
+    rows: number,
+    uid: number,
+    gid: number,
+    isUtf8: boolean,
+    helperPath: string,
+    exited: (exitCode: number, signal: number) => void,
+  ): { fd: number; pid: number; pty: string }
+  resize(fd: number, cols: number, rows: number, pixelWidth: number, pixelHeight: number): void
+}
+
+/** The build copies node-pty's native module here: what was compiled on this machine, and what node-pty ships. */
+const compiled = 'dist/native/compiled.node'
+const shipped = `dist/native/${process.platform}-${process.arch}.node`
+
+/** Its path within the package; null where there is none for this machine. What is shipped does not run on musl. */
+export function nativePath(isMusl: boolean): string | null {
+  if (hasOwnFile(compiled)) return compiled
+  return !isMusl && hasOwnFile(shipped) ? shipped : null
+}
+
+/** Linux's O_TMPFILE. Node does not name it; O_DIRECTORY, which is a part of it, differs between machines. */
+const nameless = 0o20000000 | constants.O_DIRECTORY
+/** Where a file without a name may lie until it is loaded: not all of these are there, or may hold programs. */
+const elsewhere = ['/dev/shm', '/run', '/tmp', '/var/tmp']
+
+/** Loads a module out of a single file: by a file that nobody can see, swap or forget to remove. */
+function loadNameless(bytes: Buffer, directory: string): unknown {
+  const failures: string[] = []
+  for (const where of [directory, ...elsewhere]) {
+    let fd: number | undefined
+    try {
+      fd = openSync(where, nameless | constants.O_RDWR, 0o700)
+      for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
+      const loaded = { exports: {} }
+      dlopen(loaded, `/proc/self/fd/${fd}`)
+      return loaded.exports
+    } catch (error) {
+      failures.push(`${where}: ${(error as Error).message}`)
+    } finally {
+      if (fd !== undefined) closeSync(fd)
+    }
+  }
+  throw new Error(`no directory may hold the native module of node-pty: ${failures.join('; ')}`)
+}
+
+/** The native module of node-pty; `directory` is where a single file tries first to put it. */
+export function loadNative(directory: string): Native {
+  const path = nativePath(false)
+  if (path === null) throw new Error(`rsm was built without the native module of node-pty (${shipped})`)
+  if (isSingleFile) return loadNameless(ownFile(path), directory) as Native
+  const loaded = { exports: {} }
+  dlopen(loaded, ownPath(path))
+  return loaded.exports as Native
+}
