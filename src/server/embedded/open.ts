@@ -16,6 +16,7 @@ import { createFileOutputs } from './outputs/file-outputs.ts'
 import { createOwnership } from './ownership.ts'
 import { createPresence } from './presence/memory-presence.ts'
 import { openFileRecordings } from './recordings/file-recordings.ts'
+import { createRelay } from './relay.ts'
 import { createFileResults } from './results.ts'
 import { createScriptVersions } from './script-versions.ts'
 import { createShortLived } from './short-lived.ts'
@@ -83,6 +84,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     replacedKeys: loaded.replaced,
     links,
     ownership,
+    relay: createRelay(),
     executions,
     presence,
     history,

@@ -113,9 +113,11 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
     const seen: { caller: Caller | undefined } = { caller: undefined }
     try {
       const entry = await authorize(request, seen)
-      terminals.expect(entry.record.id, entry.after)
+      const { id } = entry.record
+      const site = await terminals.site(id)
+      await site.expect(id, entry.after)
       sockets.handleUpgrade(request, socket, head, (ws) => {
-        const client = new TerminalSocket(ws, entry.record.id, {
+        const client = new TerminalSocket(ws, id, {
           caller: entry.caller,
           ip: deps.clients.addressOf(request),
           clock,
@@ -123,7 +125,7 @@ export function createTerminalDoor(deps: DoorDependencies): TerminalDoor {
           closed: () => open.delete(client),
         })
         open.add(client)
-        client.start(() => terminals.attach(entry.record.id, client, entry))
+        client.start(() => site.attach(id, client, entry))
       })
     } catch (error) {
       if (!(error instanceof RsmError)) log.error({ err: error }, 'a terminal could not be attached')

@@ -13,6 +13,7 @@ import type { Outputs } from './outputs.ts'
 import type { Ownership } from './ownership.ts'
 import type { Presence } from './presence.ts'
 import type { Recordings } from './recordings.ts'
+import type { Relay } from './relay.ts'
 import type { Results } from './results.ts'
 import type { ScriptVersions } from './script-versions.ts'
 import type { ShortLived } from './short-lived.ts'
@@ -31,6 +32,7 @@ export interface Data {
   replacedKeys: ReplacedKeys | null
   links: Links
   ownership: Ownership
+  relay: Relay
   executions: Executions
   presence: Presence
   history: History

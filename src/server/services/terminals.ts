@@ -10,7 +10,6 @@ import { opaqueId } from '../ids.ts'
 import type { TerminalRecord } from '../seams/records.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
-import { stillAllowed } from './still-allowed.ts'
 
 const pathOf = (sessionId: string) => `/ws/terminal/${sessionId}`
 
@@ -30,11 +29,13 @@ export interface ServerTerminals extends ForCallers<TerminalService> {
 export function createTerminalService(context: Context): ServerTerminals {
   const { store, terminals, tickets, presence, recordings, clock } = context
 
-  function show(found: Readonly<TerminalRecord>): Terminal {
-    const { record, watchers, recordingBytes } = terminals.live(found)
+  const live = async (found: Readonly<TerminalRecord>) => (await terminals.site(found.id)).live(found)
+
+  async function show(found: Readonly<TerminalRecord>): Promise<Terminal> {
+    const { record, watchers, recordingBytes } = await live(found)
     const { id, userId: _, agentId: __, tokenId: ___, term: ____, noStdin: _____, ...shown } = record
     const command = shown.command === null ? null : shortened(shown.command, longestCommandShown)
-    return { sessionId: id, ...shown, command, recordingBytes, watchers }
+    return { sessionId: id, ...shown, command, recordingBytes, watchers: [...watchers] }
   }
 
   async function find(caller: UserCaller, sessionId: string): Promise<TerminalRecord> {
@@ -54,9 +55,10 @@ export function createTerminalService(context: Context): ServerTerminals {
       const userId = caller.role === 'ADMIN' ? undefined : caller.id
       const equals = { status, hostId, user: user?.toLowerCase(), recorded, userId }
       const sought = { where: { equals }, order: 'desc' } as const
-      if (status !== 'OPEN') return storePage(store, 'terminals', query, sought, (items) => items.map(show))
+      if (status !== 'OPEN')
+        return storePage(store, 'terminals', query, sought, (items) => Promise.all(items.map(show)))
       // There are few, and the end of one may still be on its way to the store.
-      const all = (await store.query('terminals', sought)).items.map(show)
+      const all = await Promise.all((await store.query('terminals', sought)).items.map(show))
       const open = all.filter((terminal) => terminal.status === 'OPEN')
       return pageOf(slicePage(open, query), open.length, query)
     },
@@ -96,7 +98,7 @@ export function createTerminalService(context: Context): ServerTerminals {
           reason: null,
           recordingBytes: 0,
         },
-        check: (tx) => stillAllowed(tx, caller, 'execute'),
+        caller,
       })
       return { sessionId, ...(await issue(caller, sessionId, false)) }
     },
@@ -106,17 +108,17 @@ export function createTerminalService(context: Context): ServerTerminals {
       if (!watch && record.userId !== caller.id)
         throw new RsmError('forbidden', `This is a session of ${record.user}: an ADMIN may read along`)
       // One that has ended may still have to tell its client the rest.
-      if (!terminals.isAttachable(sessionId))
+      if (!(await (await terminals.site(sessionId)).isAttachable(sessionId)))
         throw new RsmError('conflict', `Terminal session ${sessionId} has ended`)
       return issue(caller, sessionId, watch)
     },
     async remove(caller, sessionId) {
       await find(caller, sessionId)
-      await terminals.end(sessionId, `ended by ${caller.username}`)
+      await (await terminals.site(sessionId)).end(sessionId, `ended by ${caller.username}`)
       return { sessionId }
     },
     async recording(caller, sessionId) {
-      const { record, recordingBytes } = terminals.live(await find(caller, sessionId))
+      const { record, recordingBytes } = await live(await find(caller, sessionId))
       if (!record.recorded) throw new RsmError('not_found', `Terminal session ${sessionId} was not recorded`)
       return recordings.read(sessionId, recordingBytes)
     },

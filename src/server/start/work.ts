@@ -37,6 +37,7 @@ export async function startWork({ data, clients, facts, clock, log }: Base, opti
   const engine = createEngine({ ...data, member, facts, clock, log, knownHosts })
   const terminals = createTerminals({
     ...data,
+    member,
     facts,
     clock,
     log,

@@ -4,6 +4,7 @@ import type {
   TerminalPayloads,
 } from '../../core/protocol/terminal-messages.ts'
 import type { UserCaller } from '../access/caller.ts'
+import type { TerminalRecord } from '../seams/records.ts'
 
 /** Whoever shows a session to its user or watches it: the hub makes it, a session never sees a socket. */
 export interface TerminalClient {
@@ -40,4 +41,18 @@ export interface Attachment {
   gone(): void
   /** Both sides have closed the socket in order: whatever was sent before that has arrived. */
   parted(): void
+}
+
+/** A session that is asked for; nothing is opened for a caller who may no longer. */
+export interface NewSession {
+  readonly record: Omit<TerminalRecord, 'hostname' | 'agentId' | 'recorded'>
+  readonly caller: UserCaller
+}
+
+/** A session as it stands now. */
+export interface LiveSession {
+  readonly record: TerminalRecord
+  /** Who reads along. */
+  readonly watchers: readonly string[]
+  readonly recordingBytes: number
 }

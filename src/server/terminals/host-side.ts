@@ -7,6 +7,7 @@ import { lostLink } from './opener.ts'
 import type { TerminalSession } from './session.ts'
 import { ended } from './session-end.ts'
 import type { TerminalsState } from './state.ts'
+import { takeUp } from './take-up.ts'
 
 /** What agents send of their sessions, and their links that come and go. */
 export interface HostSide {
@@ -20,7 +21,9 @@ export interface HostSide {
   reported(link: AgentLink, error: Payloads['ERROR']): void
 }
 
-export function createHostSide({ store, facts, clock, sessions, openings, links }: TerminalsState): HostSide {
+export function createHostSide(state: TerminalsState): HostSide {
+  const { store, facts, clock, log, sessions, openings, agents } = state
+
   /** Whether a frame is for a session of this host; else the agent hears why not. */
   async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
     const record = sessions.get(id)?.record ?? (await store.get('terminals', id))
@@ -44,9 +47,23 @@ export function createHostSide({ store, facts, clock, sessions, openings, links 
     return session?.host.link === link && !session.end ? session : null
   }
 
+  /** A session that the agent has and this server not: it may be with the server that the agent was linked to before. */
+  async function takeOver(link: AgentLink, sessionId: string): Promise<void> {
+    try {
+      const record = await (await state.relay.having(sessionId))?.handOver(sessionId, link.hostId)
+      if (!record) return void link.send('TERMINAL_CLOSE', { sessionId })
+      const session = await takeUp(state, record)
+      state.saving.changed(session)
+      const now = agents.get(link.hostId)
+      if (now && !session.end) session.linked(now)
+    } catch (error) {
+      log.error({ err: error, sessionId }, 'a terminal session could not be taken over')
+    }
+  }
+
   return {
     linked(link) {
-      links.set(link.hostId, link)
+      agents.set(link.hostId, link)
       const named = new Set(link.hello?.terminals?.map(({ sessionId }) => sessionId))
       for (const session of sessions.values()) {
         const { id, hostId } = session.record
@@ -56,12 +73,13 @@ export function createHostSide({ store, facts, clock, sessions, openings, links 
       }
       for (const sessionId of named) {
         const session = sessions.get(sessionId)
-        if (!session || session.end || session.host.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
+        if (!session) void takeOver(link, sessionId)
+        else if (session.end || session.host.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
       }
     },
 
     unlinked(link) {
-      if (links.get(link.hostId) === link) links.delete(link.hostId)
+      if (agents.get(link.hostId) === link) agents.delete(link.hostId)
       for (const session of sessions.values()) {
         if (session.host.link !== link) continue
         session.unlinked()

@@ -4,7 +4,8 @@ import { isoTime } from '../clock.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import { signatureLife } from '../keys.ts'
 import type { TerminalRecord } from '../seams/records.ts'
-import type { Transaction } from '../seams/store.ts'
+import { stillAllowed } from '../services/still-allowed.ts'
+import type { NewSession } from './client.ts'
 import { beginRecording } from './recording/recording.ts'
 import { refuseWithout, tooMany } from './refusals.ts'
 import { TerminalSession } from './session.ts'
@@ -12,12 +13,6 @@ import type { TerminalsState } from './state.ts'
 
 /** How long an agent may take to open a session. */
 const openWait = 15_000
-
-/** A session that is asked for; `check` runs in the transaction that makes it. */
-export interface NewSession {
-  record: Omit<TerminalRecord, 'hostname' | 'agentId' | 'recorded'>
-  check: (tx: Transaction) => Promise<void>
-}
 
 /** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a session that lives. */
 export function sendOpen(
@@ -88,9 +83,9 @@ export function createOpener(state: TerminalsState) {
     await store.transact((tx) => tx.remove('terminals', id)).catch(() => state.unremoved.add(id))
   }
 
-  return async function open({ record: asked, check }: NewSession): Promise<void> {
+  return async function open({ record: asked, caller }: NewSession): Promise<void> {
     const { id, hostId } = asked
-    const link = state.links.get(hostId)
+    const link = state.agents.get(hostId)
     const host = refuseWithout(await store.get('hosts', hostId), link, hostId)
     const refusal = tooMany(sessions.values(), asked)
     if (refusal) throw refusal
@@ -103,7 +98,7 @@ export function createOpener(state: TerminalsState) {
       if (record.recorded)
         session.recording = await beginRecording(recordings, record, state.recordingEvents(id), state.log)
       await store.transact(async (tx) => {
-        await check(tx)
+        await stillAllowed(tx, caller, 'execute')
         tx.put('terminals', record)
       })
       if (!session.host.link || session.end) throw lostLink(record.hostname)

@@ -20,6 +20,11 @@ export class Saving {
     this.#unsaved.add(session)
   }
 
+  /** It is another server's from here on. */
+  forget(session: TerminalSession): void {
+    this.#unsaved.delete(session)
+  }
+
   /** It has ended, as its record says. */
   ended(session: TerminalSession): void {
     const { id } = session.record

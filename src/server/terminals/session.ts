@@ -281,11 +281,11 @@ export class TerminalSession {
     return { sessionId: this.record.id, ...(this.end ?? ended('the session ended')) }
   }
 
-  /** Closes the sockets of a server that stops; the session goes on after it. */
-  suspend(): void {
+  /** Closes the sockets of its clients, who come back: the session goes on without this server. */
+  suspend(why: string): void {
     const client = this.#client?.client
     this.#client = null
-    client?.close(closeCodes.shuttingDown, 'the server is shutting down')
-    this.watchers.close(closeCodes.shuttingDown, 'the server is shutting down')
+    client?.close(closeCodes.shuttingDown, why)
+    this.watchers.close(closeCodes.shuttingDown, why)
   }
 }

@@ -1,42 +1,32 @@
 import { RsmError } from '../../core/errors.ts'
-import { closeCodes } from '../../core/protocol/close-codes.ts'
 import { isoTime } from '../clock.ts'
-import type { TerminalRecord } from '../seams/records.ts'
-import type { Attachment, AttachOptions, TerminalClient } from './client.ts'
+import type { TerminalSite } from '../seams/relay.ts'
+import type { NewSession } from './client.ts'
 import { createHostSide, type HostSide } from './host-side.ts'
-import { createOpener, type NewSession, sendOpen } from './opener.ts'
-import { Recording } from './recording/recording.ts'
+import { sendOpen } from './opener.ts'
 import { Saving } from './saving.ts'
-import { type SessionEvents, TerminalSession } from './session.ts'
+import type { SessionEvents, TerminalSession } from './session.ts'
 import { ended } from './session-end.ts'
+import { createSite } from './site.ts'
 import type { TerminalsDependencies, TerminalsState } from './state.ts'
-import { createTokenWatch } from './token-watch.ts'
-
-const sweepInterval = 500
+import { startSweep } from './sweep.ts'
+import { takeUp } from './take-up.ts'
 
 /** Owns the terminal sessions that are open: agents on one side, recordings and clients on the other (contract §7). */
 export interface Terminals extends HostSide {
   /** Takes up the sessions that a former process left open. */
   recover(): Promise<void>
-  /** Resolves when the host has opened it; `conflict` says why it has not. */
+  /** Opens one where the agent of its host is linked; resolves when the host has. `conflict` says why it has not. */
   open(session: NewSession): Promise<void>
-  /** Whether it is open, or its client has not heard all of it yet. */
-  isAttachable(sessionId: string): boolean
-  /** Throws `gone` for one that is not attachable; `invalid` for an `after` beyond its output. */
-  expect(sessionId: string, after: number | null): void
-  attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
-  /** Ends it, if it is open; resolves when that is on disk. `unavailable`: it has ended, and the store takes no more just now. */
-  end(sessionId: string, reason: string): Promise<void>
-  /** The record as it stands now, who reads along, and how much is recorded. */
-  live(record: TerminalRecord): { record: TerminalRecord; watchers: string[]; recordingBytes: number }
+  /** Where a session is: here, or with another server. One that nobody has is asked for here. */
+  site(sessionId: string): Promise<TerminalSite>
   load(): { open: number }
   /** Closes recordings and sockets; the sessions stay open for the next process. */
   stop(): Promise<void>
 }
 
 export function createTerminals(deps: TerminalsDependencies): Terminals {
-  const { store, hints, facts, clock, log } = deps
-  const idleLimit = (deps.idleLimit ?? 3600) * 1000
+  const { store, facts, clock, log } = deps
   const sessions = new Map<string, TerminalSession>()
   const saving = new Saving(deps)
 
@@ -64,7 +54,8 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
     sessions,
     openings: new Map(),
     unremoved: new Set(),
-    links: new Map(),
+    agents: new Map(),
+    saving,
     events,
     recordingEvents: (id) => ({
       written: () => sessions.get(id)?.moved(),
@@ -76,129 +67,35 @@ export function createTerminals(deps: TerminalsDependencies): Terminals {
       },
     }),
   }
-  const { openings } = state
-  const tokens = createTokenWatch(store, clock)
-
-  async function look(session: TerminalSession, now: number): Promise<void> {
-    if (session.end) return session.forget(now)
-    for (const { tokenId } of session.watchers.callers)
-      if (!(await tokens.lives(tokenId))) session.watchers.dismiss((caller) => caller.tokenId === tokenId)
-    const end = session.overdue(now, idleLimit)
-    if (end) session.finish(end)
-    else if (!(await tokens.holds(session))) endForToken(session)
-  }
-
-  async function sweep(): Promise<void> {
-    const now = clock.monotonic()
-    for (const session of sessions.values()) if (!openings.has(session.record.id)) await look(session, now)
-    if (store.readOnlyReason === null) await saving.sweep()
-    if (store.readOnlyReason === null)
-      for (const id of state.unremoved) {
-        await store.transact((tx) => tx.remove('terminals', id))
-        state.unremoved.delete(id)
-      }
-  }
-  let sweeping: Promise<void> | null = null
-  const timer = setInterval(() => {
-    sweeping ??= sweep()
-      .catch((error: unknown) => log.error({ err: error }, 'terminals: sweep failed'))
-      .finally(() => {
-        sweeping = null
-      })
-  }, sweepInterval)
-  timer.unref()
-
-  const endForToken = (session: TerminalSession) =>
-    session.finish(ended('the login that it hangs on has ended'), closeCodes.revoked)
-  const unsubscribe = [
-    hints.subscribe('tokenEnded', null, ({ id: tokenId }) => {
-      for (const session of sessions.values()) {
-        session.watchers.dismiss((caller) => caller.tokenId === tokenId)
-        if (session.record.tokenId === tokenId) endForToken(session)
-      }
-    }),
-    hints.subscribe('agentRevoked', null, ({ id: agentId }) => {
-      for (const session of sessions.values())
-        if (session.record.agentId === agentId)
-          session.finish(ended("the token of the host's agent was revoked"), closeCodes.revoked)
-    }),
-  ]
-
-  function attachable(id: string): TerminalSession {
-    const session = sessions.get(id)
-    if (session && !openings.has(id)) return session
-    throw new RsmError('gone', `Terminal session ${id} has ended`)
-  }
-
-  /** Rebuilds what is known of a session from its recording. */
-  async function takeUp(record: TerminalRecord): Promise<void> {
-    const session = new TerminalSession(record, null, clock, events)
-    sessions.set(record.id, session)
-    if (!record.recorded) return
-    try {
-      const options = { events: state.recordingEvents(record.id) }
-      const { recording, size } = await Recording.takeUp(
-        deps.recordings,
-        record.id,
-        options,
-        (sequence, json) => session.recall(sequence, json),
-      )
-      session.recording = recording
-      if (size) session.record = { ...session.record, ...size }
-    } catch (error) {
-      log.error({ err: error, sessionId: record.id }, 'a recording could not be taken up')
-      session.finish(ended('its recording could not be taken up after a restart of the server'))
-    }
-  }
+  const own = createSite(state)
+  const stopServing = deps.relay.serve(deps.member, own)
+  const sweep = startSweep(state, (deps.idleLimit ?? 3600) * 1000)
 
   return {
     ...createHostSide(state),
     async recover() {
-      for (const record of await store.find('terminals', 'status', 'OPEN')) await takeUp(record)
+      for (const record of await store.find('terminals', 'status', 'OPEN'))
+        if (!(await deps.relay.having(record.id))) await takeUp(state, record)
     },
-    open: createOpener(state),
-    isAttachable: (sessionId) => sessions.has(sessionId) && !openings.has(sessionId),
-    expect: (sessionId, after) => attachable(sessionId).expect(after),
-
-    attach(sessionId, client, options) {
-      const { caller, ip } = client
-      const session = attachable(sessionId)
-      if (options.watch) return session.watch(client, options.after)
-      // It hangs on the token of whoever uses it now.
-      if (session.record.tokenId !== caller.tokenId && !session.end) {
-        session.record = { ...session.record, tokenId: caller.tokenId }
-        saving.changed(session)
-      }
-      facts.publish('terminal', { kind: 'attached', record: session.record, caller, ip })
-      return session.attach(client, options.after)
+    async open(session) {
+      const { hostId } = session.record
+      const holder = state.agents.has(hostId) ? null : await deps.links.holder(hostId)
+      const other = holder && (await deps.relay.at(holder.server))
+      return (other ?? own).open(session)
     },
-
-    async end(sessionId, reason) {
-      sessions.get(sessionId)?.finish(ended(reason))
-      await saving.settled(sessionId)
-      if (saving.closing(sessionId))
-        throw new RsmError('unavailable', `The end of session ${sessionId} could not be written down yet`, {
-          retryAfter: 5,
-        })
+    async site(sessionId) {
+      return sessions.has(sessionId) ? own : ((await deps.relay.having(sessionId)) ?? own)
     },
-
-    live(record) {
-      const session = sessions.get(record.id) ?? saving.closing(record.id)
-      const recordingBytes = session?.recording?.bytes ?? (session?.record ?? record).recordingBytes
-      return { record: session?.record ?? record, watchers: session?.watchers.names ?? [], recordingBytes }
-    },
-
     load: () => ({ open: [...sessions.values()].filter(({ end }) => end === null).length }),
 
     async stop() {
-      clearInterval(timer)
-      for (const end of unsubscribe) end()
+      stopServing()
       const stopping = new RsmError('unavailable', 'The server is shutting down', { retryAfter: 5 })
-      for (const opening of openings.values()) opening.reject(stopping)
-      await sweeping
+      for (const opening of state.openings.values()) opening.reject(stopping)
+      await sweep.stop()
       await saving.stop()
       for (const session of sessions.values()) {
-        session.suspend()
+        session.suspend('the server is shutting down')
         if (!session.end) await session.recording?.end()
       }
     },

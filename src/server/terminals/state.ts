@@ -4,12 +4,20 @@ import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Keys } from '../seams/keys.ts'
+import type { Links } from '../seams/links.ts'
+import type { Member } from '../seams/ownership.ts'
 import type { Recordings } from '../seams/recordings.ts'
+import type { Relay } from '../seams/relay.ts'
 import type { Store } from '../seams/store.ts'
 import type { RecordingEvents } from './recording/recording.ts'
+import type { Saving } from './saving.ts'
 import type { SessionEvents, TerminalSession } from './session.ts'
 
 export interface TerminalsDependencies {
+  /** The server whose sessions these are. */
+  member: Member
+  links: Pick<Links, 'holder'>
+  relay: Relay
   store: Store
   hints: Hints
   facts: LocalFacts
@@ -32,7 +40,8 @@ export interface TerminalsState extends TerminalsDependencies {
   /** Records of sessions that were never opened, and that the store has not let go yet. */
   readonly unremoved: Set<string>
   /** The present link of each host. */
-  readonly links: Map<number, AgentLink>
+  readonly agents: Map<number, AgentLink>
+  readonly saving: Saving
   readonly events: SessionEvents
   recordingEvents(sessionId: string): RecordingEvents
 }

@@ -16,6 +16,7 @@ import { createFileOutputs } from '../../../src/server/embedded/outputs/file-out
 import { createOwnership } from '../../../src/server/embedded/ownership.ts'
 import { createPresence } from '../../../src/server/embedded/presence/memory-presence.ts'
 import { openFileRecordings } from '../../../src/server/embedded/recordings/file-recordings.ts'
+import { createRelay } from '../../../src/server/embedded/relay.ts'
 import { createFileResults } from '../../../src/server/embedded/results.ts'
 import { createScriptVersions } from '../../../src/server/embedded/script-versions.ts'
 import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
@@ -38,6 +39,8 @@ import { adminPassword } from './server.ts'
 /** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
 export interface Insides {
   services: Services
+  /** Who calls them. */
+  admin: UserCaller
   engine: Engine
   context: Context
   results: Results
@@ -126,7 +129,18 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   }
   const recordings = await openFileRecordings(join(directory, 'terminals'))
   const shortLived = createShortLived(clock)
-  const terminals = createTerminals({ store, hints, facts, recordings, keys, clock, log })
+  const terminals = createTerminals({
+    member,
+    links,
+    relay: createRelay(),
+    store,
+    hints,
+    facts,
+    recordings,
+    keys,
+    clock,
+    log,
+  })
   const passwords = createPasswords()
   await createFirstUser(store, passwords, clock, adminPassword)
   const tokenId = await store.transact(async (tx) => {
@@ -194,7 +208,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const refuse = (now: boolean) => {
     refuses = now
   }
-  return { services, engine, context, results, directory, refuse }
+  return { services, admin, engine, context, results, directory, refuse }
 }
 
 /** A service for one caller, as the client has it. */

@@ -149,7 +149,7 @@ async function inside(
   }
   terminals.linked(link)
   const record = terminal('s1', { startedAt: at })
-  const open = () => terminals.open({ record, check: async () => undefined })
+  const open = () => terminals.open({ record, caller: insides.admin })
   return { store, terminals, link, open, refuse: (refuses: boolean) => insides.refuse(refuses) }
 }
 
@@ -185,11 +185,11 @@ test('P40 an end that the store does not take is no success, and is written down
   })
   await open()
   refuse(true)
-  await t.throwsAsync(terminals.end('s1', 'ended by admin'), { code: 'unavailable' })
+  await t.throwsAsync((await terminals.site('s1')).end('s1', 'ended by admin'), { code: 'unavailable' })
   t.is((await store.get('terminals', 's1'))?.status, 'OPEN')
   refuse(false)
   await until('it is written down', async () => (await store.get('terminals', 's1'))?.status === 'CLOSED')
-  await terminals.end('s1', 'again')
+  await (await terminals.site('s1')).end('s1', 'again')
 })
 
 test.serial('P45 who reads along and comes back gets what follows what it has', async (t) => {

@@ -1,0 +1,109 @@
+import type { TestFn } from 'ava'
+import { RsmError } from '../../src/core/errors.ts'
+import type { Member } from '../../src/server/seams/ownership.ts'
+import type { Relay, TerminalSite } from '../../src/server/seams/relay.ts'
+import { terminal } from '../helpers/servers/store-records.ts'
+import { notedClient } from '../helpers/terminals/noted-client.ts'
+import { until } from '../helpers/until.ts'
+
+/** Servers of one store, and the way of their terminal frames. */
+export interface OpenedRelay {
+  relay: Relay
+  join: (name: string) => Promise<Member>
+}
+
+/** A site that has some sessions and notes what it is told. */
+function noting(name: string, ...ids: string[]) {
+  const told: string[] = []
+  const note = (what: string) => void told.push(what)
+  const site: TerminalSite = {
+    open: async ({ record }) => note(`open ${record.id}`),
+    has: async (id) => ids.includes(id),
+    isAttachable: async (id) => ids.includes(id),
+    async expect(id) {
+      if (!ids.includes(id)) throw new RsmError('gone', `Terminal session ${id} has ended`)
+    },
+    attach(id, client) {
+      note(`attach ${id} for ${client.caller.username}`)
+      client.output(0, Buffer.from('"first"'), () => note('written'))
+      client.send('TERMINAL_RESIZE', { sessionId: id, cols: 90, rows: 30 })
+      return {
+        input: (data) => note(`input ${data}`),
+        resize: (cols, rows) => note(`resize ${cols}x${rows}`),
+        acknowledge: (sequence) => note(`shown ${sequence}`),
+        leave: () => client.close(1000, 'its user left'),
+        gone: () => note('gone'),
+        parted: () => note('parted'),
+      }
+    },
+    end: async (id, reason) => note(`end ${id}: ${reason}`),
+    live: async (record) => ({ record, watchers: [name], recordingBytes: 7 }),
+    handOver: async (id, hostId) => (ids.includes(id) ? terminal(id, { hostId }) : null),
+  }
+  return { site, told }
+}
+
+/** What every implementation of Relay does. */
+export function relayContract(test: TestFn, open: () => Promise<OpenedRelay>): void {
+  test('a server reaches the sites of others, and finds whoever has a session', async (t) => {
+    const { relay, join } = await open()
+    const [a, b] = [await join('a'), await join('b')]
+    relay.serve(a, noting('a', 's1').site)
+    relay.serve(b, noting('b', 's2').site)
+    const shown = terminal('s2')
+    const { watchers, record } = (await (await relay.at(b))?.live(shown)) ?? {}
+    t.deepEqual([watchers, record], [['b'], shown])
+    t.deepEqual((await (await relay.having('s1'))?.live(shown))?.watchers, ['a'])
+    t.is(await relay.having('s3'), null)
+    t.is((await (await relay.having('s2'))?.handOver('s2', 4))?.hostId, 4)
+  })
+
+  test('what a client and its attachment are told arrives, each in order', async (t) => {
+    const { relay, join } = await open()
+    const { site, told } = noting('b', 's1')
+    relay.serve(await join('b'), site)
+    const { client, heard } = notedClient('carol')
+    const there = await relay.having('s1')
+    const attachment = there?.attach('s1', client, { after: null, watch: false })
+    attachment?.input('ls\r', 'f1')
+    attachment?.resize(100, 40)
+    attachment?.acknowledge(0)
+    attachment?.leave()
+    attachment?.gone()
+    attachment?.parted()
+    const expected = ['attach s1 for carol', 'input ls\r', 'resize 100x40', 'shown 0', 'gone', 'parted']
+    await until('all is told', () => expected.every((one) => told.includes(one)))
+    t.deepEqual(
+      told.filter((one) => one !== 'written'),
+      expected,
+    )
+    await until('the client hears the end', () => heard.length === 3)
+    t.deepEqual(heard, ['output 0 "first"', 'TERMINAL_RESIZE', 'closed 1000 its user left'])
+    t.true(told.includes('written'))
+  })
+
+  test('a refusal keeps its code', async (t) => {
+    const { relay, join } = await open()
+    const b = await join('b')
+    relay.serve(b, noting('b').site)
+    await t.throwsAsync(async () => (await relay.at(b))?.expect('s9', null), {
+      code: 'gone',
+      message: 'Terminal session s9 has ended',
+    })
+  })
+
+  test('a server that has stopped, or a former life of it, is reached no more', async (t) => {
+    const { relay, join } = await open()
+    const former = await join('b')
+    const stopFormer = relay.serve(former, noting('former', 's1').site)
+    const present = await join('b')
+    const stop = relay.serve(present, noting('present', 's2').site)
+    stopFormer()
+    t.is(await relay.at(former), null)
+    t.is(await relay.having('s1'), null)
+    t.not(await relay.at(present), null)
+    stop()
+    t.is(await relay.at(present), null)
+    t.is(await relay.having('s2'), null)
+  })
+}

@@ -1,0 +1,35 @@
+import type { UserCaller } from '../../../src/server/access/caller.ts'
+import type { TerminalClient } from '../../../src/server/terminals/client.ts'
+
+/** A client of a terminal that only notes what it is told; `tokenId` 1 of user 1, an ADMIN. */
+export function notedClient(username = 'admin') {
+  const heard: string[] = []
+  const caller: UserCaller = {
+    type: 'user',
+    id: 1,
+    username,
+    role: 'ADMIN',
+    tokenId: 1,
+    ownerRole: 'ADMIN',
+    rights: [],
+    mayOutlast: true,
+    tokenKind: 'session',
+    expiresAt: Number.POSITIVE_INFINITY,
+    idleAt: Number.POSITIVE_INFINITY,
+  }
+  const client: TerminalClient = {
+    caller,
+    ip: null,
+    acknowledges: true,
+    output(sequence, json, written) {
+      heard.push(`output ${sequence} ${Buffer.from(json).toString()}`)
+      written()
+    },
+    tell: ({ kind }) => void heard.push(kind),
+    send: (type) => void heard.push(type),
+    close: (code, reason) => void heard.push(`closed ${code} ${reason}`),
+    hold: () => void heard.push('held'),
+    release: () => void heard.push('released'),
+  }
+  return { client, heard, caller }
+}
