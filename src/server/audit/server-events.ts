@@ -1,16 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { showHead } from '../../core/audit.ts'
 import { httpStatus } from '../../core/errors.ts'
-import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol/http/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Clients } from '../http/client-address.ts'
-import type { Facts, LocalFacts } from '../local-facts.ts'
+import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { AuditLog, NotedHead } from '../seams/audit-log.ts'
-import type { TerminalRecord } from '../seams/records.ts'
 import type { Store } from '../seams/store.ts'
 import { actorOf, systemActor } from './actor.ts'
 import type { Refusals } from './refusals.ts'
+import { guardedBy, type RecordEvent, recordFacts } from './server-facts.ts'
 
 /** How often the head goes to the server's log: an end that is cut off can be told by a head noted elsewhere only. */
 const headInterval = 3600_000
@@ -27,13 +26,7 @@ interface EventDependencies {
 
 /** Records what the server does and sees outside of requests. */
 export interface ServerEvents {
-  /** Records something that the server did by itself; resolves when it is durable, or refused and logged. */
-  record(
-    action: string,
-    object: AuditObject | null,
-    outcome: AuditOutcome,
-    detail: AuditDetail,
-  ): Promise<void>
+  record: RecordEvent
   /** Records a refused WebSocket upgrade. */
   refusedUpgrade(request: IncomingMessage, caller: Caller | undefined, error: unknown): Promise<void>
   /** Records a frame that a client of a terminal sent for another's session. */
@@ -57,7 +50,7 @@ export function recordServerEvents({
   facts,
   log,
 }: EventDependencies): ServerEvents {
-  const record: ServerEvents['record'] = async (action, object, outcome, detail) => {
+  const record: RecordEvent = async (action, object, outcome, detail) => {
     await audit
       .append({ actor: systemActor, ip: null, action, object, outcome, detail })
       .catch((error: unknown) => log.warn({ err: error, action }, 'an audit entry could not be written'))
@@ -67,95 +60,8 @@ export function recordServerEvents({
     await noted.note().catch((error: unknown) => log.warn({ err: error }, 'could not note the audit head'))
   }
 
-  const hostObject = async (id: number): Promise<AuditObject> => ({
-    type: 'host',
-    id,
-    name: (await store.get('hosts', id))?.hostname ?? null,
-  })
-
-  /** What an agent may repeat as often as it likes is bounded as refused calls are. */
-  function ofAgent(
-    agentId: string,
-    action: string,
-    object: AuditObject | null,
-    detail: AuditDetail,
-  ): Promise<void> {
-    const actor = { type: 'agent', id: agentId, name: agentId, tokenId: null } as const
-    const event = { actor, ip: null, action, object, outcome: 'REFUSED', detail } as const
-    return refusals.note(`agent ${agentId}`, event)
-  }
-
-  async function taskEnded(taskId: string): Promise<void> {
-    const task = await store.get('tasks', taskId)
-    if (!task) return
-    const { id, status, scriptName, hostCount, duration, counts } = task
-    const ended = Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => count > 0))
-    const outcome = status === 'SUCCESS' ? 'SUCCESS' : 'FAILED'
-    await record('task.end', { type: 'task', id, name: scriptName }, outcome, {
-      status,
-      hostCount,
-      duration,
-      ...ended,
-    })
-  }
-  const terminalObject = ({ id, hostname }: Pick<TerminalRecord, 'id' | 'hostname'>): AuditObject => ({
-    type: 'terminal',
-    id,
-    name: hostname,
-  })
-
-  async function ofTerminal(event: Facts['terminal']): Promise<void> {
-    const { record: session } = event
-    const { hostId, user, exitCode, signal, reason, startedAt, endedAt } = session
-    const object = terminalObject(session)
-    if (event.kind === 'ended') {
-      const duration = Date.parse(endedAt ?? startedAt) - Date.parse(startedAt)
-      return record('terminal.close', object, 'SUCCESS', { hostId, user, exitCode, signal, reason, duration })
-    }
-    const { caller, ip, kind } = event
-    const action = kind === 'watched' ? 'terminal.watch' : 'terminal.attach'
-    const actor = await actorOf(caller, store)
-    await audit.append({ actor, ip, action, object, outcome: 'SUCCESS', detail: { hostId, user } })
-  }
-
-  const guarded = (work: Promise<void>) => {
-    work.catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
-  }
-
-  const unsubscribe = [
-    facts.subscribe('taskEnded', ({ taskId }) => guarded(taskEnded(taskId))),
-    facts.subscribe('agentTokenEnded', ({ agentId }) => {
-      const object = { type: 'agent', id: agentId, name: agentId }
-      guarded(record('agent.tokenEnd', object, 'SUCCESS', {}))
-    }),
-    facts.subscribe('foreignFrame', ({ agentId, hostId, type, id }) => {
-      const message = 'a frame for a task or session of another host'
-      guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
-    }),
-    facts.subscribe('terminal', (event) => guarded(ofTerminal(event))),
-    facts.subscribe('distrusted', ({ agentId, hostId, taskId, message }) => {
-      const task = taskId === null ? null : { type: 'task', id: taskId, name: null }
-      guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
-    }),
-    facts.subscribe('restored', ({ hostId, agentId, reason, tasks }) => {
-      log.error({ reason, tasks }, 'restored from a backup: what was still to start in it is held')
-      const noted = hostObject(hostId).then((object) =>
-        record('restore.notice', object, 'SUCCESS', { agentId, message: reason, tasks }),
-      )
-      guarded(noted)
-    }),
-    facts.subscribe('duplicateAgent', ({ hostId, duplicate }) => {
-      const message = duplicate
-        ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'
-        : 'new links are taken again'
-      const outcome = duplicate ? 'REFUSED' : 'SUCCESS'
-      guarded(
-        hostObject(hostId).then((object) =>
-          record('agent.duplicate', object, outcome, { duplicate, message }),
-        ),
-      )
-    }),
-  ]
+  const guarded = guardedBy(log)
+  const stopFacts = recordFacts({ audit, refusals, store, facts, log }, record)
   const timer = setInterval(() => void sayHead(), headInterval)
   timer.unref()
 
@@ -200,7 +106,7 @@ export function recordServerEvents({
     },
     stop() {
       clearInterval(timer)
-      for (const end of unsubscribe) end()
+      stopFacts()
     },
   }
 }

@@ -1,15 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Change, EventType } from '../../core/protocol/http/events.ts'
-import { type Clock, isoTime } from '../clock.ts'
-import type { Engine } from '../engine/engine.ts'
-import { formatEvent } from '../http/sse.ts'
-import type { Log } from '../log.ts'
-import type { Hints } from '../seams/hints.ts'
-import type { Store } from '../seams/store.ts'
-import type { Fleet } from '../services/hosts/fleet.ts'
+import type { Change } from '../../core/protocol/http/events.ts'
+import type { EventsDependencies } from './dependencies.ts'
 import { createListener, type EventListener, type ListenOptions } from './listener.ts'
 import { createMemberships } from './memberships.ts'
 import { Ring } from './ring.ts'
+import { createTelling, merge } from './telling.ts'
 
 /** What changes several times within this is told once, in milliseconds … */
 const shortestPause = 50
@@ -19,18 +13,7 @@ const pausePerWork = 9
 const longestPause = 2000
 /** So long after the last listener left, changes are still gathered: a client takes up a lost stream within that (contract §9). */
 const lingerTime = 5 * 60_000
-/** Records read and told at once; between them the listeners get their turn. */
-const recordsAtOnce = 500
 const ringLimits = { frames: 20_000, bytes: 16 * 1024 * 1024, batchBytes: 64 * 1024 }
-
-export interface EventsDependencies {
-  store: Store
-  fleet: Fleet
-  engine: Pick<Engine, 'summary'>
-  hints: Hints
-  clock: Clock
-  log: Log
-}
 
 /**
  * Changes of hosts, tasks and clusters for dashboards (contract §3). What changed is read once, made into the bytes of an
@@ -42,19 +25,11 @@ export interface Events {
   close(): void
 }
 
-/** Ids are never reused, so a removal is the last that is heard; what was just created is still to be told as that. */
-function merge(former: Change | undefined, next: Change): Change {
-  return next === 'removed' || former === undefined ? next : former
-}
-
-function* chunks<T>(all: readonly T[]): Generator<T[]> {
-  for (let at = 0; at < all.length; at += recordsAtOnce) yield all.slice(at, at + recordsAtOnce)
-}
-
 export function createEvents(deps: EventsDependencies): Events {
-  const { store, fleet, engine, hints, clock, log } = deps
+  const { store, fleet, hints, clock, log } = deps
   const ring = new Ring(ringLimits)
   const memberships = createMemberships(store, fleet)
+  const tell = createTelling(deps, memberships, ring)
   const noted = {
     host: new Map<number, Change>(),
     cluster: new Map<number, Change>(),
@@ -68,71 +43,17 @@ export function createEvents(deps: EventsDependencies): Events {
   let telling = false
   let pause = shortestPause
 
-  function tell(type: EventType, change: Change, shown: object): void {
-    const data = { change, at: isoTime(clock.now()), [type]: shown }
-    ring.append(type, (id) => formatEvent(type, data, id))
-  }
-
-  /**
-   * Tells what became of the records of one noun. One that is gone without word of its removal is left out: that word is
-   * still to come.
-   */
-  async function tellRecords<R extends { id: number }, S extends { id: number }>(
-    type: 'host' | 'cluster',
-    changes: ReadonlyMap<number, Change>,
-    get: (ids: number[]) => Promise<(R | undefined)[]>,
-    show: (records: R[]) => Promise<S[]>,
-  ): Promise<void> {
-    for (const chunk of chunks([...changes])) {
-      const kept = chunk.filter(([, change]) => change !== 'removed')
-      const records = await get(kept.map(([id]) => id))
-      const found = records.filter((record) => record !== undefined)
-      const shown = found.length === 0 ? [] : await show(found)
-      for (const one of shown) tell(type, changes.get(one.id) ?? 'updated', one)
-      for (const [id, change] of chunk) if (change === 'removed') tell(type, change, { id })
-      ring.wake()
-      await nextTurn()
-    }
-  }
-
-  async function tellTasks(changes: ReadonlyMap<string, Change>): Promise<void> {
-    for (const chunk of chunks([...changes])) {
-      const tasks = await store.getMany(
-        'tasks',
-        chunk.map(([taskId]) => taskId),
-      )
-      for (const task of tasks)
-        if (task) tell('task', changes.get(task.id) ?? 'updated', await engine.summary(task))
-      ring.wake()
-      await nextTurn()
-    }
-  }
-
-  async function tellAll(): Promise<void> {
-    const [hosts, clusters, tasks] = [new Map(noted.host), new Map(noted.cluster), new Map(noted.task)]
-    for (const changes of Object.values(noted)) changes.clear()
-    if (hosts.size > 0 || clusters.size > 0)
-      for (const { id } of await memberships.changed()) clusters.set(id, merge(clusters.get(id), 'updated'))
-    await tellRecords(
-      'host',
-      hosts,
-      (ids) => store.getMany('hosts', ids),
-      (found) => fleet.showHosts(found),
-    )
-    await tellRecords(
-      'cluster',
-      clusters,
-      (ids) => store.getMany('clusters', ids),
-      (found) => fleet.showClusters(found),
-    )
-    await tellTasks(tasks)
-  }
-
   async function tellWhatChanged(): Promise<void> {
     telling = true
     const began = clock.monotonic()
     try {
-      await tellAll()
+      const changed = {
+        host: new Map(noted.host),
+        cluster: new Map(noted.cluster),
+        task: new Map(noted.task),
+      }
+      for (const changes of Object.values(noted)) changes.clear()
+      await tell(changed)
     } catch (error) {
       log.error({ err: error }, 'events: what changed could not be read; listeners are told to read anew')
       ring.forget()

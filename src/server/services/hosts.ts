@@ -1,50 +1,21 @@
 import { RsmError } from '../../core/errors.ts'
-import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import type { HostService } from '../../core/services.ts'
-import { isFinal } from '../../core/task/task-state.ts'
 import type { HostRecord } from '../seams/records.ts'
-import type { Transaction, Where } from '../seams/store.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
+import { removeHost } from './hosts/removal.ts'
+import { whereOf } from './hosts/where.ts'
 import { patched, patchedMap } from './merge-patch.ts'
 import { storePage } from './paging.ts'
 import { bury, openEnrollments } from './tombstones.ts'
 
 const defaultPort = 22
 
-/** The parts of `key:value`. */
-function keyAndValue(pair: string): [string, string] {
-  const colon = pair.indexOf(':')
-  return [pair.slice(0, colon), pair.slice(colon + 1)]
-}
-
 export function createHosts(context: Context): HostService {
-  const { store, fleet, keys, engine, presence, history, hints, clock } = context
+  const { store, fleet, keys, presence, hints, clock } = context
 
   const sealed = (id: number, field: string, value: string | null) =>
     value === null ? null : keys.seal(value, `hosts/${id}/${field}`)
-
-  async function whereOf(query: HostQuery): Promise<Where<'hosts'>> {
-    const { name, search, status, clusterId, tag, selector } = query
-    const sets: (readonly number[])[] = []
-    if (selector !== undefined) sets.push(await fleet.select(selector, 'selector'))
-    if (clusterId !== undefined) {
-      const cluster = await store.get('clusters', clusterId)
-      sets.push(cluster ? await fleet.members(cluster) : [])
-    }
-    if (status) {
-      const { hosts } = await fleet.directory()
-      sets.push(hosts.flatMap((host) => (host.status === status ? [host.id] : [])))
-    }
-    const [first, ...others] = sets
-    const narrowing = others.map((ids) => new Set(ids))
-    return {
-      ids: first?.filter((id) => narrowing.every((ids) => ids.has(id))),
-      equals: { hostname: name?.toLowerCase() },
-      contains: { fields: ['hostname', 'ip'], text: search },
-      has: { tags: tag?.map(keyAndValue) },
-    }
-  }
 
   async function show(record: HostRecord) {
     const [host] = await fleet.showHosts([record])
@@ -54,7 +25,7 @@ export function createHosts(context: Context): HostService {
 
   return {
     async list(query) {
-      const sought = { where: await whereOf(query), order: query.sort ?? 'asc' } as const
+      const sought = { where: await whereOf(context, query), order: query.sort ?? 'asc' } as const
       return storePage(store, 'hosts', query, sought, (items) => fleet.showHosts(items))
     },
 
@@ -117,40 +88,7 @@ export function createHosts(context: Context): HostService {
       return show(record)
     },
 
-    async remove(id, options = {}) {
-      const isBusy = async (reads: Pick<Transaction, 'find'>) => {
-        const running = (await reads.find('executions', 'hostId', id)).filter(
-          ({ status }) => !isFinal(status),
-        )
-        if (running.length > 0 && !options.force)
-          throw new RsmError(
-            'conflict',
-            `Host ${id} takes part in ${running.length} running task(s); wait for them, cancel them, or add force=true`,
-          )
-        return running.length > 0
-      }
-      if (await isBusy(store)) await engine.abandonHost(id)
-      const { removed, clusterIds, wasBusy } = await store.transact(async (tx) => {
-        const current = await tx.get('hosts', id)
-        if (!current) throw notFound('host', id)
-        // A task may have come for it meanwhile.
-        const wasBusy = await isBusy(tx)
-        tx.remove('hosts', id)
-        await bury(tx, current, 'removed', context.time())
-        const { items: left } = await tx.query('clusters', { where: { has: { hostIds: [id] } } })
-        for (const cluster of left)
-          tx.put('clusters', { ...cluster, hostIds: cluster.hostIds.filter((member) => member !== id) })
-        return { removed: current, clusterIds: left.map((cluster) => cluster.id), wasBusy }
-      })
-      presence.forget(id)
-      if (removed.agent) tellTokenEnded(context, removed.agent.agentId)
-      hints.publish('host', { id, change: 'removed' })
-      for (const clusterId of clusterIds) hints.publish('cluster', { id: clusterId, change: 'updated' })
-      if (wasBusy) await engine.abandonHost(id)
-      // Last: removing files takes its time, and the agent's link must not stay open meanwhile.
-      await history.forget(id)
-      return { id, openEnrollments: await openEnrollments(store, clock.now()) }
-    },
+    remove: (id, { force = false } = {}) => removeHost(context, id, force),
 
     async revokeAgent(id) {
       const agentId = await store.transact(async (tx) => {

@@ -1,4 +1,3 @@
-import { RsmError } from '../../../core/errors.ts'
 import type { Cluster } from '../../../core/protocol/http/clusters.ts'
 import type { Host, HostStatus } from '../../../core/protocol/http/hosts.ts'
 import type { KnownHost } from '../../../core/script/host-variables.ts'
@@ -10,6 +9,7 @@ import type { PresenceView, Views } from '../../seams/presence.ts'
 import type { ClusterRecord, HostRecord } from '../../seams/records.ts'
 import type { Store } from '../../seams/store.ts'
 import { inTurns } from '../../slices.ts'
+import { createMemberships, keptBy } from './memberships.ts'
 
 /** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
 export interface Fleet {
@@ -27,41 +27,13 @@ export interface Fleet {
   countByStatus(): Promise<Record<HostStatus, number>>
 }
 
-/** Milliseconds for which what scripts are told of clusters may be behind changes of status: each HELLO of a herd is one. */
-const membershipLife = 1000
-
-/** What `make` answers, made anew only when the key has changed, or when it failed. */
-function keptBy<T>(key: () => string, make: () => Promise<T>): () => Promise<T> {
-  let last: { key: string; made: Promise<T> } | null = null
-  return () => {
-    const now = key()
-    if (last?.key === now) return last.made
-    const made = make()
-    last = { key: now, made }
-    made.catch(() => {
-      if (last?.made === made) last = null
-    })
-    return made
-  }
-}
-
 export function createFleet(store: Store, presence: Views, log: Log): Fleet {
   const changes = { hosts: 0, clusters: 0 }
   store.watch('hosts', () => void changes.hosts++)
   store.watch('clusters', () => void changes.clusters++)
-  const changesOfBoth = () => `${changes.hosts} ${changes.clusters}`
-
-  /** What a selector comes to, as long as the fleet stays as it is. */
-  interface Members {
-    ids: number[]
-    set: ReadonlySet<number>
-  }
-  const selected = new WeakMap<Directory, Map<string, Promise<Members>>>()
-  /** The selectors that the log has been told of, by cluster: every list would else tell it again. */
-  const unresolved = new Map<number, string>()
 
   /** Every list asks for it. */
-  const directory = keptBy(() => `${changesOfBoth()} ${presence.revision}`, readDirectory)
+  const directory = keptBy(() => `${changes.hosts} ${changes.clusters} ${presence.revision}`, readDirectory)
   async function readDirectory(): Promise<Directory> {
     const [hosts, clusters] = await Promise.all([store.query('hosts'), store.query('clusters')])
     const standings = await presence.standings(hosts.items.map(({ id }) => id))
@@ -78,75 +50,12 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
     )
   }
 
-  /** Resolved once, whoever asks meanwhile. */
-  function dynamicMembers(cluster: ClusterRecord, selector: string, known: Directory): Promise<Members> {
-    const found = selected.get(known) ?? new Map<string, Promise<Members>>()
-    selected.set(known, found)
-    const members =
-      found.get(selector) ??
-      resolveToShow(cluster, selector, known).then((ids) => ({ ids, set: new Set(ids) }))
-    found.set(selector, members)
-    return members
-  }
-
-  /**
-   * A selector that was good when it was stored can fail later: the fleet outgrows its bounds, a cluster takes a name
-   * that it used. One such cluster must not take every list of hosts down with it, so that it is shown without members.
-   */
-  async function resolveToShow(
-    cluster: ClusterRecord,
-    selector: string,
-    known: Directory,
-  ): Promise<number[]> {
-    try {
-      const hosts = await inTurns(resolveInSlices(parseSelector(selector), known, { strictness: 'none' }))
-      unresolved.delete(cluster.id)
-      return hosts.map(({ id }) => id)
-    } catch (error) {
-      if (!(error instanceof RsmError && error.code === 'invalid')) throw error
-      const { id, name } = cluster
-      if (unresolved.get(id) !== selector)
-        log.warn(
-          { err: error, clusterId: id, name },
-          'a cluster is shown without members: its selector fails',
-        )
-      unresolved.set(id, selector)
-      return []
-    }
-  }
-
-  /** A cluster whose members are selected has none here. */
-  const clustersAndMembers = keptBy(
-    () => `${changes.clusters}`,
-    async () => {
-      const { items } = await store.query('clusters')
-      return items.map((cluster) => ({ cluster, set: new Set(cluster.hostIds) }))
-    },
-  )
-
-  /** Answers, for a host, the clusters that it is in. */
-  async function membership(): Promise<(hostId: number) => ClusterRecord[]> {
-    const clusters = await clustersAndMembers()
-    const known = clusters.some(({ cluster }) => cluster.selector !== null) ? await directory() : null
-    const sets: { cluster: ClusterRecord; set: ReadonlySet<number> }[] = []
-    for (const { cluster, set } of clusters) {
-      const { selector } = cluster
-      const dynamic = selector !== null && known && (await dynamicMembers(cluster, selector, known))
-      sets.push({ cluster, set: dynamic ? dynamic.set : set })
-    }
-    return (hostId) => sets.filter(({ set }) => set.has(hostId)).map(({ cluster }) => cluster)
-  }
-
-  /** Made anew at most once a second where only statuses have changed. */
-  const recentMembership = keptBy(
-    () => `${changesOfBoth()} ${Math.floor(performance.now() / membershipLife)}`,
-    membership,
-  )
+  const memberships = createMemberships(store, { directory, changes, log })
 
   async function members(cluster: ClusterRecord): Promise<number[]> {
     return cluster.selector === null
       ? cluster.hostIds
-      : (await dynamicMembers(cluster, cluster.selector, await directory())).ids
+      : (await memberships.dynamic(cluster, cluster.selector, await directory())).ids
   }
 
   return {
@@ -167,7 +76,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       return hosts.map(({ id }) => id)
     },
     async knownHosts(hostIds) {
-      const clustersOf = await recentMembership()
+      const clustersOf = await memberships.recent()
       const records = await store.getMany('hosts', hostIds)
       return records.flatMap((record) => {
         if (!record) return []
@@ -176,7 +85,7 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       })
     },
     async showHosts(records) {
-      const clustersOf = await membership()
+      const clustersOf = await memberships.now()
       const views = await presence.views(records.map(({ id }) => id))
       return records.map((record, index) =>
         showHost(
@@ -198,7 +107,9 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       for (const record of records) {
         const { id, name, description, selector, createdAt, updatedAt } = record
         const hostIds =
-          selector !== null && known ? (await dynamicMembers(record, selector, known)).ids : record.hostIds
+          selector !== null && known
+            ? (await memberships.dynamic(record, selector, known)).ids
+            : record.hostIds
         shown.push({
           id,
           name,

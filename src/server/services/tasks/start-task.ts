@@ -35,84 +35,93 @@ export interface Idempotency {
   body: unknown
 }
 
+function taskRecord(
+  context: Pick<Context, 'keys' | 'time'>,
+  id: string,
+  caller: UserCaller,
+  task: NewTask,
+): TaskRecord {
+  const { options } = task
+  const at = context.time()
+  const secretParamNames = Object.keys(options.secretParams ?? {})
+  const strategy = options.strategy ?? 'PARALLEL'
+  return {
+    id,
+    status: 'RUNNING',
+    hostCount: task.hostIds.length,
+    counts: null,
+    strategy,
+    batchSize: strategy === 'ROLLING' ? (options.batchSize ?? defaultBatchSize) : null,
+    concurrency: options.concurrency ?? null,
+    maxFailures: options.maxFailures ?? null,
+    pauseSeconds: options.pauseSeconds ?? 0,
+    queueSeconds: options.queueSeconds ?? null,
+    scriptId: task.scriptId,
+    scriptVersion: task.scriptVersion,
+    scriptName: task.scriptName,
+    ...(task.scriptName === null && { firstLine: firstLine(task.content) }),
+    type: task.type,
+    content: task.content,
+    params: options.params ?? {},
+    secretParams:
+      secretParamNames.length > 0
+        ? context.keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
+        : null,
+    timeout: task.timeout,
+    workDir: options.workDir ?? null,
+    runAs: options.runAs ?? null,
+    limits: options.limits ?? null,
+    maxOutputBytes: options.maxOutputBytes ?? defaultMaxOutput,
+    clusterId: task.clusterId,
+    hostSet: foldIds(task.hostIds),
+    secretParamNames,
+    retryOf: task.retryOf,
+    createdBy: caller.username,
+    createdById: caller.id,
+    createdAt: at,
+    startedAt: at,
+    completedAt: null,
+    duration: null,
+    cancelRequestedAt: null,
+    pauseUntil: null,
+  }
+}
+
+async function executionRecords(
+  store: Context['store'],
+  taskId: string,
+  hostIds: readonly number[],
+): Promise<ExecutionRecord[]> {
+  const hosts = await store.getMany('hosts', hostIds)
+  return hostIds.map((hostId, position) => ({
+    id: `${taskId}/${hostId}`,
+    taskId,
+    hostId,
+    hostname: hosts[position]?.hostname ?? String(hostId),
+    position,
+    status: 'PENDING',
+    dueAt: null,
+    sentAt: null,
+    agentStoreId: null,
+    named: false,
+    cancelRequested: false,
+    exitCode: null,
+    signal: null,
+    startedAt: null,
+    completedAt: null,
+    duration: null,
+    stdoutBytes: 0,
+    stderrBytes: 0,
+    truncated: false,
+    outputComplete: true,
+    error: null,
+    lateResult: null,
+  }))
+}
+
 /** Makes tasks durable and sets them going; the same idempotency key answers the first task. */
 export function createStart(context: Context) {
   const { store, engine, keys, agreed, clock } = context
-
-  function taskRecord(id: string, caller: UserCaller, task: NewTask): TaskRecord {
-    const { options } = task
-    const at = context.time()
-    const secretParamNames = Object.keys(options.secretParams ?? {})
-    const strategy = options.strategy ?? 'PARALLEL'
-    return {
-      id,
-      status: 'RUNNING',
-      hostCount: task.hostIds.length,
-      counts: null,
-      strategy,
-      batchSize: strategy === 'ROLLING' ? (options.batchSize ?? defaultBatchSize) : null,
-      concurrency: options.concurrency ?? null,
-      maxFailures: options.maxFailures ?? null,
-      pauseSeconds: options.pauseSeconds ?? 0,
-      queueSeconds: options.queueSeconds ?? null,
-      scriptId: task.scriptId,
-      scriptVersion: task.scriptVersion,
-      scriptName: task.scriptName,
-      ...(task.scriptName === null && { firstLine: firstLine(task.content) }),
-      type: task.type,
-      content: task.content,
-      params: options.params ?? {},
-      secretParams:
-        secretParamNames.length > 0
-          ? keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
-          : null,
-      timeout: task.timeout,
-      workDir: options.workDir ?? null,
-      runAs: options.runAs ?? null,
-      limits: options.limits ?? null,
-      maxOutputBytes: options.maxOutputBytes ?? defaultMaxOutput,
-      clusterId: task.clusterId,
-      hostSet: foldIds(task.hostIds),
-      secretParamNames,
-      retryOf: task.retryOf,
-      createdBy: caller.username,
-      createdById: caller.id,
-      createdAt: at,
-      startedAt: at,
-      completedAt: null,
-      duration: null,
-      cancelRequestedAt: null,
-      pauseUntil: null,
-    }
-  }
-
-  async function executionRecords(taskId: string, hostIds: readonly number[]): Promise<ExecutionRecord[]> {
-    const hosts = await store.getMany('hosts', hostIds)
-    return hostIds.map((hostId, position) => ({
-      id: `${taskId}/${hostId}`,
-      taskId,
-      hostId,
-      hostname: hosts[position]?.hostname ?? String(hostId),
-      position,
-      status: 'PENDING',
-      dueAt: null,
-      sentAt: null,
-      agentStoreId: null,
-      named: false,
-      cancelRequested: false,
-      exitCode: null,
-      signal: null,
-      startedAt: null,
-      completedAt: null,
-      duration: null,
-      stdoutBytes: 0,
-      stderrBytes: 0,
-      truncated: false,
-      outputComplete: true,
-      error: null,
-      lateResult: null,
-    }))
-  }
 
   const recordId = ({ userId, key }: Idempotency) => `${userId}/${key}`
   const hashOf = ({ body }: Idempotency) => keys.digest(JSON.stringify(body))
@@ -147,8 +156,8 @@ export function createStart(context: Context) {
     task: NewTask,
     idempotency: Idempotency | null,
   ): Promise<{ record: TaskRecord; replayed: boolean }> {
-    const record = taskRecord(opaqueId(clock.now()), caller, task)
-    const executions = await executionRecords(record.id, task.hostIds)
+    const record = taskRecord(context, opaqueId(clock.now()), caller, task)
+    const executions = await executionRecords(store, record.id, task.hostIds)
     const earlier = await engine.create(record, executions, async (tx) => {
       if (!idempotency) return null
       const known = await firstTask(tx, idempotency)

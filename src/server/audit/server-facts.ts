@@ -1,0 +1,126 @@
+import type { AuditDetail, AuditObject, AuditOutcome } from '../../core/protocol/http/audit.ts'
+import type { Facts, LocalFacts } from '../local-facts.ts'
+import type { Log } from '../log.ts'
+import type { AuditLog } from '../seams/audit-log.ts'
+import type { TerminalRecord } from '../seams/records.ts'
+import type { Store } from '../seams/store.ts'
+import { actorOf } from './actor.ts'
+import type { Refusals } from './refusals.ts'
+
+/** Records something that the server did by itself; resolves when it is durable, or refused and logged. */
+export type RecordEvent = (
+  action: string,
+  object: AuditObject | null,
+  outcome: AuditOutcome,
+  detail: AuditDetail,
+) => Promise<void>
+
+/** Watches entries that nobody waits for. */
+export const guardedBy = (log: Log) => (work: Promise<void>) => {
+  work.catch((error: unknown) => log.warn({ err: error }, 'an audit entry could not be written'))
+}
+
+interface FactsDependencies {
+  audit: AuditLog
+  refusals: Refusals
+  store: Store
+  facts: LocalFacts
+  log: Log
+}
+
+const terminalObject = ({ id, hostname }: Pick<TerminalRecord, 'id' | 'hostname'>): AuditObject => ({
+  type: 'terminal',
+  id,
+  name: hostname,
+})
+
+/** Records what this process sees, until the answer is called. */
+export function recordFacts(
+  { audit, refusals, store, facts, log }: FactsDependencies,
+  record: RecordEvent,
+): () => void {
+  const guarded = guardedBy(log)
+  const hostObject = async (id: number): Promise<AuditObject> => ({
+    type: 'host',
+    id,
+    name: (await store.get('hosts', id))?.hostname ?? null,
+  })
+
+  /** What an agent may repeat as often as it likes is bounded as refused calls are. */
+  function ofAgent(
+    agentId: string,
+    action: string,
+    object: AuditObject | null,
+    detail: AuditDetail,
+  ): Promise<void> {
+    const actor = { type: 'agent', id: agentId, name: agentId, tokenId: null } as const
+    const event = { actor, ip: null, action, object, outcome: 'REFUSED', detail } as const
+    return refusals.note(`agent ${agentId}`, event)
+  }
+
+  async function taskEnded(taskId: string): Promise<void> {
+    const task = await store.get('tasks', taskId)
+    if (!task) return
+    const { id, status, scriptName, hostCount, duration, counts } = task
+    const ended = Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => count > 0))
+    const outcome = status === 'SUCCESS' ? 'SUCCESS' : 'FAILED'
+    await record('task.end', { type: 'task', id, name: scriptName }, outcome, {
+      status,
+      hostCount,
+      duration,
+      ...ended,
+    })
+  }
+
+  async function ofTerminal(event: Facts['terminal']): Promise<void> {
+    const { record: session } = event
+    const { hostId, user, exitCode, signal, reason, startedAt, endedAt } = session
+    const object = terminalObject(session)
+    if (event.kind === 'ended') {
+      const duration = Date.parse(endedAt ?? startedAt) - Date.parse(startedAt)
+      return record('terminal.close', object, 'SUCCESS', { hostId, user, exitCode, signal, reason, duration })
+    }
+    const { caller, ip, kind } = event
+    const action = kind === 'watched' ? 'terminal.watch' : 'terminal.attach'
+    const actor = await actorOf(caller, store)
+    await audit.append({ actor, ip, action, object, outcome: 'SUCCESS', detail: { hostId, user } })
+  }
+
+  const unsubscribe = [
+    facts.subscribe('taskEnded', ({ taskId }) => guarded(taskEnded(taskId))),
+    facts.subscribe('agentTokenEnded', ({ agentId }) => {
+      const object = { type: 'agent', id: agentId, name: agentId }
+      guarded(record('agent.tokenEnd', object, 'SUCCESS', {}))
+    }),
+    facts.subscribe('foreignFrame', ({ agentId, hostId, type, id }) => {
+      const message = 'a frame for a task or session of another host'
+      guarded(ofAgent(agentId, 'agent.frame', { type, id, name: null }, { hostId, message }))
+    }),
+    facts.subscribe('terminal', (event) => guarded(ofTerminal(event))),
+    facts.subscribe('distrusted', ({ agentId, hostId, taskId, message }) => {
+      const task = taskId === null ? null : { type: 'task', id: taskId, name: null }
+      guarded(ofAgent(agentId, 'agent.distrust', task, { hostId, message }))
+    }),
+    facts.subscribe('restored', ({ hostId, agentId, reason, tasks }) => {
+      log.error({ reason, tasks }, 'restored from a backup: what was still to start in it is held')
+      const noted = hostObject(hostId).then((object) =>
+        record('restore.notice', object, 'SUCCESS', { agentId, message: reason, tasks }),
+      )
+      guarded(noted)
+    }),
+    facts.subscribe('duplicateAgent', ({ hostId, duplicate }) => {
+      const message = duplicate
+        ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'
+        : 'new links are taken again'
+      const outcome = duplicate ? 'REFUSED' : 'SUCCESS'
+      guarded(
+        hostObject(hostId).then((object) =>
+          record('agent.duplicate', object, outcome, { duplicate, message }),
+        ),
+      )
+    }),
+  ]
+  return () => {
+    for (const end of unsubscribe) end()
+  }
+}

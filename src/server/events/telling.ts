@@ -1,0 +1,91 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Change, EventType } from '../../core/protocol/http/events.ts'
+import { isoTime } from '../clock.ts'
+import { formatEvent } from '../http/sse.ts'
+import type { EventsDependencies } from './dependencies.ts'
+import type { Memberships } from './memberships.ts'
+import type { Ring } from './ring.ts'
+
+/** Records read and told at once; between them the listeners get their turn. */
+const recordsAtOnce = 500
+/** What changed, by id. */
+export interface Changed {
+  host: ReadonlyMap<number, Change>
+  cluster: ReadonlyMap<number, Change>
+  task: ReadonlyMap<string, Change>
+}
+
+/** Ids are never reused, so a removal is the last that is heard; what was just created is still to be told as that. */
+export function merge(former: Change | undefined, next: Change): Change {
+  return next === 'removed' || former === undefined ? next : former
+}
+
+function* chunks<T>(all: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < all.length; at += recordsAtOnce) yield all.slice(at, at + recordsAtOnce)
+}
+
+/** Answers what reads what changed, once, and appends it to the ring as events. */
+export function createTelling(
+  { store, fleet, engine, clock }: EventsDependencies,
+  memberships: Memberships,
+  ring: Ring,
+): (changed: Changed) => Promise<void> {
+  function tell(type: EventType, change: Change, shown: object): void {
+    const data = { change, at: isoTime(clock.now()), [type]: shown }
+    ring.append(type, (id) => formatEvent(type, data, id))
+  }
+
+  /**
+   * Tells what became of the records of one noun. One that is gone without word of its removal is left out: that word is
+   * still to come.
+   */
+  async function tellRecords<R extends { id: number }, S extends { id: number }>(
+    type: 'host' | 'cluster',
+    changes: ReadonlyMap<number, Change>,
+    get: (ids: number[]) => Promise<(R | undefined)[]>,
+    show: (records: R[]) => Promise<S[]>,
+  ): Promise<void> {
+    for (const chunk of chunks([...changes])) {
+      const kept = chunk.filter(([, change]) => change !== 'removed')
+      const records = await get(kept.map(([id]) => id))
+      const found = records.filter((record) => record !== undefined)
+      const shown = found.length === 0 ? [] : await show(found)
+      for (const one of shown) tell(type, changes.get(one.id) ?? 'updated', one)
+      for (const [id, change] of chunk) if (change === 'removed') tell(type, change, { id })
+      ring.wake()
+      await nextTurn()
+    }
+  }
+
+  async function tellTasks(changes: ReadonlyMap<string, Change>): Promise<void> {
+    for (const chunk of chunks([...changes])) {
+      const tasks = await store.getMany(
+        'tasks',
+        chunk.map(([taskId]) => taskId),
+      )
+      for (const task of tasks)
+        if (task) tell('task', changes.get(task.id) ?? 'updated', await engine.summary(task))
+      ring.wake()
+      await nextTurn()
+    }
+  }
+
+  return async ({ host, cluster, task }) => {
+    const clusters = new Map(cluster)
+    if (host.size > 0 || cluster.size > 0)
+      for (const { id } of await memberships.changed()) clusters.set(id, merge(clusters.get(id), 'updated'))
+    await tellRecords(
+      'host',
+      host,
+      (ids) => store.getMany('hosts', ids),
+      (found) => fleet.showHosts(found),
+    )
+    await tellRecords(
+      'cluster',
+      clusters,
+      (ids) => store.getMany('clusters', ids),
+      (found) => fleet.showClusters(found),
+    )
+    await tellTasks(task)
+  }
+}
