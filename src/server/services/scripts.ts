@@ -54,8 +54,10 @@ function declaredParams(record: ScriptRecord): DeclaredParam[] {
 const author = ({ changedBy, createdBy }: ScriptRecord) => changedBy ?? createdBy
 
 function show(record: ScriptRecord): Script {
-  const { changedBy: _, ...script } = record
-  return { ...script, params: declaredParams(record) }
+  const { id, name, description, type, content, timeout, tags, category, version, sha256 } = record
+  const { createdBy, createdAt, updatedAt } = record
+  const script = { id, name, description, type, content, timeout, tags, category, version, sha256 }
+  return { ...script, createdBy, createdAt, updatedAt, params: declaredParams(record) }
 }
 
 function summaryOf(script: ScriptRecord): ScriptVersionSummary {

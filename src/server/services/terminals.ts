@@ -33,9 +33,12 @@ export function createTerminalService(context: Context): ServerTerminals {
 
   async function show(found: Readonly<TerminalRecord>): Promise<Terminal> {
     const { record, watchers, recordingBytes } = await live(found)
-    const { id, userId: _, agentId: __, tokenId: ___, term: ____, noStdin: _____, ...shown } = record
-    const command = shown.command === null ? null : shortened(shown.command, longestCommandShown)
-    return { sessionId: id, ...shown, command, recordingBytes, watchers: [...watchers] }
+    const { id: sessionId, hostId, hostname, user, status, cols, rows, runAs, shell, recorded } = record
+    const { startedAt, endedAt, exitCode, signal, reason } = record
+    const command = record.command === null ? null : shortened(record.command, longestCommandShown)
+    const what = { sessionId, hostId, hostname, user, status, cols, rows, runAs, shell, command }
+    const end = { startedAt, endedAt, exitCode, signal, reason }
+    return { ...what, ...end, recorded, recordingBytes, watchers: [...watchers] }
   }
 
   async function find(caller: UserCaller, sessionId: string): Promise<TerminalRecord> {

@@ -19,7 +19,7 @@ export async function takeUp(state: TerminalsState, record: TerminalRecord): Pro
     if (size) session.record = { ...session.record, ...size }
   } catch (error) {
     log.error({ err: error, sessionId: id }, 'a recording could not be taken up')
-    session.finish(ended('its recording could not be taken up after a restart of the server'))
+    session.finish(ended('its recording could not be read by the server that was to go on with it'))
   }
   return session
 }
