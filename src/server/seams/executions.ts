@@ -118,7 +118,7 @@ export interface Executions {
   find(taskId: string, hostId: number): Promise<RunningExecution | undefined>
   /** In the order of the plan; empty when it does not run. */
   ofTask(taskId: string): Promise<RunningExecution[]>
-  /** Those of a host that are RUNNING, or due and PENDING, in the order of their turns; none that are held. */
+  /** Those of a host that are RUNNING, then those that are due and PENDING, in the order of their turns; none that are held. */
   ofHost(hostId: number): Promise<RunningExecution[]>
   /** All that are RUNNING, or due and PENDING. */
   open(): Promise<Execution[]>

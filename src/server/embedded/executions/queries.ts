@@ -1,9 +1,5 @@
-import type { Execution, Executions } from '../../seams/executions.ts'
+import type { Executions } from '../../seams/executions.ts'
 import type { Steps } from './steps.ts'
-
-/** Compares for a sort. */
-export const byTurn = (one: Execution, other: Execution): number =>
-  (one.dueAt ?? '') < (other.dueAt ?? '') || (one.dueAt === other.dueAt && one.id < other.id) ? -1 : 1
 
 /** What is asked of running tasks: answered from memory. */
 export function createQueries({
@@ -24,10 +20,8 @@ export function createQueries({
       return task?.executions.map((execution) => task.show(execution)) ?? []
     },
     ofHost: async (hostId) =>
-      tasks
-        .openOn(hostId)
+      (tasks.openOn(hostId)?.all() ?? [])
         .filter((execution) => execution.status === 'RUNNING' || isWaiting(execution))
-        .toSorted(byTurn)
         .map((execution) => tasks.of(execution).show(execution)),
     open: async () => tasks.open(),
     waiting: async () => tasks.open().filter(isWaiting),

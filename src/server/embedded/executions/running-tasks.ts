@@ -3,14 +3,14 @@ import type { Execution } from '../../seams/executions.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Progress } from '../../seams/outputs.ts'
 import type { TaskRecord } from '../../seams/records.ts'
+import { OpenOnHost } from './open-on-host.ts'
 import { RunningTask } from './running-task.ts'
 
 /** All running tasks in memory, as they are on disk, and which of their executions are open on which host. */
 export class RunningTasks {
   readonly #hints: Hints
   readonly #tasks = new Map<string, RunningTask>()
-  /** Executions that are RUNNING, or due and PENDING, by host and id. */
-  readonly #open = new Map<number, Map<string, Execution>>()
+  readonly #open = new Map<number, OpenOnHost>()
 
   constructor(hints: Hints) {
     this.#hints = hints
@@ -51,12 +51,24 @@ export class RunningTasks {
     return this.#tasks.get(id.slice(0, slash))?.ofHost(Number(id.slice(slash + 1)))
   }
 
-  openOn(hostId: number): Execution[] {
-    return [...(this.#open.get(hostId)?.values() ?? [])]
+  /** Undefined: there is nothing to run on this host. */
+  openOn(hostId: number): OpenOnHost | undefined {
+    return this.#open.get(hostId)
   }
 
   open(): Execution[] {
-    return [...this.#open.values()].flatMap((ofHost) => [...ofHost.values()])
+    return [...this.#open.values()].flatMap((ofHost) => ofHost.all())
+  }
+
+  /** These are on their way to the disk; answers what to call when they are there, or never will be. */
+  staged(changed: readonly Execution[]): () => void {
+    for (const { id, hostId } of changed) this.#at(hostId).stage(id)
+    return () => {
+      for (const { id, hostId } of changed) {
+        this.#at(hostId).unstage(id)
+        this.#prune(hostId)
+      }
+    }
   }
 
   /** Takes what has become durable, and hints at it; answers it as it is known. */
@@ -85,10 +97,17 @@ export class RunningTasks {
   }
 
   #index(execution: Execution): void {
-    const { id, hostId, status, dueAt } = execution
-    const ofHost = this.#open.get(hostId)
-    if (status === 'RUNNING' || (status === 'PENDING' && dueAt !== null))
-      this.#open.set(hostId, (ofHost ?? new Map<string, Execution>()).set(id, execution))
-    else if (ofHost?.delete(id) && ofHost.size === 0) this.#open.delete(hostId)
+    this.#at(execution.hostId).put(execution)
+    this.#prune(execution.hostId)
+  }
+
+  #at(hostId: number): OpenOnHost {
+    const ofHost = this.#open.get(hostId) ?? new OpenOnHost()
+    this.#open.set(hostId, ofHost)
+    return ofHost
+  }
+
+  #prune(hostId: number): void {
+    if (this.#open.get(hostId)?.isEmpty) this.#open.delete(hostId)
   }
 }

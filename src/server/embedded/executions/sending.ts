@@ -2,19 +2,7 @@ import { asLost, asRefused, asUnsent, ended } from '../../executions/transitions
 import type { Execution, Executions } from '../../seams/executions.ts'
 import type { LinkClaim } from '../../seams/links.ts'
 import type { Transaction } from '../../seams/store.ts'
-import { byTurn } from './queries.ts'
 import { endsById, named, type Steps } from './steps.ts'
-
-/** The first `count` of them in the order of their turns: many more may wait for one host. */
-function firstByTurn(waiting: readonly Execution[], count: number): Execution[] {
-  const first: Execution[] = []
-  for (const one of waiting) {
-    const at = first.findLastIndex((other) => byTurn(other, one) < 0) + 1
-    if (at < count) first.splice(at, 0, one)
-    if (first.length > count) first.pop()
-  }
-  return first
-}
 
 /** What leaves for hosts over their links, and what becomes of that until its agent has it. */
 export function createSending(
@@ -34,16 +22,11 @@ export function createSending(
       const byHost = new Map(offers.map((offer) => [offer.claim.hostId, offer]))
       const choose = async (tx: Transaction) => {
         const chosen: Execution[] = []
+        const read = (ids: readonly string[]) => tx.getMany('executions', ids)
         for (const { claim, capacity } of offers) {
           if (!links.isCurrentNow(claim)) continue
-          const open = await tx.find('executions', 'hostId', claim.hostId)
-          const room = capacity - open.filter(({ status }) => status === 'RUNNING').length
-          if (room <= 0) continue
-          // Those of a task that is still on its way to the disk are taken when it is there.
-          const due = open.filter(
-            (one) => steps.isWaiting(one) && one.dueAt !== null && tasks.get(one.taskId),
-          )
-          chosen.push(...firstByTurn(due, room))
+          const open = tasks.openOn(claim.hostId)
+          if (open) chosen.push(...(await open.next(capacity, read, steps.isWaiting)))
         }
         return chosen
       }

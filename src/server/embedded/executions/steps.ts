@@ -79,6 +79,7 @@ export class Steps {
       staged,
     }: { first?: (tx: Transaction) => Promise<void>; staged?: (changed: Execution[]) => void } = {},
   ): Promise<Execution[]> {
+    let arrived = () => undefined as void
     const changing = this.deps.store.transact(async (tx) => {
       await first?.(tx)
       const changed: ExecutionRecord[] = []
@@ -92,15 +93,20 @@ export class Steps {
         tx.put('executions', next)
         changed.push(next)
       }
+      arrived = this.tasks.staged(changed)
       if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.before`)
       staged?.(changed)
       return changed
     })
     this.receipts.join()
-    const changed = await changing
-    if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
-    // Whoever takes them has been told when their turn was staged.
-    return this.tasks.apply(changed, point !== 'turn')
+    try {
+      const changed = await changing
+      if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
+      // Whoever takes them has been told when their turn was staged.
+      return this.tasks.apply(changed, point !== 'turn')
+    } finally {
+      arrived()
+    }
   }
 
   /** As `change`, of those whose task this server still owns. */
