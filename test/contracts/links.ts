@@ -72,6 +72,8 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
   test('holders are told of many hosts at once, without those that nobody holds', async (t) => {
     const { links, a, b, mustClaim } = await twoServers()
     const [one, three] = [await mustClaim(1, a), await mustClaim(3, b)]
+    t.deepEqual(await links.holders([1, 2, 3]), new Map(), 'none is ready')
+    for (const claim of [one, three]) await links.ready(claim)
     t.deepEqual(
       await links.holders([1, 2, 3]),
       new Map([
@@ -79,6 +81,11 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
         [3, three],
       ]),
     )
+    const newer = await mustClaim(1, b)
+    await links.ready(one)
+    t.deepEqual([...(await links.holders([1, 2, 3])).keys()], [3], 'the newer one is not ready')
+    await links.ready(newer)
+    t.deepEqual([...(await links.holders([1, 2, 3])).keys()], [1, 3])
   })
 
   test('P13 F12 three replacements within a minute, at whichever servers: new claims are refused for five minutes', async (t) => {
@@ -125,7 +132,7 @@ export function linksContract(test: TestFn, make: () => Promise<Timed>) {
 
   test('a server that has left or lapsed holds no link, and its agents may come to others without a fight', async (t) => {
     const { links, ownership, a, b, mustClaim, forward } = await twoServers()
-    for (const hostId of [1, 2]) await mustClaim(hostId, a)
+    for (const hostId of [1, 2]) await links.ready(await mustClaim(hostId, a))
     await ownership.leave(a)
     t.is(await links.holder(1), null)
     const c = await ownership.join('c')

@@ -15,7 +15,7 @@ export interface MemoryLinks extends Links {
 
 /** Claims in memory: the links of a process end with it, and so do its epochs. */
 export function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLinks {
-  const held = new Map<number, { claim: LinkClaim; superseded: () => void }>()
+  const held = new Map<number, { claim: LinkClaim; superseded: () => void; isReady: boolean }>()
   /** Monotonic milliseconds of the newest replacements. */
   const replaced = new Map<number, number[]>()
   const refusedUntil = new Map<number, number>()
@@ -48,9 +48,13 @@ export function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLin
       // Agents of a server that died come to others all at once: that is no fight for a link.
       const isReplacement = holderNow(hostId) !== null
       const claim = { hostId, ...by, epoch: ++epochs, since: isoTime(clock.now()) }
-      held.set(hostId, { claim, superseded })
+      held.set(hostId, { claim, superseded, isReady: false })
       former?.superseded()
       return { claim, isDuplicate: isReplacement && countReplacement(hostId) }
+    },
+    async ready(claim) {
+      const its = held.get(claim.hostId)
+      if (its && isCurrentNow(claim)) its.isReady = true
     },
     async release(claim) {
       if (isCurrentNow(claim)) held.delete(claim.hostId)
@@ -58,7 +62,10 @@ export function createLinks(clock: Clock, ownership: MemoryOwnership): MemoryLin
     isCurrent: async (claim) => isCurrentNow(claim),
     holder: async (hostId) => holderNow(hostId),
     async holders(hostIds) {
-      const claims = hostIds.map(holderNow).filter((claim) => claim !== null)
+      const claims = hostIds
+        .filter((hostId) => held.get(hostId)?.isReady)
+        .map(holderNow)
+        .filter((claim) => claim !== null)
       return new Map(claims.map((claim) => [claim.hostId, claim]))
     },
     refuses,

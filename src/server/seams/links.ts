@@ -30,12 +30,14 @@ export interface Links {
     by: { server: Member; agentId: string },
     superseded: () => void,
   ): Promise<Claimed | null>
+  /** The host can be sent something over this link: an agent of ours has said HELLO. Nothing happens to a newer claim. */
+  ready(claim: LinkClaim): Promise<void>
   /** The link is gone; nothing happens to a newer claim. */
   release(claim: LinkClaim): Promise<void>
   isCurrent(claim: LinkClaim): Promise<boolean>
   /** Null when no link stands at a server that lives. */
   holder(hostId: number): Promise<LinkClaim | null>
-  /** Hosts without a holder are left out. */
+  /** Of links that are ready; the other hosts are left out. */
   holders(hostIds: readonly number[]): Promise<Map<number, LinkClaim>>
   /**
    * Whether new claims of the host are refused, as far as this server knows at once; `claim` decides. Three replacements within

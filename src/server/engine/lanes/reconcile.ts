@@ -27,7 +27,7 @@ function isSentTo(execution: Execution, lane: HostLane, hello: AgentHello): bool
 
 /** Takes links up: what was sent over former ones is compared with what the agent says it has. */
 export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: Dispatch, held: Held) {
-  const { executions, store } = parts
+  const { executions, links, store } = parts
 
   /** Why what the agent does not name has to count as LOST; null: it is sent again. */
   function whyLost(
@@ -108,6 +108,7 @@ export function createReconcile(parts: EngineParts, lanes: HostLanes, dispatch: 
       const lane = lanes.of(hostId)
       lane.epoch = claim.epoch
       lane.link = null
+      await links.ready(claim)
       // Before anything is sent over it.
       const judged = held.judge(link, hello?.mark)
       const isOurs = judged === true || (await judged)

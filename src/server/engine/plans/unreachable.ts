@@ -52,7 +52,7 @@ export function createUnreachable(
 
   /** Those whose host has no link, with how long that has been so for each. */
   async function awayOf(waiting: readonly Execution[]): Promise<Execution[]> {
-    const linked = await links.holders(waiting.map(({ hostId }) => hostId))
+    const linked = await links.holders([...new Set(waiting.map(({ hostId }) => hostId))])
     const now = clock.monotonic()
     return waiting.filter(({ id, taskId, hostId }) => {
       const since = owned.get(taskId)?.awaySince
