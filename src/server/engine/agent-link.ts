@@ -9,6 +9,8 @@ export interface AgentLink {
   readonly claim: LinkClaim
   /** Null for a base-protocol agent. */
   readonly hello: AgentHello | null
+  /** False once it closes: no frame leaves any more, though it may take the other side half a minute to go. */
+  readonly isOpen: boolean
   /** False when the link is gone and the frame did not leave; `written` is called once the socket has taken it, or never will. */
   send<T extends FromServer['type']>(type: T, payload: Payloads[T], written?: () => void): boolean
   close(code: number, reason: string): void

@@ -107,7 +107,7 @@ export class AgentSocket implements AgentLink {
   }
 
   get isOpen(): boolean {
-    return this.#open
+    return this.#open && this.#socket.readyState === this.#socket.OPEN
   }
 
   /** Bytes of frames that are read and not dealt with. */
@@ -131,7 +131,7 @@ export class AgentSocket implements AgentLink {
   }
 
   send<T extends MessageType>(type: T, payload: Payloads[T], written?: () => void): boolean {
-    if (!this.#open || this.#socket.readyState !== this.#socket.OPEN) return false
+    if (!this.isOpen) return false
     if (this.#socket.bufferedAmount > sendBufferLimit) {
       this.close(closeCodes.overloaded, 'the agent does not read')
       return false

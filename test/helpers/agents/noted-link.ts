@@ -29,6 +29,9 @@ export function noted(hostId: number) {
       capabilities: { maxExecutions: 16, scriptTypes: ['BASH'], containment: 'cgroup', terminal: false },
       tasks: [],
     },
+    get isOpen() {
+      return state.up
+    },
     send(type, payload) {
       if (!state.up) return false
       if (type === 'EXECUTE_SCRIPT') executions.push(payload as ExecuteScript)

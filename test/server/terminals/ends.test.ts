@@ -134,6 +134,7 @@ async function inside(
     if (token) tx.put('tokens', { ...token, expiresAt })
   })
   const link: AgentLink = {
+    isOpen: true,
     hostId: 1,
     agentId: 'a1',
     claim: { hostId: 1, agentId: 'a1', server: { name: 'server', epoch: 1 }, epoch: 1, since: at },

@@ -123,7 +123,9 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     const refused = new Map<LinkClaim, End[]>()
     for (const { id, taskId, hostId } of sent) {
       const [parcel, link] = [found.get(taskId), linkOf(hostId)]
-      if (!parcel || !link) continue
+      // It may have ended since it was marked: a cancel ends it where the agent knows none.
+      const now = await executions.find(taskId, hostId)
+      if (!parcel || !link || now?.execution.status !== 'RUNNING') continue
       const error = parcel.fault ?? unfit(parcel.task, link)
       if (error !== null) refused.set(link.claim, [...(refused.get(link.claim) ?? []), { id, error }])
       else if (!send(parcel, link, about.get(hostId))) unsent.push(id)
@@ -190,7 +192,9 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   async function round(): Promise<void> {
     const hostIds = [...hinted]
     hinted = new Set()
-    const linked = hostIds.flatMap((hostId) => lanes.get(hostId)?.link ?? [])
+    const links = hostIds.flatMap((hostId) => lanes.get(hostId)?.link ?? [])
+    // What a closing link takes comes back at once: it would be taken, written down and given back again and again.
+    const linked = links.filter(({ isOpen }) => isOpen)
     const sending = sendDue(linked)
     for (const { hostId } of linked) {
       const lane = lanes.of(hostId)
@@ -203,7 +207,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   }
 
   function look(hostId: number): void {
-    if (!lanes.get(hostId)?.link || parts.isStopping()) return
+    if (!lanes.get(hostId)?.link?.isOpen || parts.isStopping()) return
     if (hinted.size === 0) queueMicrotask(() => parts.inBackground(round(), 'sending of executions'))
     hinted.add(hostId)
   }
