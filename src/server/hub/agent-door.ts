@@ -13,6 +13,7 @@ import { createBacklog } from './backlog.ts'
 import type { HubDependencies } from './dependencies.ts'
 import { createHolds, sharedIdentity } from './holds.ts'
 import { refuseUpgrade } from './refused-upgrade.ts'
+import { closeRevoked } from './revoked.ts'
 
 /** Lets agents in, and owns their links. */
 export interface AgentDoor {
@@ -29,7 +30,7 @@ export function createAgentDoor(
   deps: HubDependencies,
   callerOf: (request: IncomingMessage) => Promise<Caller | undefined>,
 ): AgentDoor {
-  const { engine, terminals, log, clock } = deps
+  const { log, clock } = deps
   const open = new Set<AgentSocket>()
   const holds = createHolds(deps)
   const backlog = createBacklog()
@@ -41,12 +42,12 @@ export function createAgentDoor(
     handleProtocols: (offered) => (offered.has(subprotocol) ? subprotocol : false),
   })
 
+  const frames = createAgentFrames(deps)
   const events: SocketEvents = {
-    ...createAgentFrames(deps),
+    ...frames,
     closed(link) {
       open.delete(link)
-      terminals.unlinked(link)
-      engine.unlinked(link)
+      frames.closed(link)
       holds.gone(link)
     },
   }
@@ -95,9 +96,7 @@ export function createAgentDoor(
     }
   }
 
-  const unsubscribe = deps.hints.subscribe('agentRevoked', null, ({ id }) => {
-    for (const link of open) if (link.agentId === id) link.close(closeCodes.revoked, 'the token was revoked')
-  })
+  const endRevoking = closeRevoked(deps, open)
 
   return {
     admit(request, socket, head) {
@@ -115,7 +114,7 @@ export function createAgentDoor(
       holds.expire().catch((error: unknown) => log.error({ err: error }, 'refusals of links did not end'))
     },
     close() {
-      unsubscribe()
+      endRevoking()
       for (const link of open) link.close(closeCodes.shuttingDown, 'the server is shutting down')
       sockets.close()
     },

@@ -14,10 +14,13 @@ export function createAgentFrames({
   facts,
   clock,
   log,
-}: HubDependencies): Pick<SocketEvents, 'proven' | 'hello' | 'message'> {
+}: HubDependencies): SocketEvents {
+  /** Links that engine and terminals know. */
+  const takenUp = new Set<AgentSocket>()
   const reported = new LineBudget()
 
   async function takeUp(link: AgentSocket): Promise<void> {
+    takenUp.add(link)
     terminals.linked(link)
     await engine.linked(link)
   }
@@ -76,6 +79,11 @@ export function createAgentFrames({
         case 'TERMINAL_CLOSED':
           return terminals.closed(link, message.id, message.payload)
       }
+    },
+    closed(link) {
+      if (!takenUp.delete(link)) return
+      terminals.unlinked(link)
+      engine.unlinked(link)
     },
   }
 }

@@ -28,6 +28,7 @@ async function twoHubs(t: ExecutionContext) {
   const facts = createLocalFacts()
   const duplicates: boolean[] = []
   facts.subscribe('duplicateAgent', ({ duplicate }) => duplicates.push(duplicate))
+  const agent = { agentId: identity.agentId, tokenHash: '' as string | null }
   async function start(name: string) {
     const linked: AgentLink[] = []
     const unlinked: AgentLink[] = []
@@ -43,6 +44,7 @@ async function twoHubs(t: ExecutionContext) {
       terminals: { linked: nothing, unlinked: nothing },
       presence: { greeted: nothing, connected: nothing, duplicate: nothing },
       hints: createHints(),
+      store: { getMany: async (_: 'hosts', ids: number[]) => ids.map(() => ({ agent })) },
       facts,
       clock,
       log: createLog('ERROR'),
@@ -61,7 +63,7 @@ async function twoHubs(t: ExecutionContext) {
     })
     return { linked, unlinked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
   }
-  return { links, duplicates, a: await start('a'), b: await start('b') }
+  return { links, duplicates, agent, a: await start('a'), b: await start('b') }
 }
 
 test('P12 a link that another server has replaced closes itself', async (t) => {
@@ -78,6 +80,23 @@ test('P12 a link that another server has replaced closes itself', async (t) => {
   t.is(b.linked[0]?.claim.epoch, holder?.epoch)
   await second.cut()
   await until('nobody holds the link', async () => (await links.holder(1)) === null)
+})
+
+test('a link whose agent was revoked closes, though the hint was lost', async (t) => {
+  const { agent, a } = await twoHubs(t)
+  const link = await ScriptedAgent.link(a, identity)
+  await until('a has the link', () => a.linked.length === 1)
+  agent.tokenHash = null
+  t.deepEqual(await link.closed, { code: 4401, reason: 'the token was revoked' })
+})
+
+test('a link that closes before its agent has proven it is nothing to let go of', async (t) => {
+  const { links, a } = await twoHubs(t)
+  const agent = await ScriptedAgent.link(a, identity, { pongs: false })
+  await until('it has a claim', async () => (await links.holder(1)) !== null)
+  await agent.cut()
+  await until('nobody holds the link', async () => (await links.holder(1)) === null)
+  t.deepEqual([a.linked, a.unlinked], [[], []])
 })
 
 test('P13 F12 replacements at two servers count together, and both refuse new links', async (t) => {

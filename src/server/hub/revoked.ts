@@ -1,0 +1,42 @@
+import { closeCodes } from '../../core/protocol/close-codes.ts'
+import type { AgentSocket } from './agent-socket.ts'
+import type { HubDependencies } from './dependencies.ts'
+
+/** Milliseconds until a hint that was lost is made up for. */
+const lostHint = 1000
+
+/** Closes links of agents whose token was revoked or whose host is gone. Answers the way to end that. */
+export function closeRevoked(
+  { store, hints, log }: Pick<HubDependencies, 'store' | 'hints' | 'log'>,
+  open: ReadonlySet<AgentSocket>,
+): () => void {
+  const end = (link: AgentSocket) => link.close(closeCodes.revoked, 'the token was revoked')
+  let looking: Promise<void> | null = null
+
+  async function look(): Promise<void> {
+    const links = [...open]
+    const hostIds = links.map(({ hostId }) => hostId)
+    const hosts = await store.getMany('hosts', hostIds)
+    for (const [at, link] of links.entries()) {
+      const agent = hosts[at]?.agent
+      if (agent?.agentId !== link.agentId || agent.tokenHash === null) end(link)
+    }
+  }
+
+  const timer = setInterval(() => {
+    if (open.size === 0) return
+    looking ??= look()
+      .catch((error: unknown) => log.error({ err: error }, 'links of revoked agents could not be looked for'))
+      .finally(() => {
+        looking = null
+      })
+  }, lostHint)
+  timer.unref()
+  const unsubscribe = hints.subscribe('agentRevoked', null, ({ id }) => {
+    for (const link of open) if (link.agentId === id) end(link)
+  })
+  return () => {
+    clearInterval(timer)
+    unsubscribe()
+  }
+}
