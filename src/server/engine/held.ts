@@ -63,7 +63,6 @@ export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
   const witnesses = new Set<string>()
   let isUncertain = false
   let noticing: Promise<void> | null = null
-  let writing: Promise<void> = Promise.resolve()
 
   const isOpen = () => note !== null && note.confirmedAt === null
 
@@ -73,21 +72,29 @@ export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
     return { taskIds, executions: counts.reduce((sum, one) => sum + (one?.PENDING ?? 0), 0) }
   }
 
-  /** One after the other: each changes what the one before has brought to the disk. `change` answers null to leave it. */
-  function write(change: (now: RestoreNote | null) => RestoreNote | null): Promise<void> {
-    const done = writing.then(async () => {
-      const next = change(note)
-      if (next === null) return
-      const id = noticedIn ?? serverRuns.id
-      await store.transact(async (tx) => {
-        const run = await tx.get('runs', id)
-        if (run) tx.put('runs', { ...run, restore: next })
-      })
-      noticedIn = id
-      note = next
+  /**
+   * Changes the note of the restore that is open, whichever server has written it, or else of this one's own; `change`
+   * answers null to leave it.
+   */
+  async function write(change: (now: RestoreNote | null) => RestoreNote | null): Promise<void> {
+    const own = noticedIn ?? serverRuns.id
+    const written = await store.transact(async (tx) => {
+      await tx.lock('restore')
+      const { items } = await tx.query('runs')
+      const run =
+        items.find(({ restore }) => restore?.confirmedAt === null) ?? items.find(({ id }) => id === own)
+      const now = run?.restore ?? null
+      const next = change(now)
+      if (run && next) tx.put('runs', { ...run, restore: next })
+      return { id: run?.id ?? own, note: next ?? now }
     })
-    writing = done.catch(() => undefined)
-    return done
+    noticedIn = written.id
+    note = written.note
+  }
+
+  function withStranger(now: RestoreNote, { run }: RunMark): RestoreNote | null {
+    if (now.strangers.includes(run) || now.strangers.length >= mostStrangers) return null
+    return { ...now, strangers: [...now.strangers, run] }
   }
 
   async function notice({ hostId, agentId }: Witness, mark: RunMark): Promise<void> {
@@ -97,17 +104,17 @@ export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
     await executions.hold(former)
     const hostname = (await store.get('hosts', hostId))?.hostname ?? `@id:${hostId}`
     const reason = `the agent of ${hostname} has heard of later work of this server than its data directory holds: the directory is a backup that was brought back`
-    await write(() => ({
-      noticedAt: isoTime(clock.now()),
-      reason,
-      hostId,
-      agentId,
-      taskIds: [...executions.held],
-      strangers: [mark.run],
-      confirmedAt: null,
-    }))
+    let isFirst = false
+    await write((now) => {
+      isFirst = now === null
+      if (now !== null) return withStranger(now, mark)
+      const noticedAt = isoTime(clock.now())
+      const taskIds = [...executions.held]
+      return { noticedAt, reason, hostId, agentId, taskIds, strangers: [mark.run], confirmedAt: null }
+    })
     isUncertain = false
-    facts.publish('restored', { hostId, agentId, reason, tasks: executions.held.size })
+    // Another server may have noticed it first.
+    if (isFirst) facts.publish('restored', { hostId, agentId, reason, tasks: executions.held.size })
     for (const taskId of former) await loseUnreceived(await executions.ofTask(taskId))
   }
 
@@ -134,10 +141,7 @@ export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
     }
     if (witnesses.has(witness.agentId)) return false
     witnesses.add(witness.agentId)
-    await write((now) => {
-      if (!now || now.strangers.includes(mark.run) || now.strangers.length >= mostStrangers) return null
-      return { ...now, strangers: [...now.strangers, mark.run] }
-    })
+    await write((now) => now && withStranger(now, mark))
     return false
   }
 
@@ -179,7 +183,7 @@ export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
       if (cancelPending)
         for (const taskId of taskIds)
           parts.ended(await executions.cancel(taskId, { pendingOnly: true, error: cancelledBy }))
-      await write((now) => now && { ...now, confirmedAt: isoTime(clock.now()) })
+      await write((now) => now && { ...now, confirmedAt: now.confirmedAt ?? isoTime(clock.now()) })
       executions.release()
       const confirmed = {
         noticedAt,

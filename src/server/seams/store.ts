@@ -57,7 +57,7 @@ export interface Transaction extends Reads {
    * To be taken before reading what is decided over many records, such as who is the last ADMIN: of the transactions that
    * take it, each sees what those before it have written.
    */
-  lock(name: 'admins' | 'clusters'): Promise<void>
+  lock(name: 'admins' | 'clusters' | 'restore'): Promise<void>
   put<N extends Noun>(noun: N, record: Records[N]): void
   remove<N extends Noun>(noun: N, id: IdOf<N>): void
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import test, { type ExecutionContext } from 'ava'
 import { openEmbedded } from '../../../src/server/embedded/open.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
@@ -19,8 +20,8 @@ import { until } from '../../helpers/until.ts'
 interface Server {
   engine: Engine
   member: Member
-  /** Tasks whose end it has told, and results that it has ended. */
-  told: { tasks: string[]; results: number }
+  /** Tasks whose end it has told, results that it has ended, and restores that it has noticed. */
+  told: { tasks: string[]; results: number; restores: number }
 }
 
 /** An opened data directory with the hosts web1 to web3, and a way to start servers on it. */
@@ -51,9 +52,10 @@ async function site(t: ExecutionContext) {
 
   async function start(name: string, parts: Data = data): Promise<Server> {
     const facts = createLocalFacts()
-    const told: Server['told'] = { tasks: [], results: 0 }
+    const told: Server['told'] = { tasks: [], results: 0, restores: 0 }
     facts.subscribe('taskEnded', ({ taskId }) => told.tasks.push(taskId))
     facts.subscribe('resultFinal', () => told.results++)
+    facts.subscribe('restored', () => told.restores++)
     const member = await data.ownership.join(name)
     const engine = createEngine({ ...parts, member, facts, clock, log, knownHosts: async () => [] })
     await engine.recover()
@@ -119,8 +121,8 @@ test('a task of one server runs on agents that are linked to another, step by st
     agents.map(({ executions }) => executions.length),
     [1, 1],
   )
-  t.deepEqual(a.told, { tasks: [taskId], results: 0 }, 'who owns the task tells its end')
-  t.deepEqual(b.told, { tasks: [], results: 2 }, 'who has the link counts the results')
+  t.deepEqual(a.told, { tasks: [taskId], results: 0, restores: 0 }, 'who owns the task tells its end')
+  t.deepEqual(b.told, { tasks: [], results: 2, restores: 0 }, 'who has the link counts the results')
 })
 
 test('asked of any server a task shows its results and output, and can be cancelled', async (t) => {
@@ -241,4 +243,69 @@ test('a server that stood still past its lease carries out no more steps of the 
     [1, 1, 1],
   )
   t.deepEqual([a.told.tasks, b.told.tasks], [[], [taskId]])
+})
+
+test('A02 a restore that two servers notice is noted and told once, with what both have heard', async (t) => {
+  const { data, start } = await site(t)
+  const servers = [await start('a'), await start('b')]
+  for (const [at, { engine }] of servers.entries())
+    engine.witnessed({ hostId: at + 1, agentId: `agent-${at + 1}` }, { run: `unknown-${at}`, sequence: 9 })
+  const notes = async () => (await data.store.query('runs')).items.flatMap(({ restore }) => restore ?? [])
+  await until('both are noted', async () => (await notes())[0]?.strangers.length === 2)
+  t.like(await notes(), { length: 1, 0: { agentId: 'agent-1', confirmedAt: null } })
+  t.is(
+    servers.reduce((sum, { told }) => sum + told.restores, 0),
+    1,
+  )
+  for (const { engine } of servers) t.like(await engine.restore(), { agentId: 'agent-1' })
+})
+
+test('a link that closes takes nothing more, and gives back once what it took', async (t) => {
+  const { data, start, link, post } = await site(t)
+  const a = await start('a')
+  const agent = await link(a, 1)
+  agent.state.up = false
+  const isOpen = { value: true }
+  Object.defineProperty(agent.link, 'isOpen', { get: () => isOpen.value })
+  let takes = 0
+  const take = data.executions.take.bind(data.executions)
+  data.executions.take = async (offers) => {
+    takes++
+    const taken = await take(offers)
+    isOpen.value = false
+    return taken
+  }
+  const taskId = await post(a, 't1', [1], { queueSeconds: 3600 })
+  await until(
+    'it waits again',
+    async () => takes > 0 && (await data.executions.counts(taskId))?.PENDING === 1,
+  )
+  await delay(300)
+  t.is(takes, 1)
+})
+
+test('what ends while it is on its way to an agent that knows no cancel is not sent', async (t) => {
+  const { data, start, link, post, ended } = await site(t)
+  const a = await start('a')
+  const agent = await link(a, 1)
+  Object.assign(agent.link, { hello: null })
+  const take = data.executions.take.bind(data.executions)
+  data.executions.take = async (offers) => {
+    const taken = await take(offers)
+    for (const { taskId } of taken) await a.engine.cancel(taskId)
+    return taken
+  }
+  t.is((await ended(a, await post(a, 't1', [1]))).status, 'CANCELLED')
+  await delay(100)
+  t.is(agent.executions.length, 0)
+})
+
+test('an agent that never says HELLO does not keep its host from being given up', async (t) => {
+  const { data, start, post, ended } = await site(t)
+  const a = await start('a')
+  const by = { server: a.member, agentId: 'agent-1' }
+  const taskId = await post(a, 't1', [1], { queueSeconds: 1 })
+  const flapping = setInterval(() => void data.links.claim(1, by, () => undefined), 100)
+  t.teardown(() => clearInterval(flapping))
+  t.like((await ended(a, taskId)).results, [{ status: 'UNREACHABLE' }])
 })
