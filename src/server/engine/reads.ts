@@ -16,6 +16,8 @@ export interface Reads {
   results(task: TaskRecord): Promise<Task['results']>
   /** What a running task has of these hosts now; nothing of one that does not run. */
   resultsOf(taskId: string, hostIds: Iterable<number>): Promise<TaskResult[]>
+  /** The hosts of which a running task has something new since a cursor; without one: the cursor to begin with. */
+  changedHosts(taskId: string, after?: number): Promise<{ hostIds: number[]; cursor: number }>
   script(task: TaskRecord): Promise<string>
   /** Tasks that wait for this host to connect (contract §4: `pendingTasks`). */
   pendingFor(hostId: number): Promise<string[]>
@@ -70,6 +72,10 @@ export function createReads(parts: EngineParts): Reads & { stop(): void } {
     async resultsOf(taskId, hostIds) {
       const found = await Promise.all([...hostIds].map((hostId) => executions.find(taskId, hostId)))
       return show(found.filter((running) => running !== undefined))
+    },
+    async changedHosts(taskId, after = Number.POSITIVE_INFINITY) {
+      const { executions: changed, cursor } = await executions.changes(taskId, after)
+      return { hostIds: changed.map(({ hostId }) => hostId), cursor }
     },
     async script(task) {
       return task.content ?? (await results.read(task.id))?.script ?? ''

@@ -5,6 +5,9 @@ import type { TaskRecord } from '../../seams/records.ts'
 import type { Context } from '../context.ts'
 import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
 
+/** Milliseconds until a hint that was lost is made up for. */
+const lostHint = 2000
+
 /**
  * Follows the log of a task from a cursor to its end. Yields batches of events (contract §5; only `output` has an id);
  * the caller takes the next one when it has got rid of the last, so a slow reader costs nothing but its own time: output
@@ -26,19 +29,24 @@ export async function* followLog(
     changed = true
     wake()
   }
+  const noteHost = (hostId: number) => {
+    if (query.hostId === undefined || hostId === query.hostId) hosts.add(hostId)
+  }
   const unsubscribe = [
     readers.enter(taskId),
     hints.subscribe('output', taskId, note),
     hints.subscribe('task', taskId, ({ hostId }) => {
       if (hostId === null) taskChanged = true
-      else if (query.hostId === undefined || hostId === query.hostId) hosts.add(hostId)
+      else noteHost(hostId)
       note()
     }),
   ]
+  const backstop = setInterval(note, lostHint)
   signal.addEventListener('abort', note)
   try {
     const nameOf = await hostnamesOf(context, first)
     let after = await startCursor(context, taskId, query)
+    let { cursor } = await engine.changedHosts(taskId)
     yield formatEvent('task', await engine.summary(first))
     while (!signal.aborted) {
       if (!changed)
@@ -46,6 +54,10 @@ export async function* followLog(
           wake = resolve
         })
       changed = false
+      const news = await engine.changedHosts(taskId, cursor)
+      cursor = news.cursor
+      if (news.hostIds.length > 0) taskChanged = true
+      for (const hostId of news.hostIds) noteHost(hostId)
       // What is known now is told after the output that was there before it.
       const told = new Set(hosts)
       hosts.clear()
@@ -71,6 +83,7 @@ export async function* followLog(
       if (events + summary !== '') yield events + summary
     }
   } finally {
+    clearInterval(backstop)
     for (const end of unsubscribe) end()
     signal.removeEventListener('abort', note)
   }
