@@ -10,7 +10,7 @@ import {
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Hints } from '../../seams/hints.ts'
-import type { Presence, RunningScripts } from '../../seams/presence.ts'
+import type { Presence } from '../../seams/presence.ts'
 import { type KeptStatus, keepStatus, readKeptStatus } from './kept-status.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, reachOf, statusOf, viewOf } from './known-host.ts'
 
@@ -33,8 +33,6 @@ const saveRate = 2 ** 20 / 60_000
 const heardSaveInterval = 60_000
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
 const stallFactor = 3
-/** What agents say of how scripts run is the same on most hosts, and held once; of an odd fleet so many kinds. */
-const mostShared = 1000
 const stranger = neverHeard()
 
 export async function createPresence(options: PresenceOptions): Promise<Presence> {
@@ -50,15 +48,6 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   let writing = Promise.resolve()
   let savedBytes = 0
   let revision = 0
-
-  const shared = new Map<string, RunningScripts>()
-  function sharedOf(running: RunningScripts | null): RunningScripts | null {
-    if (running === null) return null
-    const key = JSON.stringify(running)
-    const found = shared.get(key)
-    if (found === undefined && shared.size < mostShared) shared.set(key, running)
-    return found ?? running
-  }
 
   const entry = (hostId: number): KnownHost => {
     let found = entries.get(hostId)
@@ -133,7 +122,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null } = row
       const { onDemand, linkFault, linkLostAt, warns = [] } = row
       const known = entry(hostId)
-      Object.assign(known, { status, reason, agentStatus, running: sharedOf(running) })
+      Object.assign(known, { status, reason, agentStatus, running })
       known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
       known.heardAt = clock.monotonic()
       known.said = { onDemand: onDemand ?? undefined, linkFault: linkFault ?? undefined }
@@ -223,7 +212,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     greeted(hostId, running) {
       const known = entry(hostId)
       if (isDeepStrictEqual(known.running, running)) return
-      known.running = sharedOf(running)
+      known.running = running
       judge(hostId, known)
       save()
       hints.publish('host', { id: hostId, change: 'updated' })
