@@ -11,7 +11,7 @@ import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Presence } from '../../seams/presence.ts'
-import { type KeptStatus, keepStatus, readKeptStatus } from './kept-status.ts'
+import { fileOf, type KeptStatus, keepStatus, readKeptStatus } from './kept-status.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, reachOf, statusOf, viewOf } from './known-host.ts'
 
 export interface PresenceOptions {
@@ -110,7 +110,9 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     writing = writing.then(async () => {
       savedAt = clock.monotonic()
       heardSinceSave = false
-      savedBytes = await keepStatus(options.path, kept(), options.log)
+      const file = await fileOf(kept())
+      savedBytes = file.length
+      await keepStatus(options.path, file, options.log)
     })
     return writing
   }
