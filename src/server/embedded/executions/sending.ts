@@ -21,19 +21,21 @@ export function createSending(
     async take(offers) {
       const byHost = new Map(offers.map((offer) => [offer.claim.hostId, offer]))
       const choose = async (tx: Transaction) => {
-        const chosen: Execution[] = []
+        const chosen: string[] = []
         const read = (ids: readonly string[]) => tx.getMany('executions', ids)
         for (const { claim, capacity } of offers) {
           if (!links.isCurrentNow(claim)) continue
           const open = tasks.openOn(claim.hostId)
-          if (open) chosen.push(...(await open.next(capacity, read, steps.isWaiting)))
+          if (open) chosen.push(...(await open.next(capacity, read, steps.isWaiting)).map(({ id }) => id))
         }
         return chosen
       }
       const at = steps.now()
       const decide = (current: Execution): Execution | null => {
         const agent = byHost.get(current.hostId)?.agent
-        return agent ? { ...current, ...agent, status: 'RUNNING', sentAt: at, startedAt: at } : null
+        return agent && steps.isWaiting(current)
+          ? { ...current, ...agent, status: 'RUNNING', sentAt: at, startedAt: at }
+          : null
       }
       // Before a newer link can take them over.
       const staged = (changed: Execution[]) => {

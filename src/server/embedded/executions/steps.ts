@@ -19,7 +19,7 @@ type Point =
   | 'unreachable'
   | 'skipped'
   | 'cancelled'
-type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (Execution | undefined)[]>)
+type Choice = readonly string[] | ((tx: Transaction) => Promise<readonly (string | Execution | undefined)[]>)
 type Decide = (current: Execution) => Execution | null
 
 /** The record once its agent has said that it has it. */
@@ -99,14 +99,16 @@ export class Steps {
       return changed
     })
     this.receipts.join()
+    let changed: Execution[]
     try {
-      const changed = await changing
-      if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
-      // Whoever takes them has been told when their turn was staged.
-      return this.tasks.apply(changed, point !== 'turn')
+      changed = await changing
     } finally {
+      // In one turn with `apply`: nobody sees them as they were before.
       arrived()
     }
+    if (point !== null && (changed.length > 0 || first)) faultPoint(`server.${point}.after`)
+    // Whoever takes them has been told when their turn was staged.
+    return this.tasks.apply(changed, point !== 'turn')
   }
 
   /** As `change`, of those whose task this server still owns. */
