@@ -61,7 +61,7 @@ function loadNameless(bytes: Buffer, directory: string): unknown {
 /** The native module of node-pty; `directory` is where a single file tries first to put it. */
 export function loadNative(directory: string): Native {
   const path = nativePath(false)
-  if (path === null) throw new Error(`rsm was built without the native module of node-pty (${shipped})`)
+  if (path === null) throw new Error(`this rsm was built without the native module of node-pty (${shipped})`)
   if (isSingleFile) return loadNameless(ownFile(path), directory) as Native
   const loaded = { exports: {} }
   dlopen(loaded, ownPath(path))
