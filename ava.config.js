@@ -24,6 +24,10 @@ export default {
   files: ['dist/test/**/*.test.js', '!dist/test/faults/long/**'],
   // In threads of one process all files would share descriptors: a late close of one would hit another's.
   workerThreads: false,
+  // Tests wait for processes and disks: three files at a time fill two cores.
+  concurrency: 3,
+  // A file runs for seconds: what V8 spends on optimizing sooner than this, it never earns back.
+  nodeArguments: ['--interrupt-budget=2000000'],
   timeout: '120s',
   sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
   environmentVariables: { NO_COLOR: '1', RSM_URL: '', RSM_TOKEN: '' },

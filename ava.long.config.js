@@ -13,5 +13,6 @@ export default {
   ...base,
   files: ['dist/test/faults/long/**/*.test.js', ...waiting.files.map((file) => `!${file}`)],
   timeout: '11m',
+  concurrency: 2,
   sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
 }

@@ -29,6 +29,8 @@ export interface AgentOptions extends ScriptOptions {
   clock?: Clock | undefined
   random?: (() => number) | undefined
   machine?: Machine | undefined
+  /** GB that the disks of this host hold; left out, a process of its own finds out. */
+  diskSize?: (() => Promise<number>) | undefined
   /** Milliseconds without work after which a link on demand is closed; 30 s. */
   idleLink?: number | undefined
   environment?: Record<string, string | undefined> | undefined

@@ -91,12 +91,13 @@ export async function openMembership(setting: MembershipOptions): Promise<Member
     return token
   }
   const registerAnew = async (waits: (reason: string | null) => void) => {
-    const { hostname, url } = options
+    const { hostname, diskSize, url } = options
     const { registration: fresh, enrollToken } = await register({
       api,
       url,
       agentId,
       hostname,
+      diskSize,
       enrollToken: nextToken,
       clock,
       random,

@@ -15,6 +15,7 @@ interface RegisterOptions {
   readonly url: string
   readonly agentId: string
   readonly hostname: string | undefined
+  readonly diskSize: (() => Promise<number>) | undefined
   /** Asked for at each try: its file may hold another by then. */
   readonly enrollToken: () => string
   readonly clock: Clock
@@ -34,7 +35,7 @@ export async function register(
 ): Promise<{ registration: Registration; enrollToken: string }> {
   const backoff = agentBackoff(options.random)
   options.waits(null)
-  const body = await hostFacts(options.agentId, options.hostname)
+  const body = await hostFacts(options.agentId, options.hostname, options.diskSize)
   for (;;) {
     try {
       const enrollToken = options.enrollToken()

@@ -16,7 +16,7 @@ export const agentVersion = (): string => ownPackage().version
  * What the disks hold, in GB, as systeminformation finds out; 0 where it can't. In a process of its own, as its 12 MB
  * would stay with the agent for ever; the other facts are cheap to have from Node.
  */
-async function diskSize(): Promise<number> {
+export async function diskSize(): Promise<number> {
   const { file, argv } = ownProcess('__facts')
   try {
     const { stdout } = await run(file, argv, { timeout: patience })
@@ -27,7 +27,11 @@ async function diskSize(): Promise<number> {
 }
 
 /** What the host is, as the registration tells it (base-api "Calls of agents"). */
-export async function hostFacts(agentId: string, hostname?: string): Promise<RegisterRequest> {
+export async function hostFacts(
+  agentId: string,
+  hostname?: string,
+  diskGB = diskSize,
+): Promise<RegisterRequest> {
   const addresses = Object.values(os.networkInterfaces()).flatMap((list) => list ?? [])
   const outside = addresses.filter((address) => !address.internal && !address.address.startsWith('fe80:'))
   return {
@@ -43,7 +47,7 @@ export async function hostFacts(agentId: string, hostname?: string): Promise<Reg
     arch: os.arch(),
     cpuCores: os.cpus().length,
     memoryMB: Math.round(os.totalmem() / 1024 ** 2),
-    diskGB: await diskSize(),
+    diskGB: await diskGB(),
     agentVersion: agentVersion(),
   }
 }

@@ -23,6 +23,7 @@ export function agentOptions(server: { url: string }, dataDir: string): AgentOpt
     allowUnsigned: false,
     logLevel: 'ERROR',
     log: () => {},
+    diskSize: async () => 100,
   }
 }
 
