@@ -6,7 +6,7 @@ import { watchEvents } from '../../client/services/events.ts'
 import type { RsmError } from '../../core/errors.ts'
 import { mendable } from '../../core/errors.ts'
 import { FleetState, tasksShown } from './fleet-state.ts'
-import { type House, orderTime, type Room, told } from './room.ts'
+import { type House, messageOf, orderTime, type Room, told } from './room.ts'
 import { FleetView } from './view/fleet-view.ts'
 import { doctorLines } from './view/report.ts'
 
@@ -125,7 +125,7 @@ export class FleetRoom implements Room {
           if (this.#closing.signal.aborted) return
           // The stream reports the lost connection.
           if (mendable(error)) this.#choose(this.#hostId, retryPause)
-          else this.view.say(error instanceof Error ? error.message : String(error), true)
+          else this.view.say(messageOf(error), true)
         },
       )
     }, after)

@@ -2,6 +2,7 @@ import type { LogEntry } from '../../../core/protocol/http/logs.ts'
 import { foldNodeset } from '../../../core/selector/nodeset.ts'
 import { groupsOf, titleOf } from '../../output/equal-output.ts'
 import { type LogLine, LogLines } from './lines.ts'
+import { type Find, scan, startOf } from './search.ts'
 import type { NumberedLines } from './viewport.ts'
 
 /** The host of a line that is no output but says whose the next ones are. */
@@ -18,13 +19,12 @@ export class FoldedLog implements NumberedLines {
   constructor(entries: readonly LogEntry[], silent: readonly string[]) {
     const assembled = new LogLines()
     const written = new Map<string, LogLine[]>()
-    const add = (line: LogLine) => {
+    const ended = entries.flatMap((entry) => assembled.push(entry))
+    for (const line of [...ended, ...assembled.open()]) {
       const lines = written.get(line.hostname)
       if (lines === undefined) written.set(line.hostname, [line])
       else lines.push(line)
     }
-    for (const entry of entries) for (const line of assembled.push(entry)) add(line)
-    for (const line of assembled.open()) add(line)
     const shown = (lines: readonly LogLine[]) =>
       lines.map(({ stream, text }) => `${stream} ${text}`).join('\n')
     const groups = groupsOf([...written].map(([hostname, lines]) => [shown(lines), [hostname]] as const))
@@ -46,17 +46,8 @@ export class FoldedLog implements NumberedLines {
   }
 
   /** The number of the next line of output that matches; null when there is none. */
-  find(
-    matches: (line: LogLine) => boolean,
-    direction: 'up' | 'down',
-    from: number,
-    isInclusive: boolean,
-  ): number | null {
-    const step = direction === 'down' ? 1 : -1
-    for (let at = isInclusive ? from : from + step; at >= 0 && at < this.end; at += step) {
-      const line = this.#lines[at]
-      if (line !== undefined && line.hostId !== titleId && matches(line)) return at
-    }
-    return null
+  find(find: Find): number | null {
+    const matches = (line: LogLine) => line.hostId !== titleId && find.matches(line)
+    return scan(this, { ...find, matches }, startOf(find))
   }
 }

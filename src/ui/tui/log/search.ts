@@ -1,5 +1,6 @@
 import type { LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
 import type { LogLine } from './lines.ts'
+import type { NumberedLines } from './viewport.ts'
 import { LogWindow, pageSize } from './window.ts'
 
 /** What is looked for in a log, and from which line. */
@@ -12,6 +13,10 @@ export interface Find {
   /** The only stream that can match. */
   readonly stream?: Stream
 }
+
+/** The first line that is looked at. */
+export const startOf = ({ direction, from, isInclusive = false }: Find): number =>
+  isInclusive ? from : from + (direction === 'down' ? 1 : -1)
 
 interface Searched {
   /** What is shown of it; it is moved to what is found. */
@@ -35,10 +40,10 @@ export async function searchLog(
   find: Find,
   signal: AbortSignal,
 ): Promise<number | null | undefined> {
-  const { direction, from, isInclusive = false, stream } = find
+  const { direction, stream } = find
   const { window } = log
   const isDown = direction === 'down'
-  const start = isInclusive ? from : from + (isDown ? 1 : -1)
+  const start = startOf(find)
   const near = scan(window, find, start)
   if (near !== null) return near
   const read = async (query: LogQuery) => {
@@ -107,11 +112,16 @@ async function around(id: number, page: Searched['page']): Promise<LogWindow> {
   return window
 }
 
-function scan(window: LogWindow, { matches, direction }: Find, start: number): number | null {
+/** The number of the first line from `start` on that matches; null when there is none. */
+export function scan(
+  lines: NumberedLines,
+  { matches, direction }: Pick<Find, 'matches' | 'direction'>,
+  start: number,
+): number | null {
   const step = direction === 'down' ? 1 : -1
-  const from = direction === 'down' ? Math.max(start, window.first) : Math.min(start, window.end - 1)
-  for (let number = from; number >= window.first && number < window.end; number += step) {
-    const line = window.line(number)
+  const from = direction === 'down' ? Math.max(start, lines.first) : Math.min(start, lines.end - 1)
+  for (let number = from; number >= lines.first && number < lines.end; number += step) {
+    const line = lines.line(number)
     if (line !== undefined && matches(line)) return number
   }
   return null

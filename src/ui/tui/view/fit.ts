@@ -16,6 +16,16 @@ export function fitRight(text: string, width: number): string {
   return wide <= width ? ' '.repeat(width - wide) + text : fit(text, width)
 }
 
+export function widthOfSpans(spans: readonly Span[]): number {
+  return spans.reduce((sum, { text }) => sum + widthOf(text), 0)
+}
+
+/** A chosen row as one span: colours on top of it would be hard to read. */
+export function chosenRow(spans: readonly Span[], width: number, isFocused: boolean): Span[] {
+  const text = fit(spans.map((span) => span.text).join(''), width)
+  return [{ text, style: isFocused ? { inverse: true, bold: true } : { inverse: true, dim: true } }]
+}
+
 /** The spans as far as they fit, filled up. */
 export function fitSpans(spans: readonly Span[], width: number): Span[] {
   const fitted: Span[] = []
@@ -35,7 +45,7 @@ export function rowOf(width: number, ...spans: Span[]): Row {
 
 /** What comes in front, and behind it, at the right edge, what has to be seen; that in front gives way. */
 export function spread(width: number, front: readonly Span[], back: readonly Span[]): Row {
-  const wide = back.reduce((sum, { text }) => sum + widthOf(text), 0)
+  const wide = widthOfSpans(back)
   const at = Math.max(0, width - wide)
   const segments: Segment[] = [{ at: 0, spans: fitSpans(front, at) }]
   if (wide > 0 && width > 0) segments.push({ at, spans: fitSpans(back, width - at) })

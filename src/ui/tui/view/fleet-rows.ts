@@ -3,17 +3,17 @@ import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { type HostState, hostState } from '../../hosts/state.ts'
 import { showTags } from '../../hosts/view.ts'
+import { counted } from '../../text/counted.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { withOwnMark } from '../../text/screen.ts'
 import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
-import { fit, fitRight, spread } from './fit.ts'
+import { fit, fitRight, spread, widthOfSpans } from './fit.ts'
 import { type Glyph, glyph } from './glyphs.ts'
 import { shortTime } from './host-row.ts'
-import { progressBar } from './layout.ts'
+import { progressRow } from './layout.ts'
 
-const leastBar = 10
 const narrow = 60
 const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
   RUNNING: { mark: 'running', style: { fg: 'cyan' } },
@@ -72,7 +72,7 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
       { text: ` ${fitRight(failedOf(task), failed)}`, style: { fg: 'red' } },
       { text: `${fitRight(shortTime(now - Date.parse(task.createdAt)), 7)} ago  `, style: { dim: true } },
     ]
-    const room = width - front.reduce((sum, { text }) => sum + widthOf(text), 0)
+    const room = width - widthOfSpans(front)
     const back = [`  ${task.taskId.slice(-shortId)}`, `  ${fit(userOf(task), user)}`]
     while (back.length > 0 && room - widthOf(back.join('')) < leastName) back.pop()
     return [
@@ -91,7 +91,7 @@ function countOf({ hosts }: FleetState, status: HostState): number {
 
 export function fleetTitle(state: FleetState, server: string, cols: number): Row {
   const running = state.tasks.filter(({ status }) => status === 'RUNNING').length
-  const back = `  ${running} ${running === 1 ? 'task' : 'tasks'} running `
+  const back = `  ${counted(running, 'task')} running `
   return spread(
     cols,
     [{ text: ' rsm', style: { bold: true } }, { text: `  ${sanitizeLine(server)}` }],
@@ -103,14 +103,13 @@ export function fleetProgress(state: FleetState, cols: number): Row {
   const all = state.hosts.size
   const parts = shares.map(({ status, style }) => ({ count: countOf(state, status), status, style }))
   const told: Span[] = [
-    { text: ` ${all} ${all === 1 ? 'host' : 'hosts'}`, style: { bold: true } },
+    { text: ` ${counted(all, 'host')}`, style: { bold: true } },
     ...parts.flatMap(({ count, status, style }): Span[] =>
       count === 0 ? [] : [{ text: `  ${count} ${status}`, style }],
     ),
     { text: ' ' },
   ]
-  const room = cols - told.reduce((sum, { text }) => sum + widthOf(text), 0) - 1
-  return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], told)
+  return progressRow(cols, told, parts, all)
 }
 
 export function aboutHost(host: Host, now: number): Span[][] {

@@ -3,20 +3,20 @@ import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { hostState } from '../../hosts/state.ts'
 import { counted } from '../../text/counted.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
-import { widthOf } from '../../text/width.ts'
 import type { FleetState } from '../fleet-state.ts'
-import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
-import { fit } from './fit.ts'
+import type { Frame, Key, Size, Span } from '../screen/screen.ts'
+import { chosenRow } from './fit.ts'
 import { aboutHost, fleetProgress, fleetTitle, taskRows, taskText } from './fleet-rows.ts'
 import { fleetHelp, fleetKeys } from './help.ts'
-import { allHosts, HostPane } from './host-pane.ts'
+import { allHosts } from './host-pane.ts'
 import { fleetRow } from './host-row.ts'
-import { assemble, type Focus, footOf, type Panes, panesOf } from './layout.ts'
-import { List, stepOf } from './list.ts'
-import { helpLines, overlay } from './overlay.ts'
+import type { Focus, Panes } from './layout.ts'
+import { List } from './list.ts'
+import { helpLines } from './overlay.ts'
 import { Prompt } from './prompt.ts'
 import { Report } from './report.ts'
 import { runQuestion } from './run-question.ts'
+import { TwoPanes } from './two-panes.ts'
 
 export interface FleetActions {
   openTask(taskId: string, hostId: number | null): void
@@ -25,35 +25,26 @@ export interface FleetActions {
   terminal(hostId: number): void
   /** Runs this on these hosts, which were agreed to. */
   run(command: string, hostIds: readonly number[]): void
-  /** Examines the fleet; `found` takes the lines, of so many columns at most. */
+  /** Examines the fleet, and shows what was found in lines of at most so many columns. */
   examine(columns: number): void
 }
 
-const wheelStep = 3
-
-export class FleetView {
+export class FleetView extends TwoPanes<'hosts' | 'tasks' | 'run'> {
   readonly #state: FleetState
   readonly #actions: FleetActions
   readonly #server: string
-  readonly #hosts = new HostPane()
   readonly #tasks = new List<string>()
-  #focus: Focus = 'left'
-  #prompt: { readonly line: Prompt; readonly of: 'hosts' | 'tasks' | 'run' } | null = null
-  #question: { readonly lines: readonly Span[][]; readonly yes: () => void } | null = null
-  #report: Report | null = null
   #taskFilter = ''
   #cols = 80
-  #note: Span | null = null
-  lost: string | null = null
   #shown = ''
   #selected: number = allHosts
-  #panes: Panes | null = null
   /** A task of the chosen host is to be opened as soon as they have come. */
   #isToOpen = false
   /** In which row of its pane the first task stands. */
   #tasksFrom = 0
 
   constructor(state: FleetState, server: string, actions: FleetActions) {
+    super(actions)
     this.#state = state
     this.#server = server
     this.#actions = actions
@@ -65,104 +56,75 @@ export class FleetView {
     return this.#state.isLoaded && this.#state.areTasksRead
   }
 
-  get isTyping(): boolean {
-    return this.#prompt !== null || this.#question !== null || this.#report !== null
-  }
-
   show(lines: readonly Span[][]): void {
-    this.#note = null
-    this.#report = new Report(lines)
-  }
-
-  readonly say = (text: string, isBad = false): void => {
-    this.#note = { text: sanitizeLine(text), style: isBad ? { fg: 'red', bold: true } : { bold: true } }
+    this.note = null
+    this.report = new Report(lines)
   }
 
   key(key: Key): void {
-    this.#note = null
+    this.note = null
     this.#isToOpen = false
     const { name } = key
-    if (this.#prompt !== null) this.#typed(key, this.#prompt)
-    else if (this.#question !== null) this.#answered(name, this.#question)
-    else if (this.#report !== null) this.#report = this.#report.key(name) ? this.#report : null
+    if (this.answer(key, 'nothing was started')) {
+      // It was for the prompt or the question.
+    } else if (this.report !== null) this.report = this.report.key(name) ? this.report : null
     else if (name === '?') this.show(helpLines('Keys of the fleet', fleetHelp))
-    else if (name === 'tab' || name === 'S-tab') this.#focus = this.#focus === 'left' ? 'right' : 'left'
+    else if (name === 'tab' || name === 'S-tab') this.turn()
     else if (name === 'enter') this.#open()
     else if (name === 'escape') this.#escape()
     else if (name === 'f' || name === '/') this.#filter()
     else if (name === 'x') this.#run()
     else if (name === 'd') this.#actions.examine(this.#cols - 6)
     else if (name === 'e' || name === 'E') this.#jump(name === 'e' ? 'down' : 'up')
-    else if (name === 't') this.#terminal()
+    else if (name === 't') this.openTerminal()
     else this.#moved(name)
     // At once, and not with the next frame: the next key may be for what is chosen now.
     this.#select()
   }
 
-  mouse({ action, x, y }: Mouse): void {
-    const panes = this.#panes
-    if (panes === null || this.#prompt !== null || this.#question !== null) return
-    const isLeft = x < panes.left
-    const list: List<string> | List<number> = isLeft ? this.#hosts.list : this.#tasks
-    if (action !== 'press') {
-      list.move(action === 'wheelup' ? -wheelStep : wheelStep)
+  protected scroll(by: number): void {
+    this.#tasks.move(by)
+  }
+
+  protected press(pane: Focus, row: number, { height }: Panes): void {
+    if (pane === 'left') {
+      this.hosts.list.choose(this.hosts.list.shown(height)[row] ?? allHosts)
       return
     }
-    this.#report = null
-    this.#focus = isLeft ? 'left' : 'right'
-    const at = y - panes.top
-    if (at < 0) return
-    if (isLeft) this.#hosts.list.choose(this.#hosts.list.shown(panes.height)[at] ?? allHosts)
-    else {
-      const taskId = this.#tasks.shown(panes.height - this.#tasksFrom)[at - this.#tasksFrom]
-      if (taskId === undefined) return
-      if (taskId === this.#tasks.chosen) this.#actions.openTask(taskId, this.#hostId())
-      else this.#tasks.choose(taskId)
-    }
+    const taskId = this.#tasks.shown(height - this.#tasksFrom)[row - this.#tasksFrom]
+    if (taskId === undefined) return
+    if (taskId === this.#tasks.chosen) this.#actions.openTask(taskId, this.#hostId())
+    else this.#tasks.choose(taskId)
   }
 
   frame(size: Size, now: number): Frame {
     this.#refresh(now)
-    const leftTitle = this.#leftTitle()
-    const wanted = Math.max(this.#hosts.wanted, ...leftTitle.map(({ text }) => widthOf(text)))
-    const panes = panesOf(size, wanted, this.#focus)
-    this.#panes = panes
     this.#cols = size.cols
-    const frame = assemble(size, panes, {
+    return this.draw(size, (panes) => ({
       title: fleetTitle(this.#state, this.#server, size.cols),
       progress: fleetProgress(this.#state, size.cols),
-      leftTitle,
       rightTitle: this.#rightTitle(),
       rightState: this.#state.isLoaded ? [] : [{ text: ' reading... ' }],
-      left: this.#hosts.rows(panes.left, panes.height, this.#focus === 'left'),
       right: this.#right(panes, now),
-      foot: this.#foot(size.cols),
-      focus: this.#focus,
-      prompt: this.#prompt?.line ?? null,
-    })
-    if (this.#question !== null) return overlay(frame, size, this.#question.lines)
-    return this.#report?.over(frame, size) ?? frame
+      foot: this.foot(size.cols, fleetKeys),
+    }))
   }
 
-  #typed(key: Key, { line, of }: { line: Prompt; of: 'hosts' | 'tasks' | 'run' }): void {
-    const typed = line.key(key)
-    const text = typed === 'left' ? '' : line.text
-    if (of === 'hosts') this.#hosts.filter = text
+  protected typed(of: 'hosts' | 'tasks' | 'run', text: string, how: 'typed' | 'done' | 'left'): void {
+    if (of === 'hosts') this.hosts.filter = text
     else if (of === 'tasks') this.#taskFilter = text
-    if (typed === 'typed') return
-    this.#prompt = null
-    if (of === 'run' && text.trim() !== '') this.#ask(text)
+    else if (how !== 'typed' && text.trim() !== '') this.#ask(text)
   }
 
   #filter(): void {
-    this.#prompt =
-      this.#focus === 'left'
-        ? { line: new Prompt('hosts with: ', this.#hosts.filter), of: 'hosts' }
+    this.prompt =
+      this.focus === 'left'
+        ? { line: new Prompt('hosts with: ', this.hosts.filter), of: 'hosts' }
         : { line: new Prompt('tasks with: ', this.#taskFilter), of: 'tasks' }
   }
 
   #targets(): Host[] {
-    const { chosen, ids } = this.#hosts.list
+    const { chosen, ids } = this.hosts.list
     const wanted = chosen === null || chosen === allHosts ? ids : [chosen]
     return wanted.flatMap((id) => this.#state.hosts.get(id) ?? [])
   }
@@ -170,14 +132,14 @@ export class FleetView {
   #run(): void {
     const { length } = this.#targets()
     if (length === 0) this.say('no host is shown')
-    else this.#prompt = { line: new Prompt(`run on ${counted(length, 'host')}: `), of: 'run' }
+    else this.prompt = { line: new Prompt(`run on ${counted(length, 'host')}: `), of: 'run' }
   }
 
   /** What was agreed to is what runs: hosts that join meanwhile are no part of it. */
   #ask(command: string): void {
     const hosts = this.#targets()
-    this.#question = {
-      lines: runQuestion(command, hosts, this.#server, this.#cols),
+    this.question = {
+      asked: runQuestion(command, hosts, this.#server, this.#cols),
       yes: () =>
         this.#actions.run(
           command,
@@ -186,28 +148,22 @@ export class FleetView {
     }
   }
 
-  #answered(name: string, { yes }: { yes: () => void }): void {
-    this.#question = null
-    if (name === 'y' || name === 'Y') yes()
-    else this.say('nothing was started')
-  }
-
   #open(): void {
-    const taskId = this.#focus === 'right' ? this.#tasks.chosen : this.#state.tasks[0]?.taskId
+    const taskId = this.focus === 'right' ? this.#tasks.chosen : this.#state.tasks[0]?.taskId
     // They are another's until those of the chosen host have come.
     this.#isToOpen = this.#state.hostId !== this.#hostId()
     if (this.#isToOpen) return
-    if (this.#focus === 'left' && this.#selected === allHosts) this.#focus = 'right'
+    if (this.focus === 'left' && this.#selected === allHosts) this.focus = 'right'
     else if (typeof taskId === 'string') this.#actions.openTask(taskId, this.#hostId())
     else this.say('no task to open')
   }
 
   #escape(): void {
-    if (this.#focus === 'right' && this.#taskFilter !== '') this.#taskFilter = ''
-    else if (this.#hosts.filter !== '') this.#hosts.filter = ''
+    if (this.focus === 'right' && this.#taskFilter !== '') this.#taskFilter = ''
+    else if (this.hosts.filter !== '') this.hosts.filter = ''
     else if (this.#taskFilter !== '') this.#taskFilter = ''
-    else if (this.#focus === 'right') this.#focus = 'left'
-    else this.#hosts.list.choose(allHosts)
+    else if (this.focus === 'right') this.focus = 'left'
+    else this.hosts.list.choose(allHosts)
   }
 
   #jump(direction: 'up' | 'down'): void {
@@ -215,19 +171,13 @@ export class FleetView {
       const host = this.#state.hosts.get(id)
       return host === undefined || hostState(host) !== 'ONLINE'
     }
-    if (!this.#hosts.jump(direction, isOff)) this.say('every host is ONLINE and reachable')
-  }
-
-  #terminal(): void {
-    const id = this.#hosts.list.chosen
-    if (id === null || id === allHosts) this.say('choose a host first: t opens a terminal on it')
-    else this.#actions.terminal(id)
+    if (!this.hosts.jump(direction, isOff)) this.say('every host is ONLINE and reachable')
   }
 
   #moved(name: string): void {
-    const step = stepOf(name, this.#panes?.height ?? 10)
+    const step = this.stepOf(name)
     if (step === undefined) return
-    if (this.#focus === 'left') this.#hosts.list.move(step)
+    if (this.focus === 'left') this.hosts.list.move(step)
     else this.#tasks.move(step)
   }
 
@@ -235,7 +185,7 @@ export class FleetView {
     const shown = `${this.#state.version} ${Math.floor(now / 1000)}`
     if (shown !== this.#shown) {
       this.#shown = shown
-      this.#hosts.set([...this.#state.hosts.values()].map((host) => fleetRow(host, now)))
+      this.hosts.set([...this.#state.hosts.values()].map((host) => fleetRow(host, now)))
     }
     this.#select()
     this.#tasks.set(this.#shownTasks().map(({ taskId }) => taskId))
@@ -253,7 +203,7 @@ export class FleetView {
   }
 
   #select(): void {
-    const chosen = this.#hosts.list.chosen ?? allHosts
+    const chosen = this.hosts.list.chosen ?? allHosts
     if (chosen === this.#selected) return
     this.#selected = chosen
     this.#actions.tasksOf(chosen === allHosts ? null : chosen)
@@ -264,13 +214,7 @@ export class FleetView {
   }
 
   #selectedName(): string {
-    return this.#hosts.row(this.#selected)?.name ?? ''
-  }
-
-  #leftTitle(): Span[] {
-    const { filter, count, shownCount } = this.#hosts
-    const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
-    return [{ text: ` Hosts ${which} ` }]
+    return this.hosts.row(this.#selected)?.name ?? ''
   }
 
   #rightTitle(): Span[] {
@@ -290,12 +234,9 @@ export class FleetView {
     this.#tasksFrom = about.length
     const tasks = new Map(this.#state.tasks.map((task) => [task.taskId, task]))
     const shown = this.#tasks.shown(Math.max(1, height - about.length)).flatMap((id) => tasks.get(id) ?? [])
-    const rows = taskRows(shown, right, now).map((spans, at): Span[] => {
-      if (shown[at]?.taskId !== this.#tasks.chosen) return spans
-      const text = fit(spans.map((span) => span.text).join(''), right)
-      const style = this.#focus === 'right' ? { inverse: true, bold: true } : { inverse: true, dim: true }
-      return [{ text, style }]
-    })
+    const rows = taskRows(shown, right, now).map((spans, at): Span[] =>
+      shown[at]?.taskId === this.#tasks.chosen ? chosenRow(spans, right, this.focus === 'right') : spans,
+    )
     if (rows.length > 0 || !this.#state.isLoaded) return [...about, ...rows]
     const hint = this.#emptyHint()
     return [...about, [{ text: `  ${hint}`, style: { dim: true } }]]
@@ -304,11 +245,5 @@ export class FleetView {
   #emptyHint(): string {
     if (this.#state.hosts.size === 0) return 'no hosts yet: rsm hosts join'
     return this.#taskFilter === '' ? 'no tasks yet: x runs one' : 'no such tasks'
-  }
-
-  #foot(cols: number): Row {
-    if (this.#note !== null) return footOf(cols, [], this.#note)
-    if (this.lost !== null) return footOf(cols, [], { text: this.lost, style: { fg: 'yellow', bold: true } })
-    return footOf(cols, fleetKeys, null)
   }
 }

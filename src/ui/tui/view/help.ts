@@ -1,6 +1,4 @@
-import type { Focus } from './layout.ts'
-
-type Keys = readonly (readonly [key: string, does: string])[]
+import type { Focus, Keys } from './layout.ts'
 
 export const taskHelp: Keys = [
   ['Up Down j k PgUp PgDn g G', 'move in the pane in use'],

@@ -1,6 +1,6 @@
 import { widthOf } from '../../text/width.ts'
 import type { Span } from '../screen/screen.ts'
-import { fit, fitRight } from './fit.ts'
+import { chosenRow, fit, fitRight } from './fit.ts'
 import { glyph } from './glyphs.ts'
 import { type HostRow, inOrder } from './host-row.ts'
 import { List } from './list.ts'
@@ -95,12 +95,8 @@ export class HostPane {
   rows(width: number, height: number, isFocused: boolean): Span[][] {
     if (width <= 0) return []
     return this.list.shown(height).map((id) => {
-      const isChosen = id === this.list.chosen
       const spans = id === allHosts ? this.#all(width) : this.#host(id, width)
-      if (!isChosen) return spans
-      // The whole row as one: colours on top of it would be hard to read.
-      const text = spans.map((span) => span.text).join('')
-      return [{ text, style: isFocused ? { inverse: true, bold: true } : { inverse: true, dim: true } }]
+      return id === this.list.chosen ? chosenRow(spans, width, isFocused) : spans
     })
   }
 

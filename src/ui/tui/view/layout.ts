@@ -1,7 +1,7 @@
 import { widthOf } from '../../text/width.ts'
 import type { Frame, Row, Segment, Size, Span, Style } from '../screen/screen.ts'
-import { fitSpans, rowOf, spread } from './fit.ts'
-import { glyph } from './glyphs.ts'
+import { fitSpans, rowOf, spread, widthOfSpans } from './fit.ts'
+import { type Glyph, glyph } from './glyphs.ts'
 import type { Prompt } from './prompt.ts'
 
 /** Narrower than this only the pane in use is shown. */
@@ -12,6 +12,10 @@ const headRows = 3
 const footRows = 1
 
 export type Focus = 'left' | 'right'
+/** Keys, and what each does. */
+export type Keys = readonly (readonly [key: string, does: string])[]
+
+const leastBar = 10
 
 /** Where the panes stand; a width of 0 hides one. */
 export interface Panes {
@@ -53,10 +57,9 @@ export interface Parts {
 function titleOf(spans: readonly Span[], state: readonly Span[], width: number, isFocused: boolean): Span[] {
   if (width <= 0) return []
   const style = isFocused ? { bold: true } : { dim: true }
-  const taken = state.reduce((sum, { text }) => sum + widthOf(text), 0)
-  const room = Math.max(0, width - taken)
-  const wide = spans.reduce((sum, { text }) => sum + widthOf(text), 0)
-  const line = { text: glyph('line').repeat(Math.max(0, room - wide)), style: { dim: true } }
+  const room = Math.max(0, width - widthOfSpans(state))
+  const rest = Math.max(0, room - widthOfSpans(spans))
+  const line = { text: glyph('line').repeat(rest), style: { dim: true } }
   const front = fitSpans(
     [...spans.map((span) => ({ ...span, style: { ...style, ...span.style } })), line],
     room,
@@ -70,22 +73,20 @@ export function assemble(size: Size, panes: Panes, parts: Parts): Frame {
   if (cols < smallest.cols || rows < smallest.rows)
     return { rows: [rowOf(cols, { text: 'too small' })], mouse: false }
   const { left, right, rightAt, height } = panes
-  const side: Segment[] =
-    left > 0 && right > 0 ? [{ at: left, spans: [{ text: glyph('side'), style: { dim: true } }] }] : []
-  const join: Segment[] =
-    left > 0 && right > 0 ? [{ at: left, spans: [{ text: glyph('join'), style: { dim: true } }] }] : []
-  const both = (a: Span[], between: Segment[], b: Span[]): Row => [
+  const between = (name: Glyph): Segment[] =>
+    left > 0 && right > 0 ? [{ at: left, spans: [{ text: glyph(name), style: { dim: true } }] }] : []
+  const both = (a: Span[], line: Glyph, b: Span[]): Row => [
     ...(left > 0 ? [{ at: 0, spans: a }] : []),
-    ...between,
+    ...between(line),
     ...(right > 0 ? [{ at: rightAt, spans: b }] : []),
   ]
   const titles = both(
     titleOf(parts.leftTitle, [], left, parts.focus === 'left'),
-    join,
+    'join',
     titleOf(parts.rightTitle, parts.rightState, right, parts.focus === 'right'),
   )
   const body = Array.from({ length: height }, (_, at) =>
-    both(fitSpans(parts.left[at] ?? [], left), side, fitSpans(parts.right[at] ?? [], right)),
+    both(fitSpans(parts.left[at] ?? [], left), 'side', fitSpans(parts.right[at] ?? [], right)),
   )
   const { prompt } = parts
   const typed = prompt === null ? '' : `${prompt.label}${prompt.text}`
@@ -95,11 +96,7 @@ export function assemble(size: Size, panes: Panes, parts: Parts): Frame {
 }
 
 /** Key and what it does, as far as they fit; `note` takes their place. */
-export function footOf(
-  cols: number,
-  keys: readonly (readonly [key: string, does: string])[],
-  note: Span | null,
-): Row {
+export function footOf(cols: number, keys: Keys, note: Span | null): Row {
   if (note !== null) return rowOf(cols, { ...note, text: ` ${note.text}` })
   const spans: Span[] = []
   let wide = 0
@@ -112,12 +109,19 @@ export function footOf(
   return spread(cols, spans, [])
 }
 
-/** How much is done, in parts of one width each. */
-export function progressBar(
-  width: number,
-  parts: readonly { readonly count: number; readonly style: Style }[],
-  all: number,
-): Span[] {
+interface Part {
+  readonly count: number
+  readonly style: Style
+}
+
+/** What is counted, behind a bar where there is room for one. */
+export function progressRow(cols: number, told: readonly Span[], parts: readonly Part[], all: number): Row {
+  const room = cols - widthOfSpans(told) - 1
+  return spread(cols, [{ text: ' ' }, ...(room < leastBar ? [] : progressBar(room, parts, all))], told)
+}
+
+/** How much is done, each part as wide as its share. */
+function progressBar(width: number, parts: readonly Part[], all: number): Span[] {
   const spans: Span[] = []
   let done = 0
   let drawn = 0

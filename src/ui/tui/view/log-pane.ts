@@ -4,7 +4,9 @@ import { widthOf } from '../../text/width.ts'
 import { FoldedLog } from '../log/folded.ts'
 import type { LogLine } from '../log/lines.ts'
 import type { LogReader } from '../log/reader.ts'
+import type { Find } from '../log/search.ts'
 import { type LogRow, type NumberedLines, Viewport } from '../log/viewport.ts'
+import { messageOf } from '../room.ts'
 import type { Key, Span } from '../screen/screen.ts'
 import { stepOf } from './list.ts'
 import { logSpans, markWidth } from './log-rows.ts'
@@ -53,7 +55,7 @@ export class LogPane {
     if (this.#unfold()) return
     this.#say('reading all of the log...')
     const entries = await this.#reader.readAll(mostFolded).catch((error: unknown) => {
-      this.#say(error instanceof Error ? error.message : String(error), true)
+      this.#say(messageOf(error), true)
       return undefined
     })
     if (entries === undefined) return
@@ -150,8 +152,8 @@ export class LogPane {
     }
     this.#sought = { text, pattern: new RegExp(escaped(text), 'giu') }
     const from = this.viewport.rows(this.#lines)[0]?.number ?? this.#lines.first
-    if ((await this.#find('down', from, true)) !== null) return
-    if ((await this.#find('up', from, false)) === null) this.#say(`not found: ${text}`, true)
+    if ((await this.#findText('down', from, true)) !== null) return
+    if ((await this.#findText('up', from, false)) === null) this.#say(`not found: ${text}`, true)
   }
 
   async searchNext(direction: 'up' | 'down'): Promise<void> {
@@ -159,7 +161,7 @@ export class LogPane {
       this.#say('no search yet: / starts one')
       return
     }
-    const found = await this.#find(direction, this.#here(direction), false)
+    const found = await this.#findText(direction, this.#here(direction), false)
     const other = direction === 'down' ? 'none below; N looks upwards' : 'none above; n looks downwards'
     if (found === null) this.#say(`${other}: ${this.#sought.text}`, true)
   }
@@ -170,13 +172,8 @@ export class LogPane {
       return
     }
     const matches = (line: LogLine) => line.stream === 'stderr'
-    const from = this.#here(direction)
-    const found =
-      this.#folded === null
-        ? await this.#reader.find({ matches, direction, from, stream: 'stderr' })
-        : this.#folded.find(matches, direction, from, false)
-    if (typeof found === 'number') this.#show(found)
-    else if (found === null) this.#say(direction === 'down' ? 'no stderr below' : 'no stderr above', true)
+    const found = await this.#find({ matches, direction, from: this.#here(direction), stream: 'stderr' })
+    if (found === null) this.#say(direction === 'down' ? 'no stderr below' : 'no stderr above', true)
   }
 
   clearSearch(): boolean {
@@ -240,28 +237,24 @@ export class LogPane {
     return direction === 'down' ? row.number - 1 : row.number + 1
   }
 
-  async #find(
-    direction: 'up' | 'down',
-    from: number,
-    isInclusive: boolean,
-  ): Promise<number | null | undefined> {
+  #findText(direction: Find['direction'], from: number, isInclusive: boolean) {
     const { pattern } = this.#sought ?? {}
     if (pattern === undefined) return undefined
     const matches = ({ text }: LogLine) => {
       pattern.lastIndex = 0
       return pattern.test(text)
     }
-    const found =
-      this.#folded === null
-        ? await this.#reader.find({ matches, direction, from, isInclusive })
-        : this.#folded.find(matches, direction, from, isInclusive)
-    if (typeof found === 'number') this.#show(found)
-    return found
+    return this.#find({ matches, direction, from, isInclusive })
   }
 
-  #show(number: number): void {
-    this.#found = number
-    this.viewport.show(this.#lines, number)
+  /** Shows what is found: its number; null where there is nothing, undefined when stopped. */
+  async #find(find: Find): Promise<number | null | undefined> {
+    const found = await (this.#folded ?? this.#reader).find(find)
+    if (typeof found === 'number') {
+      this.#found = found
+      this.viewport.show(this.#lines, found)
+    }
+    return found
   }
 
   #ask(rows: readonly LogRow[]): void {

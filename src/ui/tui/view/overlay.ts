@@ -1,14 +1,12 @@
 import { widthOf } from '../../text/width.ts'
 import type { Frame, Row, Segment, Size, Span } from '../screen/screen.ts'
-import { fit } from './fit.ts'
+import { fit, fitSpans, widthOfSpans } from './fit.ts'
 import { type Glyph, glyph } from './glyphs.ts'
+import type { Keys } from './layout.ts'
 
 /** A box of lines over the middle of a frame. */
 export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (readonly Span[])[]): Frame {
-  const wide = Math.min(
-    cols - 2,
-    Math.max(...lines.map((line) => line.reduce((sum, { text }) => sum + widthOf(text), 0))) + 4,
-  )
+  const wide = Math.min(cols - 2, Math.max(...lines.map(widthOfSpans)) + 4)
   const shown = lines.slice(0, Math.max(0, rows - 4))
   const high = shown.length + 2
   if (wide < 4 || high > rows) return frame
@@ -31,18 +29,10 @@ export function overlay(frame: Frame, { cols, rows }: Size, lines: readonly (rea
 }
 
 function boxed(line: readonly Span[], wide: number): Span[] {
-  const room = wide - 4
-  const spans: Span[] = [{ text: `${glyph('side')} ` }]
-  let left = room
-  for (const span of line) {
-    const text = widthOf(span.text) <= left ? span.text : fit(span.text, left)
-    left -= widthOf(text)
-    spans.push({ ...span, text })
-  }
-  return [...spans, { text: `${' '.repeat(Math.max(0, left))} ${glyph('side')}` }]
+  return [{ text: `${glyph('side')} ` }, ...fitSpans(line, wide - 4), { text: ` ${glyph('side')}` }]
 }
 
-export function helpLines(title: string, keys: readonly (readonly [key: string, does: string])[]): Span[][] {
+export function helpLines(title: string, keys: Keys): Span[][] {
   const wide = Math.max(...keys.map(([key]) => widthOf(key)))
   return [
     [{ text: title, style: { bold: true } }],

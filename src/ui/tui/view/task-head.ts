@@ -5,9 +5,8 @@ import { widthOf } from '../../text/width.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, rowOf, spread } from './fit.ts'
 import { shortTime } from './host-row.ts'
-import { progressBar } from './layout.ts'
+import { progressRow } from './layout.ts'
 
-const leastBar = 10
 const leastName = 12
 const statusStyles: Readonly<Record<string, Style>> = {
   RUNNING: { fg: 'cyan', bold: true },
@@ -52,18 +51,10 @@ export function taskProgress(state: TaskState, cols: number): Row {
   add(stopped, 'stopped', { fg: 'yellow' })
   add(success, 'ok', { fg: 'green' })
   counts.push({ text: ' ' })
-  const room = cols - counts.reduce((sum, { text }) => sum + widthOf(text), 0) - 1
-  const bar =
-    room < leastBar
-      ? []
-      : progressBar(
-          room,
-          [
-            { count: failed, style: { fg: 'red' } },
-            { count: stopped, style: { fg: 'yellow' } },
-            { count: success, style: { fg: 'green' } },
-          ],
-          all,
-        )
-  return spread(cols, [{ text: ' ' }, ...bar], counts)
+  const parts = [
+    { count: failed, style: { fg: 'red' } },
+    { count: stopped, style: { fg: 'yellow' } },
+    { count: success, style: { fg: 'green' } },
+  ] as const
+  return progressRow(cols, counts, parts, all)
 }

@@ -1,0 +1,128 @@
+import { sanitizeLine } from '../../text/sanitize.ts'
+import { widthOf } from '../../text/width.ts'
+import type { Frame, Key, Mouse, Row, Size, Span } from '../screen/screen.ts'
+import { allHosts, HostPane } from './host-pane.ts'
+import { assemble, type Focus, footOf, type Keys, type Panes, type Parts, panesOf } from './layout.ts'
+import { stepOf } from './list.ts'
+import { overlay } from './overlay.ts'
+import type { Prompt } from './prompt.ts'
+import type { Report } from './report.ts'
+
+const wheelStep = 3
+
+/** Hosts on the left, and what a view shows of them on the right. */
+export abstract class TwoPanes<Of extends string> {
+  readonly #actions: { terminal(hostId: number): void }
+  protected readonly hosts = new HostPane()
+  protected focus: Focus = 'left'
+  /** As they were last drawn. */
+  protected panes: Panes | null = null
+  protected prompt: { readonly line: Prompt; readonly of: Of } | null = null
+  /** Asked in the foot, or in a box of lines. */
+  protected question: { readonly asked: string | readonly Span[][]; readonly yes: () => void } | null = null
+  protected report: Report | null = null
+  protected note: Span | null = null
+  /** Why nothing new comes at present; null while it does. */
+  lost: string | null = null
+
+  constructor(actions: { terminal(hostId: number): void }) {
+    this.#actions = actions
+  }
+
+  readonly say = (text: string, isBad = false): void => {
+    this.note = { text: sanitizeLine(text), style: isBad ? { fg: 'red', bold: true } : { bold: true } }
+  }
+
+  /** Whether every key, `q` too, is for what is being typed, answered or read. */
+  get isTyping(): boolean {
+    return this.#isAsking || this.report !== null
+  }
+
+  mouse({ action, x, y }: Mouse): void {
+    if (this.panes === null || this.#isAsking) return
+    const isLeft = x < this.panes.left
+    if (action !== 'press') {
+      const by = action === 'wheelup' ? -wheelStep : wheelStep
+      if (isLeft) this.hosts.list.move(by)
+      else this.scroll(by)
+      return
+    }
+    this.report = null
+    this.focus = isLeft ? 'left' : 'right'
+    const row = y - this.panes.top
+    if (row >= 0) this.press(this.focus, row, this.panes)
+  }
+
+  /** What is typed at a prompt so far: '' once it was left. */
+  protected abstract typed(of: Of, text: string, how: ReturnType<Prompt['key']>): void
+  /** Moves the right pane by so many rows. */
+  protected abstract scroll(by: number): void
+  protected abstract press(pane: Focus, row: number, panes: Panes): void
+
+  /** The frame of both panes; `rest` is asked once their widths are known. */
+  protected draw(
+    size: Size,
+    rest: (panes: Panes) => Omit<Parts, 'leftTitle' | 'left' | 'focus' | 'prompt'>,
+  ): Frame {
+    const { filter, count, shownCount } = this.hosts
+    const which = filter === '' ? `${count}` : `${shownCount} of ${count} with ${sanitizeLine(filter)}`
+    const title = ` Hosts ${which} `
+    const panes = panesOf(size, Math.max(this.hosts.wanted, widthOf(title)), this.focus)
+    this.panes = panes
+    const frame = assemble(size, panes, {
+      ...rest(panes),
+      leftTitle: [{ text: title }],
+      left: this.hosts.rows(panes.left, panes.height, this.focus === 'left'),
+      focus: this.focus,
+      prompt: this.prompt?.line ?? null,
+    })
+    const { question, report } = this
+    if (typeof question?.asked === 'object') return overlay(frame, size, question.asked)
+    return report?.over(frame, size) ?? frame
+  }
+
+  protected turn(): void {
+    this.focus = this.focus === 'left' ? 'right' : 'left'
+  }
+
+  /** How far a key moves in a list; undefined for a key that does not move. */
+  protected stepOf(name: string): number | undefined {
+    return stepOf(name, this.panes?.height ?? 10)
+  }
+
+  /** Gives a key to what is being asked; false where nothing is. Any key but y is `no`. */
+  protected answer(key: Key, no: string): boolean {
+    const { prompt, question } = this
+    if (prompt !== null) {
+      const how = prompt.line.key(key)
+      if (how !== 'typed') this.prompt = null
+      this.typed(prompt.of, how === 'left' ? '' : prompt.line.text, how)
+    } else if (question !== null) {
+      this.question = null
+      if (key.name === 'y' || key.name === 'Y') question.yes()
+      else this.say(no)
+    }
+    return prompt !== null || question !== null
+  }
+
+  protected openTerminal(): void {
+    const id = this.hosts.list.chosen
+    if (id === null || id === allHosts) this.say('choose a host first: t opens a terminal on it')
+    else this.#actions.terminal(id)
+  }
+
+  /** What is asked, else what was said last, else why nothing comes, else the keys. */
+  protected foot(cols: number, keys: Keys): Row {
+    const asked = this.question?.asked
+    const warned = typeof asked === 'string' ? asked : this.note === null ? this.lost : null
+    return footOf(
+      cols,
+      keys,
+      warned === null ? this.note : { text: warned, style: { fg: 'yellow', bold: true } },
+    )
+  }
+
+  get #isAsking(): boolean {
+    return this.prompt !== null || this.question !== null
+  }
+}
