@@ -6,6 +6,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
+import { withVariables } from '../../ui/flags/environment.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -16,16 +17,14 @@ export default class AgentRun extends BaseCommand {
     '$ rsm agent run --url https://rsm.example.org --enroll-token-file /etc/rsm/token --run-as deploy',
     '$ rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G',
   ]
-  static override flags = {
-    url: string({ env: 'RSM_AGENT_URL', required: true, helpValue: 'URL', description: 'the server' }),
+  static override flags = withVariables('RSM_AGENT_', {
+    url: string({ required: true, helpValue: 'URL', description: 'the server' }),
     'enroll-token': string({
-      env: 'RSM_AGENT_ENROLL_TOKEN',
       helpValue: 'TOKEN',
       description:
         'token from rsm hosts join; safer in the environment or a file, since every user sees arguments',
     }),
     'enroll-token-file': string({
-      env: 'RSM_AGENT_ENROLL_TOKEN_FILE',
       helpValue: 'FILE',
       exclusive: ['enroll-token'],
       description: 'file with the enrolment token',
@@ -35,19 +34,16 @@ export default class AgentRun extends BaseCommand {
       helpValue: 'ID',
       description: 'id of this agent; made up and kept if not given',
     }),
-    hostname: string({ env: 'RSM_AGENT_HOSTNAME', description: 'name of this host, if not its own' }),
+    hostname: string({ description: 'name of this host, if not its own' }),
     'data-dir': string({
-      env: 'RSM_AGENT_DATA_DIR',
       helpValue: 'DIR',
       description: `directory for identity, journal and output; ${dataDirectoryHelp('agent')}`,
     }),
     'run-as': string({
-      env: 'RSM_AGENT_RUN_AS',
       helpValue: 'USER',
       description: "user to run scripts as (default: the agent's own)",
     }),
     'allow-run-as': string({
-      env: 'RSM_AGENT_ALLOW_RUN_AS',
       helpValue: 'USER',
       multiple: true,
       multipleNonGreedy: true,
@@ -55,18 +51,15 @@ export default class AgentRun extends BaseCommand {
       description: 'user that a task may run as',
     }),
     sandbox: string({
-      env: 'RSM_AGENT_SANDBOX',
       options: ['none', 'user', 'strict'],
       default: 'none',
       description:
         "sandbox for every script: user = never as root or the agent's own user; strict = bubblewrap: own processes, read-only system, private /tmp, no network",
     }),
     'sandbox-network': boolean({
-      env: 'RSM_AGENT_SANDBOX_NETWORK',
       description: 'let scripts in a strict sandbox reach the network',
     }),
     limit: string({
-      env: 'RSM_AGENT_LIMIT',
       helpValue: 'NAME=SIZE',
       multiple: true,
       multipleNonGreedy: true,
@@ -74,33 +67,28 @@ export default class AgentRun extends BaseCommand {
       description: 'upper limits for every script: memory=512M, processes=100, cpu=50% of one core',
     }),
     'max-executions': integer({
-      env: 'RSM_AGENT_MAX_EXECUTIONS',
       default: 16,
       min: 1,
       max: 10_000,
       description: 'most scripts at once; others wait',
     }),
-    'on-demand': boolean({ env: 'RSM_AGENT_ON_DEMAND', description: 'link only while there is work' }),
-    drain: boolean({ env: 'RSM_AGENT_DRAIN', description: 'when stopped, wait for running scripts' }),
+    'on-demand': boolean({ description: 'link only while there is work' }),
+    drain: boolean({ description: 'when stopped, wait for running scripts' }),
     'allow-unsigned': boolean({
-      env: 'RSM_AGENT_ALLOW_UNSIGNED',
       description: 'accept scripts without a signature, for servers that do not sign',
     }),
     'no-terminal': boolean({
-      env: 'RSM_AGENT_NO_TERMINAL',
       description: 'open no terminals on this host',
     }),
     'tls-fingerprint': string({
-      env: 'RSM_AGENT_TLS_FINGERPRINT',
       helpValue: 'PIN',
       description: 'trust only this key of the server (sha256//…), or certificate (sha256:HEX)',
     }),
     'log-level': string({
-      env: 'RSM_AGENT_LOG_LEVEL',
       options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
       description: 'log level on stderr (default: set by the server)',
     }),
-  }
+  })
 
   async run() {
     const { flags } = await this.parse(AgentRun)

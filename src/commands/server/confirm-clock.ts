@@ -1,7 +1,6 @@
-import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
-import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 
 export default class ServerConfirmClock extends BaseCommand {
   static override summary = "Confirm that a server's clock is right after a jump"
@@ -14,13 +13,7 @@ export default class ServerConfirmClock extends BaseCommand {
     '$ rsm server confirm-clock',
     '$ rsm server confirm-clock --data-dir /var/lib/rsm/server',
   ]
-  static override flags = {
-    'data-dir': string({
-      env: 'RSM_DATA_DIR',
-      helpValue: 'DIR',
-      description: `data directory of the server; ${dataDirectoryHelp('server')}`,
-    }),
-  }
+  static override flags = { 'data-dir': serverDirectoryFlag }
 
   async run() {
     const { flags } = await this.parse(ServerConfirmClock)

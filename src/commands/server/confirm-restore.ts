@@ -1,7 +1,8 @@
-import { boolean, string } from '@oclif/core/flags'
+import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
-import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
+import { counted } from '../../ui/text/counted.ts'
 
 export default class ServerConfirmRestore extends BaseCommand {
   static override summary = 'Let a server that was restored from a backup continue the tasks that it holds'
@@ -16,11 +17,7 @@ export default class ServerConfirmRestore extends BaseCommand {
   ]
   static override flags = {
     'cancel-pending': boolean({ description: 'cancel the held tasks instead of starting them' }),
-    'data-dir': string({
-      env: 'RSM_DATA_DIR',
-      helpValue: 'DIR',
-      description: `data directory of the server; ${dataDirectoryHelp('server')}`,
-    }),
+    'data-dir': serverDirectoryFlag,
   }
 
   async run() {
@@ -29,7 +26,7 @@ export default class ServerConfirmRestore extends BaseCommand {
       cancelPending: flags['cancel-pending'],
     })
     const { tasks, executions, cancelled } = confirmed
-    const what = `${executions} ${executions === 1 ? 'execution' : 'executions'} of ${tasks} ${tasks === 1 ? 'task' : 'tasks'}`
+    const what = `${counted(executions, 'execution')} of ${counted(tasks, 'task')}`
     this.print(cancelled ? `cancelled ${what}` : `going on with ${what}`)
     return confirmed
   }

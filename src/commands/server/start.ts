@@ -5,6 +5,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
+import { withVariables } from '../../ui/flags/environment.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
@@ -16,120 +17,104 @@ export default class ServerStart extends BaseCommand {
     '$ rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost',
   ]
   static override flags = {
-    host: string({ env: 'RSM_HOST', default: '127.0.0.1', description: 'address to listen on' }),
-    port: integer({
-      env: 'RSM_PORT',
-      default: 18080,
-      min: 0,
-      max: 65535,
-      description: 'port, 0 = any free one',
-    }),
-    'data-dir': string({
-      env: 'RSM_DATA_DIR',
-      helpValue: 'DIR',
-      description: `where everything is kept; ${dataDirectoryHelp('server')}`,
-    }),
-    keys: string({
-      env: 'RSM_KEYS',
-      helpValue: 'DIR',
-      description: 'where signing and sealing keys are kept; keys/ in the data directory by default',
-    }),
-    'heartbeat-interval': integer({
-      env: 'RSM_HEARTBEAT_INTERVAL',
-      default: 30,
-      min: 1,
-      max: 3600,
-      description: 'seconds between heartbeats of an agent',
-    }),
-    'metrics-interval': integer({
-      env: 'RSM_METRICS_INTERVAL',
-      default: 60,
-      min: 1,
-      max: 86400,
-      description: 'seconds between metrics of an agent',
-    }),
-    'warn-after': string({
-      env: 'RSM_WARN_AFTER',
-      default: '10m',
-      helpValue: 'TIME',
-      description: 'a host is WARNING once cpu or memory was at 90 % for this long; disks warn at once',
-    }),
-    'ws-idle-timeout': integer({
-      env: 'RSM_WS_IDLE_TIMEOUT',
-      default: 300,
-      min: 1,
-      max: 86400,
-      description: 'seconds until a silent agent link is closed',
-    }),
-    'task-retention': integer({
-      env: 'RSM_TASK_RETENTION',
-      default: 30,
-      min: 0,
-      max: 36_500,
-      helpValue: 'DAYS',
-      description: 'days to keep ended tasks and their output, 0 = for good',
-    }),
-    'no-record': boolean({
-      env: 'RSM_NO_RECORD',
-      description: 'record no terminal sessions',
-    }),
-    'recording-retention': integer({
-      env: 'RSM_RECORDING_RETENTION',
-      default: 90,
-      min: 0,
-      max: 36_500,
-      helpValue: 'DAYS',
-      description: 'days to keep ended terminal sessions and their recordings, 0 = for good',
-    }),
-    'terminal-idle-limit': integer({
-      env: 'RSM_TERMINAL_IDLE_LIMIT',
-      default: 3600,
-      min: 0,
-      max: 604_800,
-      helpValue: 'SECONDS',
-      description: 'seconds without input and output until a terminal session ends, 0 = never',
-    }),
-    'tls-cert': string({
-      env: 'RSM_TLS_CERT',
-      helpValue: 'FILE',
-      description: 'serve TLS with this certificate, PEM, full chain; SIGHUP reads it again',
-    }),
-    'tls-key': string({ env: 'RSM_TLS_KEY', helpValue: 'FILE', description: 'its private key, PEM' }),
-    'tls-self-signed': boolean({
-      env: 'RSM_TLS_SELF_SIGNED',
-      description: 'serve TLS with a self-signed certificate, which clients pin',
-    }),
-    hsts: boolean({
-      env: 'RSM_HSTS',
-      description:
-        'with --tls-cert: tell browsers to insist on TLS, for half a year and every port of this name',
-    }),
-    'insecure-http': boolean({
-      env: 'RSM_INSECURE_HTTP',
-      description: 'listen beyond loopback without TLS: everything is sent in the clear',
-    }),
-    'trusted-proxy': string({
-      env: 'RSM_TRUSTED_PROXY',
-      helpValue: 'CIDR',
-      multiple: true,
-      multipleNonGreedy: true,
-      delimiter: ',',
-      description:
-        'proxy or network of proxies that says who the client is: PROXY protocol v2 or X-Forwarded-For',
-    }),
-    'metrics-open': boolean({
-      env: 'RSM_METRICS_OPEN',
-      description: 'answer /metrics without a token',
+    ...withVariables('RSM_', {
+      host: string({ default: '127.0.0.1', description: 'address to listen on' }),
+      port: integer({
+        default: 18080,
+        min: 0,
+        max: 65535,
+        description: 'port, 0 = any free one',
+      }),
+      'data-dir': string({
+        helpValue: 'DIR',
+        description: `where everything is kept; ${dataDirectoryHelp('server')}`,
+      }),
+      keys: string({
+        helpValue: 'DIR',
+        description: 'where signing and sealing keys are kept; keys/ in the data directory by default',
+      }),
+      'heartbeat-interval': integer({
+        default: 30,
+        min: 1,
+        max: 3600,
+        description: 'seconds between heartbeats of an agent',
+      }),
+      'metrics-interval': integer({
+        default: 60,
+        min: 1,
+        max: 86400,
+        description: 'seconds between metrics of an agent',
+      }),
+      'warn-after': string({
+        default: '10m',
+        helpValue: 'TIME',
+        description: 'a host is WARNING once cpu or memory was at 90 % for this long; disks warn at once',
+      }),
+      'ws-idle-timeout': integer({
+        default: 300,
+        min: 1,
+        max: 86400,
+        description: 'seconds until a silent agent link is closed',
+      }),
+      'task-retention': integer({
+        default: 30,
+        min: 0,
+        max: 36_500,
+        helpValue: 'DAYS',
+        description: 'days to keep ended tasks and their output, 0 = for good',
+      }),
+      'no-record': boolean({
+        description: 'record no terminal sessions',
+      }),
+      'recording-retention': integer({
+        default: 90,
+        min: 0,
+        max: 36_500,
+        helpValue: 'DAYS',
+        description: 'days to keep ended terminal sessions and their recordings, 0 = for good',
+      }),
+      'terminal-idle-limit': integer({
+        default: 3600,
+        min: 0,
+        max: 604_800,
+        helpValue: 'SECONDS',
+        description: 'seconds without input and output until a terminal session ends, 0 = never',
+      }),
+      'tls-cert': string({
+        helpValue: 'FILE',
+        description: 'serve TLS with this certificate, PEM, full chain; SIGHUP reads it again',
+      }),
+      'tls-key': string({ helpValue: 'FILE', description: 'its private key, PEM' }),
+      'tls-self-signed': boolean({
+        description: 'serve TLS with a self-signed certificate, which clients pin',
+      }),
+      hsts: boolean({
+        description:
+          'with --tls-cert: tell browsers to insist on TLS, for half a year and every port of this name',
+      }),
+      'insecure-http': boolean({
+        description: 'listen beyond loopback without TLS: everything is sent in the clear',
+      }),
+      'trusted-proxy': string({
+        helpValue: 'CIDR',
+        multiple: true,
+        multipleNonGreedy: true,
+        delimiter: ',',
+        description:
+          'proxy or network of proxies that says who the client is: PROXY protocol v2 or X-Forwarded-For',
+      }),
+      'metrics-open': boolean({
+        description: 'answer /metrics without a token',
+      }),
+      'log-level': string({
+        default: 'INFO',
+        options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
+        description: 'log level on stderr',
+      }),
     }),
     'new-keys': boolean({
       description:
         'replace missing or damaged signing and sealing keys: agents must be enrolled again, stored secrets are dropped',
-    }),
-    'log-level': string({
-      env: 'RSM_LOG_LEVEL',
-      default: 'INFO',
-      options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
-      description: 'log level on stderr',
     }),
   }
 

@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 import { splitOptions } from './argv.ts'
+import { findCommand } from './find-command.ts'
 import { commandMeant } from './suggestion.ts'
 
 interface ManifestCommand {
@@ -25,19 +26,7 @@ export type Asked =
       readonly json: boolean
     }
 
-const deepest = 3
 const isHelpFlag = (word: string) => word === '--help' || word === '-h'
-
-/** The longest run of leading words that names a command. */
-function find(manifest: Manifest, argv: readonly string[]) {
-  for (let count = Math.min(argv.length, deepest); count > 0; count--) {
-    const words = argv.slice(0, count)
-    const id = words.join(':')
-    const command = Object.hasOwn(manifest.commands, id) ? manifest.commands[id] : undefined
-    if (command !== undefined) return { id, words, command, argv: argv.slice(count) }
-  }
-  return undefined
-}
 
 function verbsOf(manifest: Manifest, topic: string): string[] {
   return Object.keys(manifest.commands)
@@ -84,17 +73,17 @@ function asksJson(options: readonly string[]): boolean {
 
 /** Reads a command line; an unknown command rejects with `usage` and the nearest verb (contract §9). */
 export function readCommandLine(manifest: Manifest, argv: readonly string[]): Asked {
-  const found = find(manifest, argv)
+  const found = findCommand(manifest.commands, argv)
   if (found !== undefined) {
-    const options = ownOptions(found.command, found.argv)
+    const options = ownOptions(found.command, found.rest)
     if (options.some(isHelpFlag)) return { kind: 'help', words: found.words }
     const { id, command } = found
-    return { kind: 'run', id, argv: found.argv, command, json: asksJson(options) }
+    return { kind: 'run', id, argv: found.rest, command, json: asksJson(options) }
   }
   const words = argv.filter((word, at) => !isHelpFlag(word) && !(at === 0 && word === 'help'))
   if (words.length === 0) return { kind: 'help', words: [] }
   if (words.length === 1 && verbsOf(manifest, words[0] ?? '').length > 0) return { kind: 'help', words }
-  const about = argv[0] === 'help' ? find(manifest, words) : undefined
+  const about = argv[0] === 'help' ? findCommand(manifest.commands, words) : undefined
   if (about !== undefined) return { kind: 'help', words: about.words }
   throw unknownCommand(manifest, words)
 }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { baseDirectory } from '../contexts/base-directory.ts'
 
@@ -16,6 +17,13 @@ export function dataDirectoryHelp(name: 'server' | 'agent'): string {
 export function defaultDataDirectory(name: 'server' | 'agent'): string {
   return process.getuid?.() === 0 ? join('/var/lib/rsm', name) : stateDirectory(name)
 }
+
+/** `--data-dir` of the commands that speak to a server on this machine. */
+export const serverDirectoryFlag = string({
+  env: 'RSM_DATA_DIR',
+  helpValue: 'DIR',
+  description: `data directory of the server; ${dataDirectoryHelp('server')}`,
+})
 
 /** The directory that an option names, or the default. @throws RsmError `usage` for an empty one, which would be wherever one stands. */
 export function givenDirectory(option: string, given: string | undefined, otherwise: string): string {

@@ -1,3 +1,4 @@
+import { findCommand } from '../command/find-command.ts'
 import { type Kind, kindOf } from './kinds.ts'
 import type { Command, Flag, Manifest } from './manifest.ts'
 
@@ -13,7 +14,6 @@ export type Wanted =
       readonly lead: string
     }
 
-const deepest = 3
 const nothing: Wanted = { is: 'nothing' }
 
 /** Whether words begin the name of some command, without being all of it. */
@@ -21,15 +21,6 @@ function isTopic(manifest: Manifest, words: readonly string[]): boolean {
   if (words.length === 0) return true
   const start = `${words.join(':')}:`
   return Object.keys(manifest.commands).some((id) => id.startsWith(start))
-}
-
-function findCommand(manifest: Manifest, words: readonly string[]) {
-  for (let count = Math.min(words.length, deepest); count > 0; count--) {
-    const id = words.slice(0, count).join(':')
-    const command = Object.hasOwn(manifest.commands, id) ? manifest.commands[id] : undefined
-    if (command !== undefined) return { command, rest: words.slice(count) }
-  }
-  return undefined
 }
 
 /** The flag of a command that is typed as `word`: `--name` or `-n`, by any of its names. */
@@ -116,7 +107,7 @@ function wantedOf(command: Command, words: readonly string[], current: string): 
 /** What can stand at the end of these words of a command line, `current` being the word there as far as it is typed. */
 export function whatIsWanted(manifest: Manifest, words: readonly string[], current: string): Wanted {
   const named = words[0] === 'help' ? words.slice(1) : words
-  const found = findCommand(manifest, named)
+  const found = findCommand(manifest.commands, named)
   if (found !== undefined) return words === named ? wantedOf(found.command, found.rest, current) : nothing
   return isTopic(manifest, named) ? { is: 'command', words } : nothing
 }

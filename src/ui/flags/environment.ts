@@ -5,6 +5,15 @@ type Flag = FlagInput[string]
 /** Names of flags, and the variables that they took their values from. */
 export type Variables = Map<string, string>
 
+/** The same flags, each with the variable of its name: `--data-dir` is `RSM_DATA_DIR`, unless it says another. */
+export function withVariables<F extends FlagInput>(prefix: string, flags: F): F {
+  const entries = Object.entries(flags).map(([name, flag]) => {
+    const env = `${prefix}${name.toUpperCase().replaceAll('-', '_')}`
+    return [name, { env, ...flag }] as const
+  })
+  return Object.fromEntries(entries) as F
+}
+
 const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
 const no = new Set(['0', 'false', 'n', 'no', 'off'])
 
