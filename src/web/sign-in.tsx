@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { LoginResult } from '../core/protocol/http/users.ts'
 import { call, said } from './api.ts'
+import { Fault } from './parts/fault.tsx'
 import { useTitle } from './parts/use-title.ts'
 import { parting, session } from './session.ts'
 import { useStore } from './store.ts'
@@ -56,9 +57,7 @@ export function SignIn() {
           Password
           <input name="password" type="password" required autoComplete="current-password" />
         </label>
-        <p role="alert" class="fault">
-          {fault}
-        </p>
+        <Fault text={fault} />
         <button type="submit" class="primary" disabled={isBusy}>
           {isBusy ? 'Signing in …' : 'Sign in'}
         </button>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { type HostState, hostState } from '../../ui/hosts/state.ts'
 import { showTime } from '../../ui/text/time.ts'
+import { Fault } from '../parts/fault.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { go } from '../route.ts'
 import { allowed } from '../session.ts'
@@ -83,13 +84,13 @@ export function HostsPage() {
           </button>
         )}
       </div>
-      {fault !== '' && (
-        <p role="alert" class="fault">
-          {at === null
+      <Fault
+        text={
+          fault === '' || at === null
             ? fault
-            : `${fault}. This is the list of ${showTime(new Date(at).toISOString(), false)}.`}
-        </p>
-      )}
+            : `${fault}. This is the list of ${showTime(new Date(at).toISOString(), false)}.`
+        }
+      />
       {found.length > 0 && (
         <table class="rows hosts">
           <thead>

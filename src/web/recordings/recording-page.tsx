@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Terminal } from '../../core/protocol/http/terminals.ts'
 import { call, said, send } from '../api.ts'
+import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { save } from '../parts/save.ts'
 import { Time } from '../parts/time.tsx'
@@ -56,11 +57,7 @@ export function RecordingPage({ sessionId }: { sessionId: string }) {
         <a href={hrefOf('sessions')}>All recordings</a>
       </div>
       {recording === undefined && fault === '' && <p class="hint">Loading …</p>}
-      {fault !== '' && (
-        <p role="alert" class="fault">
-          {fault}
-        </p>
-      )}
+      <Fault text={fault} />
       {recording && <Player cast={recording.cast} />}
     </section>
   )

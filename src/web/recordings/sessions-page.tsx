@@ -4,6 +4,7 @@ import { pause } from '../../net/backoff.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { all, call, said } from '../api.ts'
+import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { Question } from '../parts/question.tsx'
 import { Time } from '../parts/time.tsx'
@@ -68,11 +69,7 @@ export function SessionsPage() {
       <div class="heading">
         <h1>{open.length > 0 ? 'Open now' : 'Recordings'}</h1>
       </div>
-      {fault !== '' && (
-        <p role="alert" class="fault">
-          {fault}
-        </p>
-      )}
+      <Fault text={fault} />
       {open.length > 0 && (
         <>
           <table class="rows">

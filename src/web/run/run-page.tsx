@@ -8,6 +8,7 @@ import { counted } from '../../ui/text/counted.ts'
 import { all, call, newKey, said } from '../api.ts'
 import { chosenHosts } from '../hosts/host-row.tsx'
 import { followHosts, liveHosts } from '../hosts/live-hosts.ts'
+import { Fault } from '../parts/fault.tsx'
 import { fieldsOf } from '../parts/fields-of.ts'
 import { HostSet } from '../parts/host-set.tsx'
 import { Question } from '../parts/question.tsx'
@@ -176,9 +177,7 @@ export function RunPage() {
             </label>
           </div>
         </details>
-        <p role="alert" class="fault">
-          {fault}
-        </p>
+        <Fault text={fault} />
         <div class="actions">
           <button type="submit" class="primary" disabled={isBusy}>
             {count === 0

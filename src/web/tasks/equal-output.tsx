@@ -3,6 +3,7 @@ import { shortened } from '../../core/text/shortened.ts'
 import { pause } from '../../net/backoff.ts'
 import { type Group, titleOf } from '../../ui/output/equal-output.ts'
 import { said } from '../api.ts'
+import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { HostOutputs } from './host-outputs.ts'
 import { logPages } from './log-entries.ts'
@@ -52,11 +53,7 @@ export function EqualOutput({ taskId, hostnames, isRunning, search }: EqualOutpu
   const found = search === '' ? groups : groups.filter((group) => holds(group, search))
   return (
     <div class="output equal" role="region" aria-label="Equal output" tabIndex={0}>
-      {fault !== '' && (
-        <p role="alert" class="fault">
-          {fault}
-        </p>
-      )}
+      <Fault text={fault} />
       {compared === undefined && fault === '' && <p class="hint">Reading …</p>}
       {compared?.outputs.isSpent === true && (
         <p class="hint">There is too much output to be compared in a browser: rsm logs --output grouped</p>

@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { said } from '../api.ts'
+import { Fault } from '../parts/fault.tsx'
 import { download } from './download.ts'
 import { EqualOutput } from './equal-output.tsx'
 import type { TaskView } from './follow-task.ts'
@@ -98,9 +99,7 @@ export function TaskOutput({ view, host }: TaskOutputProps) {
           </span>
         )}
       </div>
-      <p role="alert" class="fault">
-        {fault}
-      </p>
+      <Fault text={fault} />
       {isFolded && hostId === undefined ? (
         <EqualOutput
           taskId={taskId}

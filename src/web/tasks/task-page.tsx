@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { showDuration } from '../../ui/text/time.ts'
 import { said } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
+import { Fault } from '../parts/fault.tsx'
 import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
 import { hrefOf } from '../route.ts'
@@ -26,16 +27,11 @@ export function TaskPage({ taskId }: { taskId: string }) {
     return () => leave.abort()
   }, [taskId])
 
-  const faultSaid = (
-    <p role="alert" class="fault">
-      {fault}
-    </p>
-  )
   if (view === undefined)
     return (
       <section class="page">
         <h1>Task</h1>
-        {fault === '' ? <p class="hint">Loading …</p> : faultSaid}
+        {fault === '' ? <p class="hint">Loading …</p> : <Fault text={fault} />}
       </section>
     )
   const { task, results, isCut } = view
@@ -56,7 +52,7 @@ export function TaskPage({ taskId }: { taskId: string }) {
         <a href={hrefOf('tasks', taskId)}>{taskId}</a>
       </p>
       <WhatRan key={taskId} task={task} results={results} />
-      {faultSaid}
+      <Fault text={fault} />
       <div class="split">
         <HostList results={results} hostId={hostId} onChoose={setHostId} />
         <TaskOutput view={view} host={results.find((result) => result.hostId === hostId)} />

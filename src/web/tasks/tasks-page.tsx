@@ -3,6 +3,7 @@ import type { Script } from '../../core/protocol/http/scripts.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { all } from '../api.ts'
 import { Badge } from '../parts/badge.tsx'
+import { Fault } from '../parts/fault.tsx'
 import { LongName } from '../parts/long-name.tsx'
 import { Time } from '../parts/time.tsx'
 import { useTitle } from '../parts/use-title.ts'
@@ -66,11 +67,7 @@ export function TasksPage() {
           ))}
         </select>
       </div>
-      {fault !== '' && (
-        <p role="alert" class="fault">
-          {fault}
-        </p>
-      )}
+      <Fault text={fault} />
       {tasks?.length === 0 && fault === '' && (
         <p class="empty">{isNarrow ? 'No task matches.' : 'Nothing has run yet.'}</p>
       )}

@@ -6,6 +6,7 @@ import { counted } from '../../ui/text/counted.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { call, said } from '../api.ts'
+import { Fault } from '../parts/fault.tsx'
 import { HostNames } from '../parts/host-set.tsx'
 import { hrefOf } from '../route.ts'
 
@@ -70,9 +71,7 @@ export function WhatRan({ task, results }: { task: TaskSummary; results: readonl
   return (
     <details class="what-ran" onToggle={(event) => open(event.currentTarget.open)}>
       <summary>What ran, where and how</summary>
-      <p role="alert" class="fault">
-        {fault}
-      </p>
+      <Fault text={fault} />
       {isOpen && (
         <dl>
           {rows.map(
