@@ -17,30 +17,17 @@ export interface WatchOptions extends FollowOptions {
   readonly query?: LogQuery
 }
 
-/** What is looked into of each kind. */
-const fields: Readonly<Record<string, readonly string[]>> = {
-  output: ['id', 'hostname', 'stream', 'data'],
-  host: ['hostId', 'hostname', 'status'],
-  task: [],
-  end: [],
+/** By kind: what its value is called, and the fields of it that are looked into. */
+const kinds: Readonly<Record<string, readonly [name: string, fields: readonly string[]]>> = {
+  output: ['entry', ['id', 'hostname', 'stream', 'data']],
+  host: ['result', ['hostId', 'hostname', 'status']],
+  task: ['task', []],
+  end: ['task', []],
 }
 
-function parse(url: string, event: ServerEvent): TaskEvent | undefined {
-  const wanted = fields[event.event]
-  if (wanted === undefined) return undefined
-  const value = eventObject(url, event.data, wanted) as never
-  switch (event.event) {
-    case 'output':
-      return { type: 'output', entry: value }
-    case 'host':
-      return { type: 'host', result: value }
-    case 'task':
-      return { type: 'task', task: value }
-    case 'end':
-      return { type: 'end', task: value }
-    default:
-      return undefined
-  }
+function parse(url: string, { event: type, data }: ServerEvent): TaskEvent | undefined {
+  const [name, fields] = kinds[type] ?? []
+  return name === undefined ? undefined : ({ type, [name]: eventObject(url, data, fields) } as TaskEvent)
 }
 
 /**

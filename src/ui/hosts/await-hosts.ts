@@ -7,8 +7,6 @@ interface Awaited extends FollowOptions {
   /** All hosts that are waited for; `missing` are names that no host has yet. */
   readonly read: () => Promise<{ hosts: readonly Host[]; missing: readonly string[] }>
   readonly isThere: (host: Host) => boolean
-  /** Called with the number of hosts that are not there yet, whenever it changes. */
-  readonly waiting?: (count: number) => void
 }
 
 /**
@@ -16,14 +14,10 @@ interface Awaited extends FollowOptions {
  * then the stream alone is followed. A host that was removed rejects as `read` does for a name that does not exist.
  */
 export async function awaitHosts(api: Api, options: Awaited): Promise<readonly Host[]> {
-  const { read, isThere, waiting } = options
+  const { read, isThere } = options
   const known = new Map<number, Host>()
   let missing = new Set<string>()
-  const open = () => {
-    const count = missing.size + [...known.values()].filter((host) => !isThere(host)).length
-    waiting?.(count)
-    return count > 0
-  }
+  const open = () => missing.size > 0 || ![...known.values()].every(isThere)
   const readAll = async () => {
     const state = await read()
     known.clear()

@@ -10,26 +10,18 @@ import { showDuration } from '../text/time.ts'
 const unreachableExit = 255
 const cancelledExit = 130
 
-function exitOfHost(result: TaskResult): number {
-  switch (result.status) {
-    case 'SUCCESS':
-      return 0
-    case 'FAILED': {
-      const { exitCode } = result
-      return exitCode === null || exitCode < 1 || exitCode > 255 ? 1 : exitCode
-    }
-    case 'TIMEOUT':
-      return timedOutExit
-    case 'UNREACHABLE':
-    case 'LOST':
-      return unreachableExit
-    case 'CANCELLED':
-      return cancelledExit
-    case 'SKIPPED':
-    case 'PENDING':
-    case 'RUNNING':
-      return 1
-  }
+/** Exit codes of the statuses that have one of their own; of the others it is 1. */
+const exits: Partial<Record<TaskResult['status'], number>> = {
+  SUCCESS: 0,
+  TIMEOUT: timedOutExit,
+  UNREACHABLE: unreachableExit,
+  LOST: unreachableExit,
+  CANCELLED: cancelledExit,
+}
+
+function exitOfHost({ status, exitCode }: TaskResult): number {
+  if (status !== 'FAILED') return exits[status] ?? 1
+  return exitCode === null || exitCode < 1 || exitCode > 255 ? 1 : exitCode
 }
 
 /** The exit code that a finished task stands for (contract §9). */

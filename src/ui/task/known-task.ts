@@ -16,10 +16,6 @@ export class KnownTask {
     return this.#task.counts
   }
 
-  get hostCount(): number | undefined {
-    return this.#task.hostCount
-  }
-
   /** The whole task; undefined before the server has told of it. Hosts of which nothing was heard are not among the results. */
   get task(): Task | undefined {
     const { taskId, results } = this.#task
