@@ -1,7 +1,6 @@
 import { largestPage } from '../core/protocol/bounds.ts'
 import type { LogEntry, LogPage, LogQuery } from '../core/protocol/http/logs.ts'
 
-/** What reads a page of one task's log. */
 type ReadPage = (query: LogQuery) => Promise<LogPage>
 
 /** The end of a log, and the cursor behind it. */
@@ -14,12 +13,12 @@ export const mostTailLines = 1_000_000
 const endOfLog = Number.MAX_SAFE_INTEGER
 /** A page costs a request: fewer entries save nothing. */
 const smallestPage = 20
-/** The beginning of a line that is longer is not looked for. */
+/** Of a longer line, in characters, the beginning is not looked for. */
 const longestLine = 1_048_576
-/** So many lines are looked for the beginning of at once. */
+/** How many lines' beginnings are looked for at once. */
 const asksAtOnce = 8
 
-/** As the output is shown: a lone `\r` ends a line, too. */
+/** A lone `\r` ends a line too, as it does where output is shown. */
 const lineEnd = /\r\n|\n|\r/g
 /** A `\r` at the end of an entry may be half a line end: it counts with what follows it. */
 const certainLineEnd = /\r?\n|\r(?=[^\n])/g
@@ -84,7 +83,6 @@ function lastLines(entries: readonly LogEntry[], count: number): Map<Source, num
   return begins
 }
 
-/** What of a source stands from a place on. */
 function* fromPlace({ entries, starts }: Source, place: number): Generator<LogEntry> {
   for (const [at, entry] of entries.entries()) {
     const data = entry.data.slice(Math.max(0, place - (starts[at] ?? 0)))

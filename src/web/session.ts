@@ -12,7 +12,7 @@ const key = 'rsm.session'
 export const session = createStore<Session | undefined>(readKept(sessionStorage, key) as Session | undefined)
 session.subscribe(() => keep(sessionStorage, key, session.get()))
 
-/** What the sign-in page says of how one came there. */
+/** Why the sign-in page is shown. */
 export const parting = createStore('')
 
 /** Forgets who was signed in, and everything that was kept for them; `why` is said on the sign-in page. */

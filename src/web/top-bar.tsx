@@ -5,7 +5,6 @@ import { useStore } from './store.ts'
 import { openTerminals } from './terminals/open-terminals.ts'
 import { nextTheme, theme } from './theme.ts'
 
-/** How pages are called. */
 export const labels: Record<PageName, string> = {
   hosts: 'Hosts',
   terminals: 'Terminals',

@@ -108,7 +108,6 @@ export class Api {
     }
   }
 
-  /** A page of a list. */
   page<T>(path: string, query: object | undefined): Promise<Page<T>> {
     return this.call('GET', path, { query: query ?? {}, has: ['content', 'totalElements', 'totalPages'] })
   }
@@ -194,7 +193,6 @@ export class Api {
     }
   }
 
-  /** What an answer that is no success says. */
   failure(status: number, text: string, retryAfter: string | undefined): RsmError {
     const envelope = parseEnvelope(text)
     if (envelope === undefined) {

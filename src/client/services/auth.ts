@@ -1,7 +1,7 @@
 import type { LoginRequest, LoginResult, Me, PasswordChange, User } from '../../core/protocol/http/users.ts'
 import type { Api } from '../http/api.ts'
 
-/** Servers of before tell nothing of the token. */
+/** Older servers do not send `token`. */
 export type Caller = User & Partial<Pick<Me, 'token'>>
 
 /** The caller's own session (contract §3). */

@@ -1,6 +1,6 @@
 import { largestScreen } from '../../core/protocol/bounds.ts'
 
-/** What is taken where a recording tells no size that a screen can have. */
+/** For a recording without a size that a screen can have. */
 const fallback = { cols: 80, rows: 24 }
 
 /** The size that a recording tells, which may be anyone's file: brought to one that a screen can have. */

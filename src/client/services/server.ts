@@ -8,7 +8,7 @@ export interface ServerService {
   info(): Promise<ServerInfo | null>
   /** Null from a server that is too old to say. */
   status(): Promise<ServerStatus | null>
-  /** Why it takes no work; null when it does. */
+  /** Why it takes no work; null if it does. */
   notReady(): Promise<string | null>
 }
 

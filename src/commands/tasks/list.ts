@@ -5,6 +5,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { findCluster, findHost, findScript, refuseUnknownUser } from '../../ui/names/names.ts'
+import { tallyOf } from '../../ui/task/task-state.ts'
 import { countsText } from '../../ui/text/counts.ts'
 import { withOwnMark } from '../../ui/text/screen.ts'
 import { showDuration, showShortTime, showTime } from '../../ui/text/time.ts'
@@ -15,7 +16,7 @@ const tellingPart = 6
 
 /** `3/3` hosts have succeeded; `1/3, 1 failed` while others may still. */
 function doneOf({ counts, hostCount, status }: TaskSummary): string {
-  const failed = counts.FAILED + counts.TIMEOUT + counts.UNREACHABLE + counts.LOST
+  const { failed } = tallyOf(counts)
   const done = `${counts.SUCCESS}/${hostCount}`
   return failed === 0 || status === 'FAILED' ? done : `${done}, ${failed} failed`
 }

@@ -4,7 +4,7 @@ import type { FlagInput, Input, ParserOutput } from '@oclif/core/interfaces'
 import { type Client, openClient } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { type ChosenServer, Contexts } from '../contexts/contexts.ts'
-import { alone, anyCase, anyCaseArgs, checkTogether } from '../flags/checks.ts'
+import { alone, anyCase, checkTogether } from '../flags/checks.ts'
 import { fromEnvironment, type Variables } from '../flags/environment.ts'
 import type { FlagsOf } from '../flags/given.ts'
 import { isReadableByAll } from '../input/named-file.ts'
@@ -63,7 +63,7 @@ export abstract class BaseCommand extends Command {
     const inherited = options.baseFlags === undefined ? {} : { baseFlags: options.baseFlags }
     const declared = options.flags ?? ({} as FlagInput<F>)
     const flags = alone(fromEnvironment(anyCase(declared), this.variables))
-    const args = options.args === undefined ? {} : { args: anyCaseArgs(options.args) }
+    const args = options.args === undefined ? {} : { args: anyCase(options.args, () => '') }
     const parsed = await super.parse({ ...options, ...inherited, ...args, flags }, argv)
     checkTogether(declared, parsed)
     this.globals = { ...this.globals, ...(parsed.flags as Partial<GlobalFlags>) }

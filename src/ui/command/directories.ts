@@ -3,7 +3,7 @@ import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { baseDirectory } from '../contexts/base-directory.ts'
 
-/** Where rsm keeps what lasts of a user. */
+/** Where rsm keeps a user's lasting files. */
 export function stateDirectory(name: string): string {
   return join(baseDirectory('STATE'), 'rsm', name)
 }

@@ -82,13 +82,12 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   }
 }
 
-/** Says why stdout cannot be written any more. */
 export function unwritable(error: NodeJS.ErrnoException): RsmError {
   const message = `cannot write the output: ${whyUnwritable(error)}; the output is incomplete`
   return new RsmError('unavailable', message)
 }
 
-/** How far a hint, and what goes on in a further line, stands in. */
+/** Indents of a hint, and of what continues in the next line. */
 const hintIndent = ' '.repeat(5)
 const furtherIndent = ' '.repeat(7)
 /** A terminal that is narrower breaks lines as well as we could. */

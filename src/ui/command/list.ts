@@ -14,7 +14,7 @@ interface ListView<Row> {
   /** In the plural. */
   readonly noun: string
   readonly columns: readonly Column<Row>[]
-  /** Whether only some were asked for. */
+  /** Whether the user asked for only some. */
   readonly filtered: boolean
   /** Said where there are none at all. */
   readonly none: string
@@ -31,7 +31,6 @@ export function sayCount(
     command.notice(`${content.length} of ${totalElements} ${noun} shown (--limit)`)
 }
 
-/** Shows a list as a table, unless it is printed as JSON. */
 export async function showList<Row>(
   command: BaseCommand,
   page: Listed<Row>,

@@ -8,7 +8,6 @@ import { doToEach } from './each.ts'
 
 export const removalFlags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
 
-/** One or more of what a command removes. */
 export const namesToRemove = (description: string) =>
   string({ required: true, multiple: true, ignoreStdin: true, description })
 

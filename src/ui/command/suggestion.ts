@@ -1,6 +1,6 @@
 import { nearest } from '../../core/text/nearest.ts'
 
-/** By each word of the second texts, the first one. */
+/** Turns `ours: 'theirs, theirs'` into a map from each of their words to ours. */
 function byWord(table: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(table).flatMap(([ours, theirs]) =>

@@ -11,7 +11,7 @@ import type { Listed, Named } from './listed.ts'
 
 type Found = Partial<Record<Listed, readonly Named[]>>
 
-/** Of tasks and sessions, which are without number, the newest. */
+/** Only the newest tasks and sessions are asked for: there may be any number of them. */
 const newest = 100
 
 /** What hosts have in common, as selectors name it: `tag:role:web`, `os:linux`, `arch:x64`. */

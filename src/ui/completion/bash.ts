@@ -19,7 +19,7 @@ complete -F _rsm rsm
 /** A list is being shown (`?`, `!`, `@` of COMP_TYPE), not a menu gone through. */
 const listing = new Set(['63', '33', '64'])
 
-/** What of a word, as it is typed, readline leaves alone, quotes taken off. */
+/** The part of a typed word that readline leaves alone, without its quotes. */
 function untouched(raw: string, replaced: string) {
   const kept = raw.endsWith(replaced) ? raw.slice(0, raw.length - replaced.length) : ''
   const { current, quote } = readShellLine(kept)

@@ -4,10 +4,10 @@ import type { Manifest } from './manifest.ts'
 import { selectorEnd } from './selector.ts'
 import type { Wanted } from './wanted.ts'
 
-/** One way in which the word under the cursor can go on: the whole word, quotes taken off. */
+/** One way to complete the word under the cursor: `word` is the whole word without quotes. */
 export interface Candidate {
   readonly word: string
-  /** The part that people are shown, without the beginning that they typed. */
+  /** What people are shown: the word without what was typed before its value. */
   readonly shown: string
   readonly about: string
   /** Something has to follow in the same word: `@status:`. */

@@ -45,7 +45,6 @@ const free = `
 `
 const freeOfOne = ['server:start --host', 'scripts:add --tag', 'scripts:edit --tag', 'scripts:list --tag']
 
-/** Where the candidates of a value come from. */
 export type Kind = keyof typeof namedBy | 'free'
 
 /** Every option and argument whose values are no closed set. A test holds this beside the manifest. */

@@ -1,4 +1,3 @@
-/** A server that the user knows by a name. */
 export interface Context {
   readonly url: string
   readonly username?: string
@@ -17,7 +16,7 @@ interface StoredToken {
   readonly token: string
 }
 
-/** What is at `where` of a file is not what stands there. */
+/** The value at `where` of a file has another form than it should. */
 class Misshapen extends Error {
   constructor(where: string, expected: string) {
     super(`${where} is not ${expected}`)

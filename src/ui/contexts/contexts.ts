@@ -115,7 +115,6 @@ export class Contexts {
     return this.#tokens()[name]?.token === token
   }
 
-  /** Replaces the token of a context. */
   renew(name: string, token: string): void {
     this.#files.exclusively(() => {
       const tokens = this.#tokens()

@@ -4,7 +4,7 @@ import { nearest } from '../../core/text/nearest.ts'
 import { Misuse } from './misuse.ts'
 
 /** The value of a closed set that is meant, in any case: `viewer` is VIEWER. `option` stands before it in the message: `--role=`. */
-function oneOf(values: readonly string[], text: string, option = ''): string {
+function oneOf(values: readonly string[], text: string, option: string): string {
   const found = values.find((value) => value.toLowerCase() === text.toLowerCase())
   if (found !== undefined) return found
   const near = nearest(text, values)
@@ -12,27 +12,28 @@ function oneOf(values: readonly string[], text: string, option = ''): string {
   throw new Misuse(`${option}${text} is not one of: ${values.join(', ')}${meant}`)
 }
 
-/**
- * The same flags, whose closed sets of values are taken in any case. oclif compares before it parses, so a `parse` of the flag
- * alone would come too late; help and manifest keep the flags as they are declared.
- */
-export function anyCase<F extends FlagInput>(flags: F): F {
-  const entries = Object.entries(flags).map(([name, flag]) => {
-    if (flag.type !== 'option' || flag.options === undefined) return [name, flag]
-    const { options: values, ...rest } = flag
-    return [name, { ...rest, parse: async (text: string) => oneOf(values, text, `--${name}=`) }]
-  })
-  return Object.fromEntries(entries) as F
+/** The same flags or arguments, each as `change` makes it. */
+export function mapEach<F extends object>(
+  declared: F,
+  change: (each: F[keyof F], name: string) => unknown,
+): F {
+  return Object.fromEntries(Object.entries(declared).map(([name, each]) => [name, change(each, name)])) as F
 }
 
-/** The same for arguments. */
-export function anyCaseArgs<A extends ArgInput>(args: A): A {
-  const entries = Object.entries(args).map(([name, arg]) => {
-    if (arg.options === undefined) return [name, arg]
-    const { options: values, ...rest } = arg
-    return [name, { ...rest, parse: async (text: string) => oneOf(values, text) }]
+/**
+ * The same flags or arguments, whose closed sets of values are taken in any case; `before` stands before a value in messages. oclif
+ * compares before it parses, so a `parse` of the flag alone would come too late; help and manifest keep the flags as they are
+ * declared.
+ */
+export function anyCase<F extends FlagInput | ArgInput>(
+  declared: F,
+  before = (name: string) => `--${name}=`,
+): F {
+  return mapEach(declared, (each, name) => {
+    if (each === undefined || !('options' in each) || each.options === undefined) return each
+    const { options: values, ...rest } = each
+    return { ...rest, parse: async (text: string) => oneOf(values, text, before(name)) }
   })
-  return Object.fromEntries(entries) as A
 }
 
 type Range = { readonly min?: number; readonly max?: number }
@@ -52,11 +53,7 @@ export const integer: typeof oclifInteger = custom<number, Range>({
 
 /** The same flags without the rules that `checkTogether` holds: oclif's sentences about them are not ours. */
 export function alone<F extends FlagInput>(flags: F): F {
-  const entries = Object.entries(flags).map(([name, flag]) => [
-    name,
-    { ...flag, required: undefined, exclusive: undefined },
-  ])
-  return Object.fromEntries(entries) as F
+  return mapEach(flags, (flag) => ({ ...flag, required: undefined, exclusive: undefined }))
 }
 
 interface Given {

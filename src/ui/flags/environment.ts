@@ -1,4 +1,5 @@
 import type { FlagInput } from '@oclif/core/interfaces'
+import { mapEach } from './checks.ts'
 import { Misuse } from './misuse.ts'
 
 type Flag = FlagInput[string]
@@ -7,11 +8,8 @@ export type Variables = Map<string, string>
 
 /** The same flags, each with the variable of its name: `--data-dir` is `RSM_DATA_DIR`, unless it says another. */
 export function withVariables<F extends FlagInput>(prefix: string, flags: F): F {
-  const entries = Object.entries(flags).map(([name, flag]) => {
-    const env = `${prefix}${name.toUpperCase().replaceAll('-', '_')}`
-    return [name, { env, ...flag }] as const
-  })
-  return Object.fromEntries(entries) as F
+  const variable = (name: string) => prefix + name.toUpperCase().replaceAll('-', '_')
+  return mapEach(flags, (flag, name) => ({ env: variable(name), ...flag }))
 }
 
 const yes = new Set(['1', 'true', 'y', 'yes', 'on'])
@@ -64,6 +62,5 @@ function settable(name: string, flag: Flag, variables: Variables): Flag {
  * value from which variable.
  */
 export function fromEnvironment<F extends FlagInput>(flags: F, variables: Variables): F {
-  const entries = Object.entries(flags).map(([name, flag]) => [name, settable(name, flag, variables)])
-  return Object.fromEntries(entries) as F
+  return mapEach(flags, (flag, name) => settable(name, flag, variables))
 }

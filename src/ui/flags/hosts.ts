@@ -12,6 +12,5 @@ export const hostsFlag = string({
   description: 'the same as SELECTOR',
 })
 
-/** `-t KEY=VALUE`, which may be repeated. */
 export const tagFlag = (description: string) =>
   string({ char: 't', multiple: true, multipleNonGreedy: true, helpValue: 'KEY=VALUE', description })

@@ -99,13 +99,13 @@ function count(option: string, text: string): number {
   throw new RsmError('usage', `${option} takes a number from 1, not ${text}`)
 }
 
-/** As the server has it; what no header can hold would fail in the depth of the request. */
+/** The server's rule. A key that no header can hold would fail deep inside the request. */
 export function checkKey(key: string | undefined): void {
   if (key === undefined || /^[!-~]{1,255}$/.test(key)) return
   throw new RsmError('usage', '--idempotency-key takes 1 to 255 visible ASCII characters')
 }
 
-/** What would be without effect: somebody relies on it. */
+/** Refuses options that would have no effect: somebody relies on them. */
 function refuseWithoutBatches(flags: RunFlags, strategy: Strategy): void {
   if (flags['batch-size'] !== undefined && strategy !== 'ROLLING')
     throw new RsmError('usage', `--batch-size is for --strategy rolling, not ${strategy.toLowerCase()}`)

@@ -6,7 +6,6 @@ import { showTime } from '../text/time.ts'
 import { findingLines } from './findings-view.ts'
 import { showRunAs } from './view.ts'
 
-/** How the agent of this host is, and at the end what is wrong and what to do. */
 export function showAgent(
   state: AgentState & { readonly pid: number },
   findings: readonly Finding[],

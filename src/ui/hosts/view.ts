@@ -55,7 +55,7 @@ export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
   ]
 }
 
-/** Of what the record says for others: rsm itself never logs in there. */
+/** SSH access is kept for other programs: rsm itself never logs in there. */
 function sshFields({ username, ip, sshPort, authType }: Host): Record<string, string> {
   if (username === null && sshPort === 22 && authType === 'NONE') return {}
   const secret = authType === 'NONE' ? '' : ` (${authType === 'PASSWORD' ? 'password' : 'key'} kept)`

@@ -8,7 +8,7 @@ import { RsmError } from '../../core/errors.ts'
 const noTerminal = (instead: string) =>
   new RsmError('usage', 'there is no terminal for an editor', { hint: instead })
 
-/** What the user's environment says edits texts, as git and crontab read it. */
+/** The user's editor, by the variables that git and crontab read. */
 function editorOf(env: NodeJS.ProcessEnv): string {
   return env['VISUAL'] || env['EDITOR'] || 'vi'
 }

@@ -1,12 +1,11 @@
 import { RsmError } from '../../core/errors.ts'
 import { type FrontMatter, type FrontMatterFault, parseFrontMatter } from '../../core/script/front-matter.ts'
 
-/** Faults that are told at once; more are counted. */
+/** How many faults a message names; the others are counted. */
 const maxTold = 5
 const hint =
   'write it like: # rsm: name=deploy, timeout=5m, param VERSION required "version to deploy", param LEVEL default=info'
 
-/** The first faults, with line and column. */
 export function tellFaults(what: string, faults: readonly FrontMatterFault[]): string {
   const told = faults
     .slice(0, maxTold)

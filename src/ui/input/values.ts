@@ -105,7 +105,6 @@ function parseLimit(name: string, size: string): Limits {
   throw new RsmError('usage', `--limit does not take ${name}=${size}`, { hint: limitExamples })
 }
 
-/** The limits that repeated `--limit NAME=SIZE` say. */
 export function parseLimits(words: readonly string[]): Limits {
   const pairs = Object.entries(parsePairs('--limit', words, limitExamples))
   return Object.assign({}, ...pairs.map(([name, size]) => parseLimit(name, size))) as Limits

@@ -7,7 +7,6 @@ type Lookup = Pick<Services, 'hosts' | 'clusters'>
 
 const hostsOf = (count: number) => (count === 1 ? 'the only host' : `the ${count} hosts`)
 
-/** Which parts of the target named no hosts. */
 async function emptyParts(services: Lookup, { hosts, clusters }: TargetOptions): Promise<string> {
   const parts: string[] = []
   for (const selector of hosts)
@@ -17,7 +16,7 @@ async function emptyParts(services: Lookup, { hosts, clusters }: TargetOptions):
   return parts.length === 0 ? 'there are no hosts' : parts.join(', and ')
 }
 
-/** Which part of a target has left no host; undefined where there are some. */
+/** Which part of a target leaves no hosts; undefined if some are left. */
 async function emptiedBy(services: Lookup, options: TargetOptions): Promise<string | undefined> {
   const all = options.hosts.length + options.clusters.length === 0
   const narrowed = (tags: readonly string[], exclude: readonly string[]) =>

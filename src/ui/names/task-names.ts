@@ -5,7 +5,6 @@ import { nearest, unknownName } from '../../core/text/nearest.ts'
 
 /** Parts of ids are looked up among the newest 500, which is one page. */
 export const searched = 500
-/** The most matches that are listed. */
 const mostNamed = 5
 /** Some of an id: of the characters that ids are made of, enough to tell them apart, and fewer than all 26. */
 export const partOfId = /^[0-9A-HJKMNP-TV-Z]{6,25}$/i

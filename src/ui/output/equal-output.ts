@@ -2,7 +2,6 @@ import { compareNatural } from '../../core/selector/natural-order.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { sanitize } from '../text/sanitize.ts'
 
-/** Hosts that wrote the same, as it is shown. */
 export interface Group {
   readonly shown: string
   readonly hostnames: readonly string[]

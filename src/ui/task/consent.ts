@@ -22,7 +22,6 @@ const longestNames = 400
 
 const mark = () => (isUtf8() ? '…' : '...')
 
-/** What is to be started, and where. */
 export interface Intent {
   /** `Run 'reboot'`, `Run script deploy` */
   readonly what: string

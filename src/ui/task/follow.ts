@@ -24,14 +24,13 @@ interface Followed {
   readonly exit: number
   /** Why it was not followed to its end, where the task itself does not say so. */
   readonly reason?: RsmError
-  /** Left before its end. */
   readonly isHalted: boolean
 }
 
 /** How long the last of the output may take to be written once nothing is waited for, in milliseconds. */
 const writeTime = 1_000
 
-/** A reader that does not read would keep the process for ever. */
+/** A reader of stdout that stops reading would keep the process for ever. */
 function endInTime(exit: number, within: number): void {
   setTimeout(() => process.exit(process.exitCode ?? exit), within + writeTime).unref()
 }

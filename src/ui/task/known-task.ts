@@ -1,6 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
-import type { Counts, ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
-import { isFailure, isFinal } from '../../core/task/task-state.ts'
+import type { Counts, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import { tallyOf } from './task-state.ts'
 
 /** A task as the events so far describe it: for progress, and for when the server can no longer be asked. */
 export class KnownTask {
@@ -26,13 +26,10 @@ export class KnownTask {
 
 /** `3/50 done, 1 failed, 46 running, 1 waiting`. */
 export function progressText(counts: Counts): string {
-  const statuses = Object.keys(counts) as ResultStatus[]
-  const sum = (counted: readonly ResultStatus[]) =>
-    counted.reduce((total, status) => total + counts[status], 0)
-  const failed = sum(statuses.filter(isFailure))
-  const parts = [`${sum(statuses.filter(isFinal))}/${sum(statuses)} done`]
+  const { all, done, failed, running, pending } = tallyOf(counts)
+  const parts = [`${done}/${all} done`]
   if (failed > 0) parts.push(`${failed} failed`)
-  if (counts.RUNNING > 0) parts.push(`${counts.RUNNING} running`)
-  if (counts.PENDING > 0) parts.push(`${counts.PENDING} waiting`)
+  if (running > 0) parts.push(`${running} running`)
+  if (pending > 0) parts.push(`${pending} waiting`)
   return parts.join(', ')
 }

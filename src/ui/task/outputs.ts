@@ -13,6 +13,7 @@ import { type Sink, sinkOf } from '../output/sink.ts'
 import { StatusLine } from '../output/status-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
 import { isUtf8, isWatched } from '../text/screen.ts'
+import { showDuration } from '../text/time.ts'
 import { KnownTask, progressText } from './known-task.ts'
 
 interface OutputsOptions {
@@ -33,12 +34,8 @@ interface Kept {
 }
 
 /** `12 s`, `2 min 5 s`, `3 h 4 min`. */
-function elapsed(milliseconds: number): string {
-  const seconds = Math.floor(milliseconds / 1000)
-  if (seconds < 60) return `${seconds} s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
-}
+const elapsed = (milliseconds: number) =>
+  milliseconds < 60_000 ? `${Math.floor(milliseconds / 1000)} s` : showDuration(milliseconds)
 
 /**
  * All that is shown of one task: a format on stdout, others in files, and a status line for who watches. It is made, with
@@ -82,7 +79,7 @@ export class Outputs {
     return this.#options.show.format === undefined && this.#kept.length === 0
   }
 
-  /** The task stands. `alone`: it is shown of one host only. */
+  /** The task has been created. `alone`: only one host's output is shown. */
   async begin({ hostCount, alone }: { hostCount: number; alone: boolean }): Promise<void> {
     const { show, quiet, progress, timestamps } = this.#options
     const { diff, prefix, raw } = show

@@ -39,7 +39,6 @@ function planned(runnable: Runnable): PlannedScript {
   return { name, type, timeout, text: runnable.text }
 }
 
-/** Where and how it runs, as the words typed say it. */
 interface Order extends StartOptions {
   readonly targets: TargetOptions
   readonly options: ExecutionOptions
@@ -86,7 +85,7 @@ export async function runOrder(
   )
 }
 
-/** Does the work; meanwhile says that data piped into the command goes nowhere. */
+/** Does the work, and meanwhile says if data that was piped in is not used. */
 export async function besideStdin<T>(
   command: BaseCommand,
   stdin: StdinReader,

@@ -9,7 +9,7 @@ const gathered = 250
 
 type Silent = Pick<TaskResult, 'hostId' | 'hostname' | 'error' | 'status'>
 
-/** Of a host that has not ended the server says why nothing comes. */
+/** While a host has not ended, its `error` says why it is silent. */
 const isSilent = ({ status, error }: Silent) => !isFinal(status) && error !== null
 
 /** `web[008-013] (6 hosts): agent not connected; …`, a line a reason, most hosts first. */

@@ -7,6 +7,21 @@ const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status ===
 export const isOutdated = (told: Partial<TaskSummary>, known: TaskSummary | null) =>
   told.status === 'RUNNING' && known !== null && known.status !== 'RUNNING'
 
+/** How many hosts are in which state, as people count them. */
+export function tallyOf(counts: Counts) {
+  const sum = (fits: (status: ResultStatus) => boolean) =>
+    (Object.keys(counts) as ResultStatus[]).filter(fits).reduce((total, status) => total + counts[status], 0)
+  return {
+    all: sum(() => true),
+    done: sum(isFinal),
+    failed: sum(isFailure),
+    running: counts.RUNNING,
+    pending: counts.PENDING,
+    stopped: counts.CANCELLED + counts.SKIPPED,
+    success: counts.SUCCESS,
+  }
+}
+
 export class TaskState {
   readonly taskId: string
   summary: TaskSummary | null = null
@@ -51,26 +66,8 @@ export class TaskState {
     return counts
   }
 
-  tally(): {
-    done: number
-    failed: number
-    running: number
-    pending: number
-    stopped: number
-    success: number
-  } {
-    const counts = this.counts()
-    const statuses = Object.keys(counts) as ResultStatus[]
-    const sum = (fits: (status: ResultStatus) => boolean) =>
-      statuses.filter(fits).reduce((total, status) => total + counts[status], 0)
-    return {
-      done: sum(isFinal),
-      failed: sum(isFailure),
-      running: counts.RUNNING,
-      pending: counts.PENDING,
-      stopped: counts.CANCELLED + counts.SKIPPED,
-      success: counts.SUCCESS,
-    }
+  tally() {
+    return tallyOf(this.counts())
   }
 
   elapsed(now: number): number {

@@ -4,7 +4,6 @@ const signals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as cons
 /** 128 + SIGPIPE, as of a program whose reader went away. */
 const brokenPipe = 141
 
-/** What ends a session from outside, and its exit code. */
 export interface Departure {
   readonly exit: number | undefined
   stop(): void

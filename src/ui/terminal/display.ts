@@ -18,7 +18,7 @@ export class Display {
     return process.stdout.isTTY && !this.#isLeft && this.#modes.isAlternate
   }
 
-  /** `shown` is called once it has gone where it was to go. */
+  /** `shown` is called once it was written. */
   output(data: string, shown: () => void): void {
     this.#modes.see(data)
     const text = this.#endings === null ? data : this.#endings.write(data)

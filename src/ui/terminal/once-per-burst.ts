@@ -1,4 +1,4 @@
-/** Milliseconds without it after which a sentence is news again. */
+/** A sentence that was not heard for so many milliseconds is news again. */
 const pause = 5_000
 /** Sentences of one burst; further ones are not said. */
 const most = 8

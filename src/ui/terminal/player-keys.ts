@@ -1,4 +1,3 @@
-/** What a key asks of the player. */
 export type PlayerKey = 'pause' | 'step' | 'quit'
 
 /** The keys in what a terminal sent; its answers to questions in the output begin with an escape, and are none. */

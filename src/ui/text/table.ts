@@ -4,11 +4,10 @@ import { columnsOf, isUtf8, paint, type Tone } from './screen.ts'
 import { beginningOf, widthOf, withoutBidi } from './width.ts'
 import { wrapWords } from './wrap.ts'
 
-/** One column: its heading and what it shows of a row. */
 export interface Column<Row> {
   readonly heading: string
   readonly value: (row: Row) => string | number | null
-  /** By this a row is known again: on a narrow terminal the other columns give way first. */
+  /** Identifies the row: on a narrow terminal the other columns give way first. */
   readonly keep?: boolean
   /** The same in fewer characters, for where the rows don't fit otherwise. */
   readonly short?: (row: Row) => string | number | null
@@ -46,7 +45,6 @@ function fit(widths: readonly number[], width: number, mayCut: (at: number) => b
   return fitted
 }
 
-/** What stands in a column, and how wide it is with its heading. */
 interface Laid<Row> {
   readonly column: Column<Row>
   readonly cells: readonly string[]

@@ -104,7 +104,7 @@ export class FleetRoom implements Room {
     }
   }
 
-  /** False where it has to be done again: the stream is about to be cut, too. */
+  /** False if it has to be done again: then the stream is about to be cut, too. */
   async #readAll(): Promise<boolean> {
     try {
       await Promise.all([this.#readHosts(), this.#readTasks()])

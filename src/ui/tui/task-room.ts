@@ -107,7 +107,7 @@ export class TaskRoom implements Room {
     this.#state.change(summary)
   }
 
-  /** False of what waiting can mend. */
+  /** False if waiting can mend why it failed. */
   async #couldRead(): Promise<boolean> {
     try {
       this.#state.read(await this.#client.tasks.get(this.#state.taskId))

@@ -15,7 +15,6 @@ const list = ({ selector, page, size }: HostQuery, signal?: AbortSignal) =>
 /** All hosts that a selector names, as the server reads it. */
 export const namedHosts = (selector: string): Promise<Host[]> => selectHosts({ hosts: { list } }, selector)
 
-/** How many hosts there are in all. */
 export const fleetSize = async (): Promise<number> => (await list({ size: 1 })).totalElements
 
 /** What a selector names, as far as that is known: the first hosts and their number, or what is wrong with it. */

@@ -43,7 +43,6 @@ async function taskOutput(taskId: string, signal: AbortSignal): Promise<Blob> {
   return new Blob(parts, { type: 'text/plain' })
 }
 
-/** Saves the output of a task, or of one of its hosts, as a text file. */
 export async function download(
   taskId: string,
   host: { hostId: number; hostname: string } | undefined,

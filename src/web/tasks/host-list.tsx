@@ -22,7 +22,6 @@ interface HostListProps {
   onChoose: (hostId: number | undefined) => void
 }
 
-/** The hosts of a task, each with how it went. */
 export function HostList({ results, hostId, onChoose }: HostListProps) {
   const [search, setSearch] = useState('')
   const [status, setStatus] = useState<ResultStatus | ''>('')

@@ -21,7 +21,6 @@ interface RetryAsked {
 
 const isOpen = ({ status }: TaskResult) => status === 'PENDING' || status === 'RUNNING'
 
-/** Cancel and Retry, each with its question. */
 export function TaskActions({ task, results, onFault }: TaskActionsProps) {
   const [isCancelling, setCancelling] = useState(false)
   const [retry, setRetry] = useState<RetryAsked | undefined>()

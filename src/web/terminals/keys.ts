@@ -11,7 +11,6 @@ export interface KeyModes {
   isCtrl: boolean
 }
 
-/** What a key sends. */
 export function sequenceOf(key: ScreenKey, { isApplication, isCtrl }: KeyModes): string {
   const cursor = cursors[key]
   if (cursor === undefined) return key === 'Esc' ? '\u001b' : '\t'

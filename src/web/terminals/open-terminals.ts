@@ -4,7 +4,6 @@ import { go } from '../route.ts'
 import { session } from '../session.ts'
 import { createStore } from '../store.ts'
 
-/** A terminal in a tab of its own. */
 export interface Tab {
   readonly key: string
   readonly hostId: number
@@ -56,7 +55,6 @@ function add(tab: Omit<Tab, 'key'>): void {
   go('terminals')
 }
 
-/** A new session on a host, in a new tab. */
 export function openTerminal({ id, hostname }: { id: number; hostname: string }): void {
   add({ hostId: id, hostname, title: hostname, sessionId: undefined, isWatching: false })
 }

@@ -12,7 +12,7 @@ export interface LogLine {
   readonly text: string
 }
 
-/** A line is shown up to so many characters; of the rest is said how long it is. */
+/** A longer line is cut to so many characters, and says how many are left out. */
 const longestLine = 8_192
 const tab = 8
 
@@ -46,7 +46,7 @@ interface OpenLine {
   last: LogEntry
 }
 
-/** Puts the entries of a log together to lines, of each host and stream by itself. */
+/** Assembles the entries of a log into lines, for each host and stream. */
 export class LogLines {
   readonly #open = new Map<string, OpenLine>()
 

@@ -13,7 +13,7 @@ export interface ReaderOptions {
   readonly page: (query: LogQuery) => Promise<LogPage>
   /** The window has changed, or what is being read. */
   readonly changed: () => void
-  /** What `isTriedAgain` is, until a page comes. */
+  /** If `isTriedAgain`, the fault lasts until a page comes. */
   readonly failed: (error: unknown, isTriedAgain: boolean) => void
 }
 
@@ -31,7 +31,7 @@ export class LogReader {
   readonly window = new LogWindow()
   readonly #options: ReaderOptions
   #selection: Selection = { hostId: null, stream: null }
-  /** Ascends with every selection: what was asked for an earlier one is not heeded. */
+  /** Ascends with every selection: answers to requests of an earlier one are dropped. */
   #generation = 0
   #jobs = new Set<Job>()
   #isWorking = false
@@ -228,7 +228,7 @@ export class LogReader {
     }
   }
 
-  /** Whether what comes runs through faster than it is read. */
+  /** Whether output comes faster than it is read. */
   get isTooFarBehind(): boolean {
     return this.#isLoaded && this.#newest - this.window.next > tooFarBehind
   }

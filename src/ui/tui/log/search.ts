@@ -3,7 +3,6 @@ import type { LogLine } from './lines.ts'
 import type { NumberedLines } from './viewport.ts'
 import { LogWindow, pageSize } from './window.ts'
 
-/** What is looked for in a log, and from which line. */
 export interface Find {
   readonly matches: (line: LogLine) => boolean
   readonly direction: 'up' | 'down'

@@ -21,7 +21,6 @@ interface Held {
  * so a line whose beginning comes with an earlier page becomes longer and not another.
  */
 export class LogWindow {
-  /** The number of the first line. */
   first = 0
   /** Goes back to the server as `before`; 0 at the beginning of the log. */
   previous = 0
@@ -111,7 +110,7 @@ export class LogWindow {
     for (const { ends } of this.#held.slice(0, page.entries.length)) this.first -= ends
   }
 
-  /** Another window on the same part, which goes its own way from there. */
+  /** Another window on the same part, which then moves by itself. */
   copy(bounds: WindowBounds = this.#bounds): LogWindow {
     const copied = new LogWindow(bounds)
     for (const { entry } of this.#held) copied.#push(entry)

@@ -14,7 +14,7 @@ const longest = 64
 export class InputPieces {
   #rest = ''
 
-  /** Whether something waits for the rest of it; an Escape that was pressed does so, too. */
+  /** Whether a piece waits for its rest, as a pressed Escape does. */
   get isTorn(): boolean {
     return this.#rest !== ''
   }
@@ -23,7 +23,7 @@ export class InputPieces {
     return this.#cut(this.#rest + text, false)
   }
 
-  /** Nothing more comes: what waits is taken for what it is. */
+  /** Nothing more comes: what waits is taken as it is. */
   flush(): string[] {
     return this.#cut(this.#rest, true)
   }

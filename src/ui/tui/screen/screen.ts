@@ -21,7 +21,6 @@ export interface Segment {
 
 export type Row = readonly Segment[]
 
-/** What the whole screen shows, a row a line, from the top. */
 export interface Frame {
   readonly rows: readonly Row[]
   /** False leaves the mouse to the terminal, which then selects text with it. */

@@ -3,6 +3,7 @@ import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { TaskSummary } from '../../../core/protocol/http/tasks.ts'
 import { type HostState, hostState } from '../../hosts/state.ts'
 import { showTags } from '../../hosts/view.ts'
+import { tallyOf } from '../../task/task-state.ts'
 import { counted } from '../../text/counted.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { withOwnMark } from '../../text/screen.ts'
@@ -28,32 +29,25 @@ const shares = [
   { status: 'ONLINE', style: { fg: 'green' } },
 ] as const
 
-function doneOf({ counts, hostCount }: TaskSummary): string {
-  return `${hostCount - counts.PENDING - counts.RUNNING}/${hostCount}`
-}
-
-function failuresOf({ counts }: TaskSummary): number {
-  const statuses = ['FAILED', 'TIMEOUT', 'LOST', 'UNREACHABLE'] as const
-  return statuses.reduce((sum, status) => sum + counts[status], 0)
-}
+const doneOf = ({ counts, hostCount }: TaskSummary) => `${tallyOf(counts).done}/${hostCount}`
 
 const nameOf = (task: TaskSummary) =>
   sanitizeLine(task.scriptName ?? withOwnMark(task.firstLine ?? 'command'))
 const userOf = ({ createdBy }: TaskSummary) => sanitizeLine(createdBy)
 
 function failedOf(task: TaskSummary): string {
-  const failures = failuresOf(task)
-  return failures === 0 ? '' : `${failures} failed`
+  const { failed } = tallyOf(task.counts)
+  return failed === 0 ? '' : `${failed} failed`
 }
 
 export function taskText(task: TaskSummary): string {
   return [task.status, nameOf(task), userOf(task), task.taskId].join(' ')
 }
 
-/** The last characters tell one id from the next, and are taken for it. */
+/** The last characters of an id, which commands take for all of it. */
 const shortId = 6
 const longestUser = 10
-/** What ran is told in so many columns, before who ran it, and then which task it is. */
+/** The script's name gets so many columns before the user is shown, and then the id. */
 const leastName = 12
 
 /** Tasks, a row each, in columns that fit all of them; in a narrow pane the mark alone tells the status. */

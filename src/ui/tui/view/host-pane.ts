@@ -9,7 +9,7 @@ import { List } from './list.ts'
 export const allHosts = 0
 
 const markWidth = 2
-/** A state is shown beside as much of the names, or all of a shorter one. */
+/** States are shown where so many columns are left for the names, or all that they need. */
 const leastName = 10
 /** This share of the names decides how wide the column is … */
 const usual = 0.9

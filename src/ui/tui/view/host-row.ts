@@ -13,7 +13,7 @@ export interface HostRow {
   readonly state: string
   readonly time: string
   readonly style: Style
-  /** Rows of the lowest come first. */
+  /** The rows with the lowest rank come first. */
   readonly rank: number
 }
 

@@ -12,7 +12,6 @@ const headRows = 3
 const footRows = 1
 
 export type Focus = 'left' | 'right'
-/** Keys, and what each does. */
 export type Keys = readonly (readonly [key: string, does: string])[]
 
 const leastBar = 10

@@ -10,7 +10,6 @@ import type { Span } from '../screen/screen.ts'
 const longestNames = 400
 const widest = 70
 
-/** What is to run, and where. */
 export function runQuestion(
   command: string,
   hosts: readonly Pick<Host, 'hostname' | 'status' | 'agent'>[],
