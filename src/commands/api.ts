@@ -1,7 +1,7 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { needed, optional } from '../ui/flags/args.ts'
 import { readNamedFile } from '../ui/input/named-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
 
@@ -43,12 +43,8 @@ export default class ApiCommand extends BaseCommand {
     `$ rsm api PATCH /api/hosts/1 -d '{"tags":{"role":"web"}}'`,
   ]
   static override args = {
-    method: word({
-      required: true,
-      ignoreStdin: true,
-      description: 'GET (may be left out), POST, PATCH, DELETE',
-    }),
-    path: word({ ignoreStdin: true, description: 'path, like /api/hosts' }),
+    method: needed('GET (may be left out), POST, PATCH, DELETE'),
+    path: optional('path, like /api/hosts'),
   }
   static override flags = {
     data: string({ char: 'd', helpValue: 'JSON', description: 'body; @FILE reads a file, - stdin' }),

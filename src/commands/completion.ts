@@ -1,6 +1,6 @@
-import { string as word } from '@oclif/core/args'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { needed } from '../ui/flags/args.ts'
 
 const shells = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof shells)[number]
@@ -35,14 +35,7 @@ Names come from the server in use, and are cached for some seconds in ~/.cache/r
     '$ rsm completion zsh > ~/.zfunc/_rsm',
     '$ rsm completion fish > ~/.config/fish/completions/rsm.fish',
   ]
-  static override args = {
-    shell: word({
-      required: true,
-      ignoreStdin: true,
-      options: [...shells],
-      description: 'bash, zsh or fish',
-    }),
-  }
+  static override args = { shell: needed('bash, zsh or fish') }
 
   async run() {
     const { args, flags } = await this.parse(Completion)

@@ -4,6 +4,7 @@ import type { RsmError } from '../core/errors.ts'
 import { type EventType, eventTypes } from '../core/protocol/http/events.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { eventLine, resetLine } from '../ui/event-line.ts'
+import { listed } from '../ui/flags/repeated.ts'
 import { sinkOf } from '../ui/output/sink.ts'
 
 export default class Events extends BaseCommand {
@@ -19,9 +20,7 @@ export default class Events extends BaseCommand {
   static override flags = {
     type: string({
       options: eventTypes,
-      multiple: true,
-      multipleNonGreedy: true,
-      delimiter: ',',
+      ...listed,
       description: 'only changes of this kind',
     }),
     after: string({ helpValue: 'ID', description: 'resume after this event' }),

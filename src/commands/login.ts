@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { type Client, openClient } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
@@ -8,6 +7,7 @@ import type { Endpoint } from '../net/connect.ts'
 import { normalUrl } from '../net/server-url.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { Contexts, checkedToken } from '../ui/contexts/contexts.ts'
+import { optional } from '../ui/flags/args.ts'
 import { readSecretFile } from '../ui/input/named-file.ts'
 import { readPassword } from '../ui/input/password.ts'
 import { ask, isSomeoneThere } from '../ui/input/prompt.ts'
@@ -22,9 +22,7 @@ export default class Login extends BaseCommand {
     '$ rsm login http://127.0.0.1:18080 --username ci --password-stdin < password',
     '$ rsm login https://rsm.example.org --context production --token-file ~/rsm-token',
   ]
-  static override args = {
-    url: word({ ignoreStdin: true, description: 'server (default: the one in use)' }),
-  }
+  static override args = { url: optional('server (default: the one in use)') }
   static override flags = {
     username: string({ char: 'u', description: 'username (asked if not given)' }),
     'password-stdin': boolean({ description: 'read the password from stdin' }),

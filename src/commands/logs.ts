@@ -1,4 +1,3 @@
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import type { Client } from '../client/client.ts'
 import { mostTailLines, readTail } from '../client/log-tail.ts'
@@ -8,6 +7,7 @@ import type { Task } from '../core/protocol/http/tasks.ts'
 import { unknownName } from '../core/text/nearest.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { failureOf, reportFailure } from '../ui/command/failure.ts'
+import { needed } from '../ui/flags/args.ts'
 import { integer } from '../ui/flags/checks.ts'
 import { given } from '../ui/flags/given.ts'
 import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
@@ -51,9 +51,7 @@ export default class Logs extends BaseCommand {
     '$ rsm logs -f latest --host web1 --timestamps',
     '$ rsm logs TASK -b --diff',
   ]
-  static override args = {
-    task: word({ required: true, ignoreStdin: true, description: taskDescription }),
-  }
+  static override args = { task: needed(taskDescription) }
   static override flags = {
     follow: boolean({ char: 'f', description: 'follow until the task has ended' }),
     after: integer({ min: 0, helpValue: 'ID', description: 'only entries after this one' }),

@@ -6,6 +6,7 @@ import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { NoSession } from '../ui/command/failure.ts'
+import { optional } from '../ui/flags/args.ts'
 import { given } from '../ui/flags/given.ts'
 import { findHost } from '../ui/names/names.ts'
 import { escapeCharacter } from '../ui/terminal/escapes.ts'
@@ -43,7 +44,7 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
     '$ rsm terminal --watch SESSION',
   ]
   static override args = {
-    host: word({ ignoreStdin: true, description: 'hostname, or @id:17' }),
+    host: optional('hostname, or @id:17'),
     // What ssh would take as a command: here options may follow the host, so it comes after `--`.
     word: word({ ignoreStdin: true, hidden: true }),
   }

@@ -1,7 +1,7 @@
-import { string as word } from '@oclif/core/args'
 import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
+import { optional } from '../ui/flags/args.ts'
 import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'
@@ -16,9 +16,7 @@ export default class Tui extends BaseCommand {
     `Hosts on the left, failures first; on the right the log of the chosen host, or of all. The task may be running
 or finished. ? shows the keys; q leaves, and a running task goes on.`
   static override examples = ['$ rsm tui', '$ rsm tui TASK', '$ rsm tui latest']
-  static override args = {
-    task: word({ ignoreStdin: true, description: `${taskDescription}; without it, the fleet` }),
-  }
+  static override args = { task: optional(`${taskDescription}; without it, the fleet`) }
 
   async run() {
     const { args, flags } = await this.parse(Tui)

@@ -7,6 +7,7 @@ import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.t
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
+import { listed } from '../../ui/flags/repeated.ts'
 import { readNamedFile, readSecretFile } from '../../ui/input/named-file.ts'
 import { parseLimits } from '../../ui/input/values.ts'
 
@@ -45,9 +46,7 @@ export default class AgentRun extends BaseCommand {
     }),
     'allow-run-as': string({
       helpValue: 'USER',
-      multiple: true,
-      multipleNonGreedy: true,
-      delimiter: ',',
+      ...listed,
       description: 'user that a task may run as',
     }),
     sandbox: string({
@@ -61,9 +60,7 @@ export default class AgentRun extends BaseCommand {
     }),
     limit: string({
       helpValue: 'NAME=SIZE',
-      multiple: true,
-      multipleNonGreedy: true,
-      delimiter: ',',
+      ...listed,
       description: 'upper limits for every script: memory=512M, processes=100, cpu=50% of one core',
     }),
     'max-executions': integer({

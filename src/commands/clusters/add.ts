@@ -1,6 +1,6 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { given } from '../../ui/flags/given.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
@@ -13,9 +13,7 @@ export default class ClustersAdd extends BaseCommand {
     "$ rsm clusters add web -w 'web[1-3]'",
     "$ rsm clusters add linux --selector '@os:linux'",
   ]
-  static override args = {
-    name: word({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
-  }
+  static override args = { name: needed('name of the cluster') }
   static override flags = {
     ...memberFlags,
     description: string({ char: 'd', description: 'what it is for' }),

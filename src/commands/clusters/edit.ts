@@ -1,7 +1,7 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { given } from '../../ui/flags/given.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { findCluster } from '../../ui/names/names.ts'
@@ -11,9 +11,7 @@ import { counted } from '../../ui/text/counted.ts'
 export default class ClustersEdit extends BaseCommand {
   static override summary = 'Change the name, description or members of a cluster'
   static override examples = ["$ rsm clusters edit web -w 'web[1-5]'"]
-  static override args = {
-    cluster: word({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
-  }
+  static override args = { cluster: needed('name of the cluster') }
   static override flags = {
     ...memberFlags,
     name: string({ description: 'new name' }),

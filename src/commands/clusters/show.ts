@@ -1,15 +1,13 @@
-import { string } from '@oclif/core/args'
 import { allPages } from '../../client/http/pages.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { findCluster } from '../../ui/names/names.ts'
 
 export default class ClustersShow extends BaseCommand {
   static override summary = 'Show a cluster and its hosts'
   static override examples = ['$ rsm clusters show production']
-  static override args = {
-    cluster: string({ required: true, ignoreStdin: true, description: 'name of the cluster' }),
-  }
+  static override args = { cluster: needed('name of the cluster') }
 
   async run() {
     const { args } = await this.parse(ClustersShow)

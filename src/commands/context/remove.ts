@@ -1,17 +1,15 @@
-import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ContextRemove extends BaseCommand {
   static override summary = 'Forget a known server and its token'
   static override examples = ['$ rsm context remove old --yes']
-  static override args = {
-    name: string({ required: true, ignoreStdin: true, description: 'name of the context' }),
-  }
+  static override args = { name: needed('name of the context') }
   static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
 
   async run() {

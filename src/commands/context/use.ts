@@ -1,13 +1,11 @@
-import { string } from '@oclif/core/args'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
+import { needed } from '../../ui/flags/args.ts'
 
 export default class ContextUse extends BaseCommand {
   static override summary = 'Use another known server from now on'
   static override examples = ['$ rsm context use production']
-  static override args = {
-    name: string({ required: true, ignoreStdin: true, description: 'name of the context' }),
-  }
+  static override args = { name: needed('name of the context') }
 
   async run() {
     const { args } = await this.parse(ContextUse)

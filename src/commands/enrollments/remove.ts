@@ -1,10 +1,10 @@
-import { namesToRemove, removalCommand } from '../../ui/command/removal.ts'
+import { removalCommand } from '../../ui/command/removal.ts'
 import { findEnrollment } from '../../ui/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove an enrolment token; the hosts that it enrolled stay',
   examples: ['$ rsm enrollments remove 3 --yes'],
-  args: { enrollment: namesToRemove('ids of the tokens, or their names') },
+  arg: ['enrollment', 'ids of the tokens, or their names'],
   noun: 'enrolment',
   nameOf: ({ id }) => `token ${id}`,
   find: findEnrollment,

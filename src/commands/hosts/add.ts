@@ -1,7 +1,7 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { HostCreate } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
 import { given } from '../../ui/flags/given.ts'
@@ -13,9 +13,7 @@ export default class HostsAdd extends BaseCommand {
   static override summary =
     'Add the record of a host; its agent joins it with `rsm hosts join --replace HOST`'
   static override examples = ['$ rsm hosts add web1 --ip 192.0.2.10 -t role=web']
-  static override args = {
-    hostname: word({ required: true, ignoreStdin: true, description: 'name of the host' }),
-  }
+  static override args = { hostname: needed('name of the host') }
   static override flags = {
     ip: string({ required: true, description: 'IP address' }),
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port, 22 by default' }),

@@ -1,6 +1,6 @@
-import { string } from '@oclif/core/args'
 import { complains } from '../../core/findings/finding.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { optional } from '../../ui/flags/args.ts'
 
 export default class HostsDoctor extends BaseCommand {
   static override summary = 'Diagnose hosts and suggest fixes; exit 0 if they are healthy, 1 if not'
@@ -16,9 +16,7 @@ export default class HostsDoctor extends BaseCommand {
     '$ rsm hosts doctor',
     "$ rsm hosts doctor 'web*' --json",
   ]
-  static override args = {
-    host: string({ ignoreStdin: true, description: 'hostname, @id:17 or a selector (default: all hosts)' }),
-  }
+  static override args = { host: optional('hostname, @id:17 or a selector (default: all hosts)') }
 
   async run() {
     const { args } = await this.parse(HostsDoctor)

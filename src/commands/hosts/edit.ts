@@ -1,14 +1,15 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { Host, HostPatch } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { doToEach } from '../../ui/command/each.ts'
+import { oneOrMore } from '../../ui/flags/args.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { credentialFlags, readCredentials } from '../../ui/flags/credentials.ts'
 import { given } from '../../ui/flags/given.ts'
 import { hostsDescription, tagFlag } from '../../ui/flags/hosts.ts'
+import { repeated } from '../../ui/flags/repeated.ts'
 import { showTags } from '../../ui/hosts/view.ts'
 import { parsePairs } from '../../ui/input/values.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'
@@ -31,9 +32,7 @@ export default class HostsEdit extends BaseCommand {
     "$ rsm hosts edit 'web[1-3]' -t rack=r1",
     '$ rsm hosts edit @id:17 --hostname web2',
   ]
-  static override args = {
-    host: word({ required: true, multiple: true, ignoreStdin: true, description: hostsDescription }),
-  }
+  static override args = { host: oneOrMore(hostsDescription) }
   static override flags = {
     hostname: string({ description: 'new name, of one host' }),
     ip: string({ description: 'new IP address, of one host' }),
@@ -42,8 +41,7 @@ export default class HostsEdit extends BaseCommand {
     ...credentialFlags,
     tag: tagFlag('set this tag; the others stay'),
     untag: string({
-      multiple: true,
-      multipleNonGreedy: true,
+      ...repeated,
       helpValue: 'KEY',
       description: 'remove this tag',
     }),

@@ -1,7 +1,7 @@
-import { string } from '@oclif/core/args'
 import { string as text } from '@oclif/core/flags'
 import type { Host, HostMetrics, HostMetricsQuery } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { parseDuration, parseTime } from '../../ui/input/values.ts'
@@ -28,9 +28,7 @@ export default class HostsMetrics extends BaseCommand {
     "$ rsm hosts metrics web1 --from '2026-11-20 22:00' --to '2026-11-21 06:00'",
     '$ rsm hosts metrics web1 --since 7d --points 168 --json',
   ]
-  static override args = {
-    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
-  }
+  static override args = { host: needed('hostname, or @id:17') }
   static override flags = {
     since: text({ helpValue: 'TIME', exclusive: ['from'], description: 'how far back (default: 24h)' }),
     from: text({ helpValue: 'WHEN', description: 'from this time on' }),

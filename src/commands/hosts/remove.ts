@@ -1,7 +1,8 @@
 import { boolean } from '@oclif/core/flags'
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { namesToRemove, removalFlags, removeAll } from '../../ui/command/removal.ts'
+import { removalFlags, removeAll } from '../../ui/command/removal.ts'
+import { oneOrMore } from '../../ui/flags/args.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'
@@ -12,7 +13,7 @@ export default class HostsRemove extends BaseCommand {
     'Their agents stay out until `rsm hosts join` makes a newer enrolment token. A machine whose agent directory was ' +
     'wiped is a new host: every open enrolment token lets it in, and this command names them.'
   static override examples = ['$ rsm hosts remove web1 --yes', "$ rsm hosts remove 'web[4-5]' --yes"]
-  static override args = { host: namesToRemove(hostsDescription) }
+  static override args = { host: oneOrMore(hostsDescription) }
   static override flags = {
     force: boolean({ description: 'even if something runs there; it becomes LOST' }),
     ...removalFlags,

@@ -1,7 +1,7 @@
-import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
 import { findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
@@ -12,9 +12,7 @@ export default class HostsRevoke extends BaseCommand {
     'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrols it again; no enrolment token ' +
     'that was made before lets this agent in.'
   static override examples = ['$ rsm hosts revoke web1 --yes']
-  static override args = {
-    host: string({ required: true, ignoreStdin: true, description: 'hostname, or @id:17' }),
-  }
+  static override args = { host: needed('hostname, or @id:17') }
   static override flags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
 
   async run() {

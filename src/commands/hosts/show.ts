@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { oneOrMore } from '../../ui/flags/args.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { hostFields, runsUnbounded } from '../../ui/hosts/view.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'
@@ -7,9 +7,7 @@ import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 export default class HostsShow extends BaseCommand {
   static override summary = 'Show hosts: their state, system, agent and last metrics'
   static override examples = ['$ rsm hosts show web1', '$ rsm hosts show web1 web2']
-  static override args = {
-    host: string({ required: true, multiple: true, ignoreStdin: true, description: hostsDescription }),
-  }
+  static override args = { host: oneOrMore(hostsDescription) }
 
   async run() {
     const { args, flags } = await this.parse(HostsShow)

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { string as word } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { writeRecordingFile } from '../../client/services/recording-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed, optional } from '../../ui/flags/args.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
 import { confirm } from '../../ui/input/prompt.ts'
 import { findSessionId } from '../../ui/names/session-names.ts'
@@ -19,8 +19,8 @@ export default class RecordingsExport extends BaseCommand {
     '$ rsm recordings export latest > session.cast',
   ]
   static override args = {
-    session: word({ required: true, ignoreStdin: true, description: recordingDescription }),
-    file: word({ ignoreStdin: true, description: 'file to write' }),
+    session: needed(recordingDescription),
+    file: optional('file to write'),
   }
   static override flags = {
     yes: boolean({ char: 'y', description: 'replace an existing file' }),

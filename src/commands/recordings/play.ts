@@ -1,9 +1,9 @@
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { readRecording } from '../../client/services/recording.ts'
 import { readRecordingFile } from '../../client/services/recording-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
 import { meansFile } from '../../ui/input/script-file.ts'
 import { parseDuration } from '../../ui/input/values.ts'
@@ -31,11 +31,7 @@ once, as text without control sequences.`
     '$ rsm recordings play ./session.cast',
   ]
   static override args = {
-    recording: word({
-      required: true,
-      ignoreStdin: true,
-      description: `${recordingDescription}; or a file (with a / or the ending .cast)`,
-    }),
+    recording: needed(`${recordingDescription}; or a file (with a / or the ending .cast)`),
   }
   static override flags = {
     speed: string({ default: '1', helpValue: 'N', description: 'play N times as fast' }),

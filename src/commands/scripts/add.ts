@@ -1,10 +1,11 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import type { ScriptCreate } from '../../core/protocol/http/scripts.ts'
 import type { FrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed, optional } from '../../ui/flags/args.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
+import { repeated } from '../../ui/flags/repeated.ts'
 import { readFrontMatter } from '../../ui/input/front-matter.ts'
 import {
   meansFile,
@@ -47,14 +48,14 @@ export default class ScriptsAdd extends BaseCommand {
     '$ rsm scripts add disk - < disk.sh',
   ]
   static override args = {
-    name: word({ required: true, ignoreStdin: true, description: 'name of the script; may be left out' }),
-    file: word({ ignoreStdin: true, description: 'file, or - for stdin' }),
+    name: needed('name of the script; may be left out'),
+    file: optional('file, or - for stdin'),
   }
   static override flags = {
     type: string({ options: scriptTypeNames, description: 'type, if the file does not say it' }),
     description: string({ char: 'd', description: 'what it does' }),
     timeout: string({ char: 'u', helpValue: 'TIME', description: 'run time on a host, like 90 or 5m' }),
-    tag: string({ char: 't', multiple: true, multipleNonGreedy: true, description: 'tag of the script' }),
+    tag: string({ char: 't', ...repeated, description: 'tag of the script' }),
     category: string({ description: 'category of the script' }),
   }
 

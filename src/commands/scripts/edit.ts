@@ -1,9 +1,9 @@
-import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Script, ScriptPatch } from '../../core/protocol/http/scripts.ts'
 import { parseFrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { frontMatterPatch, readScriptPatch, scriptPatchFlags } from '../../ui/flags/script.ts'
 import { editText } from '../../ui/input/editor.ts'
 import { readFrontMatter } from '../../ui/input/front-matter.ts'
@@ -41,9 +41,7 @@ Settings in the comments of a new text (docs/use/scripts.md) are stored; options
     '$ rsm scripts edit deploy --file ./deploy.sh --timeout 10m',
     '$ rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3',
   ]
-  static override args = {
-    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
-  }
+  static override args = { script: needed('name of the script') }
   static override flags = scriptPatchFlags
 
   async run() {

@@ -1,10 +1,10 @@
-import { namesToRemove, removalCommand } from '../../ui/command/removal.ts'
+import { removalCommand } from '../../ui/command/removal.ts'
 import { findScript } from '../../ui/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove a stored script; tasks keep the text that they ran',
   examples: ['$ rsm scripts remove deploy --yes'],
-  args: { script: namesToRemove('names of scripts') },
+  arg: ['script', 'names of scripts'],
   noun: 'script',
   nameOf: ({ name }) => name,
   find: findScript,

@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { runFlags } from '../../ui/flags/run.ts'
 import { targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/input/stdin.ts'
@@ -11,9 +11,7 @@ export default class ScriptsRun extends BaseCommand {
   static override description =
     'On a terminal, rsm asks for missing params that the script declares; `rsm scripts show` lists them.'
   static override examples = ["$ rsm scripts run deploy -w 'web[1-3]' -p VERSION=1.2.3"]
-  static override args = {
-    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
-  }
+  static override args = { script: needed('name of the script') }
   static override flags = { ...targetFlags, ...runFlags }
 
   async run() {

@@ -1,6 +1,6 @@
-import { string } from '@oclif/core/args'
 import { parseFrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { tellFaults } from '../../ui/input/front-matter.ts'
 import { findScript } from '../../ui/names/names.ts'
 import { renderParams, usageLine } from '../../ui/text/declared-params.ts'
@@ -10,9 +10,7 @@ import { showTime } from '../../ui/text/time.ts'
 export default class ScriptsShow extends BaseCommand {
   static override summary = 'Show a stored script, its params and its text'
   static override examples = ['$ rsm scripts show deploy']
-  static override args = {
-    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
-  }
+  static override args = { script: needed('name of the script') }
 
   async run() {
     const { args, flags } = await this.parse(ScriptsShow)

@@ -1,8 +1,9 @@
-import { custom, string } from '@oclif/core/args'
+import { custom } from '@oclif/core/args'
 import { allPages } from '../../client/http/pages.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { wholeNumber } from '../../ui/flags/checks.ts'
 import { findScript } from '../../ui/names/names.ts'
 import { sanitize } from '../../ui/text/sanitize.ts'
@@ -20,7 +21,7 @@ export default class ScriptsVersions extends BaseCommand {
     '$ rsm scripts versions deploy 3 | rsm scripts edit deploy --file -   # back to version 3',
   ]
   static override args = {
-    script: string({ required: true, ignoreStdin: true, description: 'name of the script' }),
+    script: needed('name of the script'),
     version: custom<number>({
       parse: async (text) => wholeNumber('VERSION', text, { min: 1 }),
     })({ ignoreStdin: true, description: 'print the text of this one' }),

@@ -6,6 +6,7 @@ import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/comma
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
+import { listed } from '../../ui/flags/repeated.ts'
 import { parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
@@ -97,9 +98,7 @@ export default class ServerStart extends BaseCommand {
       }),
       'trusted-proxy': string({
         helpValue: 'CIDR',
-        multiple: true,
-        multipleNonGreedy: true,
-        delimiter: ',',
+        ...listed,
         description:
           'proxy or network of proxies that says who the client is: PROXY protocol v2 or X-Forwarded-For',
       }),

@@ -1,18 +1,16 @@
-import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { doToEach } from '../../ui/command/each.ts'
+import { oneOrMore } from '../../ui/flags/args.ts'
 import { tasksDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
 
 export default class TasksCancel extends BaseCommand {
   static override summary = 'Cancel tasks: queued hosts never start, running ones end'
   static override examples = ['$ rsm tasks cancel TASK', '$ rsm tasks cancel latest --yes']
-  static override args = {
-    task: string({ required: true, multiple: true, ignoreStdin: true, description: tasksDescription }),
-  }
+  static override args = { task: oneOrMore(tasksDescription) }
   static override flags = {
     yes: boolean({ char: 'y', description: 'do not ask whether latest is right' }),
   }

@@ -1,6 +1,6 @@
-import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'
@@ -21,9 +21,7 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
     '$ rsm tasks retry latest --yes',
     '$ rsm tasks retry TASK --secret-param DB_PASSWORD --detach',
   ]
-  static override args = {
-    task: string({ required: true, ignoreStdin: true, description: taskDescription }),
-  }
+  static override args = { task: needed(taskDescription) }
   static override flags = { ...startFlags, ...outputFlags }
 
   async run() {

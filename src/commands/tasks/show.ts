@@ -1,7 +1,7 @@
-import { string } from '@oclif/core/args'
 import type { TaskResult, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { taskDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
 import { cutOutput } from '../../ui/output/outcome.ts'
@@ -44,9 +44,7 @@ function paramsOf({ params, secretParams }: TaskScript): string | null {
 export default class TasksShow extends BaseCommand {
   static override summary = 'Show a task: what it ran and the result of each host'
   static override examples = ['$ rsm tasks show TASK', '$ rsm tasks show latest']
-  static override args = {
-    task: string({ required: true, ignoreStdin: true, description: taskDescription }),
-  }
+  static override args = { task: needed(taskDescription) }
 
   async run() {
     const { args, flags } = await this.parse(TasksShow)

@@ -1,8 +1,8 @@
-import { string } from '@oclif/core/args'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { oneOrMore } from '../../ui/flags/args.ts'
 import { outputFlags, readShowOptions, type ShowOptions } from '../../ui/flags/output.ts'
 import { tasksDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
@@ -28,14 +28,7 @@ Output of one task is shown, or kept in a file, in the formats that -o names, fr
     '$ rsm tasks wait TASK1 TASK2',
     '$ rsm tasks wait TASK -o junit=report.xml',
   ]
-  static override args = {
-    task: string({
-      required: true,
-      multiple: true,
-      ignoreStdin: true,
-      description: tasksDescription,
-    }),
-  }
+  static override args = { task: oneOrMore(tasksDescription) }
   static override flags = { ...outputFlags }
 
   async run() {

@@ -1,9 +1,9 @@
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { roles } from '../../core/permissions.ts'
 import type { TokenCreate } from '../../core/protocol/http/tokens.ts'
 import { showTokenRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { parseDays } from '../../ui/input/values.ts'
 import { columnsOf } from '../../ui/text/screen.ts'
@@ -18,9 +18,7 @@ export default class TokensAdd extends BaseCommand {
     '$ rsm tokens add inventory --role ADMIN --admin --expires 7d',
     '$ (umask 077; rsm tokens add ci > rsm-token) && RSM_TOKEN_FILE=rsm-token rsm hosts list',
   ]
-  static override args = {
-    name: word({ required: true, ignoreStdin: true, description: 'what it is for' }),
-  }
+  static override args = { name: needed('what it is for') }
   static override flags = {
     role: string({
       options: [...roles],

@@ -1,10 +1,10 @@
-import { namesToRemove, removalCommand } from '../../ui/command/removal.ts'
+import { removalCommand } from '../../ui/command/removal.ts'
 import { findToken } from '../../ui/names/names.ts'
 
 export default removalCommand({
   summary: 'Revoke one of your personal access tokens; what depends on it closes at once',
   examples: ['$ rsm tokens remove nightly --yes'],
-  args: { token: namesToRemove('names of tokens, or their ids') },
+  arg: ['token', 'names of tokens, or their ids'],
   noun: 'token',
   nameOf: ({ id, name }) => `${name ?? 'without a name'} (id ${id})`,
   find: findToken,

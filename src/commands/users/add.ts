@@ -1,9 +1,9 @@
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserCreate } from '../../core/protocol/http/users.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'
@@ -14,9 +14,7 @@ export default class UsersAdd extends BaseCommand {
     '$ rsm users add alice --role OPERATOR',
     '$ pwgen 20 1 | rsm users add ci --role VIEWER --password-stdin',
   ]
-  static override args = {
-    username: word({ required: true, ignoreStdin: true, description: 'name of the user' }),
-  }
+  static override args = { username: needed('name of the user') }
   static override flags = {
     role: string({
       required: true,

@@ -1,10 +1,10 @@
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { type Right, rights, roles } from '../../core/permissions.ts'
 import type { UserPatch } from '../../core/protocol/http/users.ts'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { given, ifGiven } from '../../ui/flags/given.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { findUser } from '../../ui/names/names.ts'
@@ -28,9 +28,7 @@ export default class UsersEdit extends BaseCommand {
     '$ rsm users edit alice --right hosts:remove',
     '$ pwgen 20 1 | rsm users edit ci --password-stdin',
   ]
-  static override args = {
-    user: word({ required: true, ignoreStdin: true, description: 'name of the user' }),
-  }
+  static override args = { user: needed('name of the user') }
   static override flags = {
     role: string({
       options: [...roles],

@@ -1,10 +1,10 @@
-import { namesToRemove, removalCommand } from '../../ui/command/removal.ts'
+import { removalCommand } from '../../ui/command/removal.ts'
 import { findUser } from '../../ui/names/names.ts'
 
 export default removalCommand({
   summary: 'Remove a user; their sessions and tokens end (for administrators)',
   examples: ['$ rsm users remove alice --yes'],
-  args: { user: namesToRemove('names of users') },
+  arg: ['user', 'names of users'],
   noun: 'user',
   nameOf: ({ username }) => username,
   find: findUser,

@@ -1,15 +1,13 @@
-import { string } from '@oclif/core/args'
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { needed } from '../../ui/flags/args.ts'
 import { findUser } from '../../ui/names/names.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class UsersShow extends BaseCommand {
   static override summary = 'Show a user (for administrators)'
   static override examples = ['$ rsm users show alice']
-  static override args = {
-    user: string({ required: true, ignoreStdin: true, description: 'name of the user' }),
-  }
+  static override args = { user: needed('name of the user') }
 
   async run() {
     const { args, flags } = await this.parse(UsersShow)

@@ -1,15 +1,12 @@
-import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { oneOrMore } from '../flags/args.ts'
 import { confirmRemoval } from '../input/prompt.ts'
 import { BaseCommand } from './base-command.ts'
 import { doToEach } from './each.ts'
 
 export const removalFlags = { yes: boolean({ char: 'y', description: 'do not ask' }) }
-
-export const namesToRemove = (description: string) =>
-  string({ required: true, multiple: true, ignoreStdin: true, description })
 
 interface Removal<T, R> {
   /** What is removed, as messages call it: `host`. */
@@ -38,7 +35,8 @@ export async function removeAll<T, R>(
 interface RemovalCommand<T, R> {
   readonly summary: string
   readonly examples: string[]
-  readonly args: Record<string, ReturnType<typeof namesToRemove>>
+  /** Its name, and what it stands for. */
+  readonly arg: readonly [name: string, description: string]
   readonly noun: string
   readonly nameOf: (item: T) => string
   readonly find: (client: Client, name: string) => Promise<T>
@@ -49,7 +47,7 @@ interface RemovalCommand<T, R> {
 export function removalCommand<T extends { id: number }, R>({
   summary,
   examples,
-  args,
+  arg: [name, description],
   noun,
   nameOf,
   find,
@@ -58,7 +56,7 @@ export function removalCommand<T extends { id: number }, R>({
   return class Remove extends BaseCommand {
     static override summary = summary
     static override examples = examples
-    static override args = args
+    static override args = { [name]: oneOrMore(description) }
     static override flags = removalFlags
 
     async run() {

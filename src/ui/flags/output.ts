@@ -3,6 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import { nearest } from '../../core/text/nearest.ts'
 import { type FormatName, formatNames } from '../output/formats.ts'
 import type { FlagsOf } from './given.ts'
+import { repeated } from './repeated.ts'
 
 const helpGroup = 'OUTPUT'
 
@@ -11,8 +12,7 @@ export const outputFlags = {
     helpGroup,
     char: 'o',
     helpValue: 'FORMAT[=FILE]',
-    multiple: true,
-    multipleNonGreedy: true,
+    ...repeated,
     description: `${formatNames.join(', ')}; FORMAT=FILE also writes a file`,
   }),
   grouped: boolean({

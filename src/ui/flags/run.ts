@@ -12,10 +12,11 @@ import {
 } from '../input/values.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
 import { outputFlags } from './output.ts'
+import { repeated } from './repeated.ts'
 import { readSecrets } from './secrets.ts'
 
 const run = { helpGroup: 'RUN' } as const
-const several = { ...run, multiple: true, multipleNonGreedy: true } as const
+const several = { ...run, ...repeated } as const
 
 /** The options of whatever starts a task, be it a new one or a retry. */
 export const startFlags = {

@@ -4,6 +4,7 @@ import type { FrontMatter } from '../../core/script/front-matter.ts'
 import { readScriptText, scriptType, scriptTypeNames } from '../input/script-file.ts'
 import { parseWholeSeconds } from '../input/values.ts'
 import { type FlagsOf, given, ifGiven } from './given.ts'
+import { repeated } from './repeated.ts'
 
 export const scriptPatchFlags = {
   name: string({ description: 'new name' }),
@@ -17,8 +18,7 @@ export const scriptPatchFlags = {
   category: string({ description: "category of the script; '' removes it" }),
   tag: string({
     char: 't',
-    multiple: true,
-    multipleNonGreedy: true,
+    ...repeated,
     description: "all tags of the script; '' removes them",
   }),
   file: string({ helpValue: 'FILE', description: 'new text, from a file or - for stdin' }),

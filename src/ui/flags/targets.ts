@@ -2,9 +2,10 @@ import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { checkTargets, type TargetOptions } from '../names/targets.ts'
 import type { FlagsOf } from './given.ts'
+import { repeated } from './repeated.ts'
 
 const helpGroup = 'TARGETS'
-const several = { helpGroup, multiple: true, multipleNonGreedy: true } as const
+const several = { helpGroup, ...repeated } as const
 
 export const targetFlags = {
   hosts: string({
