@@ -1,7 +1,8 @@
 import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
+import type { Page } from '../../core/protocol/http/common.ts'
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import type { Terminal } from '../../core/protocol/http/terminals.ts'
+import type { Terminal, TerminalQuery } from '../../core/protocol/http/terminals.ts'
 import { compareNatural } from '../../core/selector/natural-order.ts'
 import type { ChosenServer } from '../contexts/contexts.ts'
 import { counted } from '../text/counted.ts'
@@ -41,20 +42,24 @@ const sessionNamed = ({ sessionId, hostname, user, startedAt }: Terminal): Named
   about: `${hostname} by ${user}, ${showTime(startedAt, false)}`,
 })
 
+async function allOf<T>(
+  service: { list(query: object): Promise<Page<T>> },
+  named: (each: T) => Named,
+): Promise<Named[]> {
+  return (await allPages((query) => service.list(query), {})).content.map(named)
+}
+
+const sessions = async ({ terminals }: Client, query: TerminalQuery) =>
+  (await terminals.list({ ...query, size: newest })).content.map(sessionNamed)
+
 /** How each list is read; hosts and groups come together. */
 const lists: Readonly<
   Record<Exclude<Listed, 'hosts' | 'groups'>, (client: Client) => Promise<readonly Named[]>>
 > = {
-  clusters: async ({ clusters }) =>
-    (await allPages((query) => clusters.list(query), {})).content.map(({ name, hostCount }) => ({
-      name,
-      about: counted(hostCount, 'host'),
-    })),
-  scripts: async ({ scripts }) =>
-    (await allPages((query) => scripts.list(query), {})).content.map(({ name, type, description }) => ({
-      name,
-      about: description || type.toLowerCase(),
-    })),
+  clusters: ({ clusters }) =>
+    allOf(clusters, ({ name, hostCount }) => ({ name, about: counted(hostCount, 'host') })),
+  scripts: ({ scripts }) =>
+    allOf(scripts, ({ name, type, description }) => ({ name, about: description || type.toLowerCase() })),
   tasks: async ({ tasks }) =>
     (await tasks.list({ size: newest })).content.map(
       ({ taskId, status, scriptName, firstLine, hostCount, createdAt }) => ({
@@ -62,25 +67,15 @@ const lists: Readonly<
         about: `${status}, ${scriptName ?? withOwnMark(firstLine ?? 'command')}, ${counted(hostCount, 'host')}, ${showTime(createdAt, false)}`,
       }),
     ),
-  users: async ({ users }) =>
-    (await allPages((query) => users.list(query), {})).content.map(({ username, role }) => ({
-      name: username,
-      about: role,
-    })),
-  tokens: async ({ tokens }) =>
-    (await allPages((query) => tokens.list(query), {})).content.map(({ id, name, role }) => ({
-      name: name ?? String(id),
-      about: role,
-    })),
-  enrollments: async ({ enrollments }) =>
-    (await allPages((query) => enrollments.list(query), {})).content.map(({ id, uses, maxUses, name }) => ({
+  users: ({ users }) => allOf(users, ({ username, role }) => ({ name: username, about: role })),
+  tokens: ({ tokens }) => allOf(tokens, ({ id, name, role }) => ({ name: name ?? String(id), about: role })),
+  enrollments: ({ enrollments }) =>
+    allOf(enrollments, ({ id, uses, maxUses, name }) => ({
       name: name ?? String(id),
       about: `${uses} of ${maxUses} uses`,
     })),
-  recordings: async ({ terminals }) =>
-    (await terminals.list({ recorded: true, size: newest })).content.map(sessionNamed),
-  sessions: async ({ terminals }) =>
-    (await terminals.list({ status: 'OPEN', size: newest })).content.map(sessionNamed),
+  recordings: (client) => sessions(client, { recorded: true }),
+  sessions: (client) => sessions(client, { status: 'OPEN' }),
 }
 
 /** Asks a server for one list of names; hosts and groups come together. Rejects as the client does. */

@@ -8,52 +8,34 @@ const scrollback = 10_000
 const fontFamily =
   'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", "Liberation Mono", monospace'
 
-const dark: ITheme = {
-  background: '#12151c',
-  foreground: '#d6dbe6',
-  cursor: '#8fb4ff',
-  cursorAccent: '#12151c',
-  selectionBackground: '#32528f',
-  black: '#2a2f3a',
-  red: '#f0777a',
-  green: '#7fc98b',
-  yellow: '#e3b866',
-  blue: '#7aa7f7',
-  magenta: '#c593e6',
-  cyan: '#68c5cf',
-  white: '#d6dbe6',
-  brightBlack: '#717a8c',
-  brightRed: '#ff9a9c',
-  brightGreen: '#a0e0aa',
-  brightYellow: '#f5d28c',
-  brightBlue: '#a0c3ff',
-  brightMagenta: '#dbb2f5',
-  brightCyan: '#8fdfe8',
-  brightWhite: '#ffffff',
-}
+/** Each colour in the dark theme, and in the light one. */
+const colours = {
+  background: ['#12151c', '#fbfbfd'],
+  foreground: ['#d6dbe6', '#22262e'],
+  cursor: ['#8fb4ff', '#2457d6'],
+  cursorAccent: ['#12151c', '#fbfbfd'],
+  selectionBackground: ['#32528f', '#b9cdf7'],
+  black: ['#2a2f3a', '#22262e'],
+  red: ['#f0777a', '#b3261e'],
+  green: ['#7fc98b', '#1c7a35'],
+  yellow: ['#e3b866', '#8a5a00'],
+  blue: ['#7aa7f7', '#2457d6'],
+  magenta: ['#c593e6', '#8b35b0'],
+  cyan: ['#68c5cf', '#0b7285'],
+  white: ['#d6dbe6', '#5c6470'],
+  brightBlack: ['#717a8c', '#6b7280'],
+  brightRed: ['#ff9a9c', '#c4372f'],
+  brightGreen: ['#a0e0aa', '#25833f'],
+  brightYellow: ['#f5d28c', '#946200'],
+  brightBlue: ['#a0c3ff', '#3a6ae0'],
+  brightMagenta: ['#dbb2f5', '#9b47c0'],
+  brightCyan: ['#8fdfe8', '#15808f'],
+  brightWhite: ['#ffffff', '#22262e'],
+} as const
 
-const light: ITheme = {
-  background: '#fbfbfd',
-  foreground: '#22262e',
-  cursor: '#2457d6',
-  cursorAccent: '#fbfbfd',
-  selectionBackground: '#b9cdf7',
-  black: '#22262e',
-  red: '#b3261e',
-  green: '#1c7a35',
-  yellow: '#8a5a00',
-  blue: '#2457d6',
-  magenta: '#8b35b0',
-  cyan: '#0b7285',
-  white: '#5c6470',
-  brightBlack: '#6b7280',
-  brightRed: '#c4372f',
-  brightGreen: '#25833f',
-  brightYellow: '#946200',
-  brightBlue: '#3a6ae0',
-  brightMagenta: '#9b47c0',
-  brightCyan: '#15808f',
-  brightWhite: '#22262e',
+function theme(): ITheme {
+  const which = isDark.get() ? 0 : 1
+  return Object.fromEntries(Object.entries(colours).map(([name, pair]) => [name, pair[which]]))
 }
 
 export interface Screen {
@@ -106,7 +88,7 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
     fontFamily,
     fontSize: 13,
     lineHeight: 1.15,
-    theme: isDark.get() ? dark : light,
+    theme: theme(),
   })
   const fitting = new FitAddon()
   terminal.loadAddon(fitting)
@@ -126,7 +108,7 @@ export function createScreen(element: HTMLElement, onLeave?: () => void): Screen
     return false
   })
   const unsubscribe = isDark.subscribe(() => {
-    terminal.options.theme = isDark.get() ? dark : light
+    terminal.options.theme = theme()
   })
   return {
     terminal,

@@ -1,45 +1,27 @@
 import { isUtf8 } from '../../text/screen.ts'
 
-const drawn = {
-  failed: '✗',
-  lost: '?',
-  running: '▸',
-  pending: '·',
-  stopped: '-',
-  success: '✓',
-  warning: '!',
-  bar: '█',
-  rest: '░',
-  line: '─',
-  side: '│',
-  join: '┬',
-  topLeft: '┌',
-  topRight: '┐',
-  bottomLeft: '└',
-  bottomRight: '┘',
-}
-const ascii: typeof drawn = {
-  failed: 'x',
-  lost: '?',
-  running: '>',
-  pending: '.',
-  stopped: '-',
-  success: '+',
-  warning: '!',
-  bar: '#',
-  rest: '.',
-  line: '-',
-  side: '|',
-  join: '+',
-  topLeft: '+',
-  topRight: '+',
-  bottomLeft: '+',
-  bottomRight: '+',
-}
+/** Each drawn, and in ASCII for where the locale is not UTF-8 (contract §9). */
+const glyphs = {
+  failed: ['✗', 'x'],
+  lost: ['?', '?'],
+  running: ['▸', '>'],
+  pending: ['·', '.'],
+  stopped: ['-', '-'],
+  success: ['✓', '+'],
+  warning: ['!', '!'],
+  bar: ['█', '#'],
+  rest: ['░', '.'],
+  line: ['─', '-'],
+  side: ['│', '|'],
+  join: ['┬', '+'],
+  topLeft: ['┌', '+'],
+  topRight: ['┐', '+'],
+  bottomLeft: ['└', '+'],
+  bottomRight: ['┘', '+'],
+} as const
 
-export type Glyph = keyof typeof drawn
+export type Glyph = keyof typeof glyphs
 
-/** Marks and lines; ASCII where the locale is not UTF-8 (contract §9). */
 export function glyph(name: Glyph): string {
-  return (isUtf8() ? drawn : ascii)[name]
+  return glyphs[name][isUtf8() ? 0 : 1]
 }
