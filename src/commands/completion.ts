@@ -2,18 +2,10 @@ import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
 import { needed } from '../ui/flags/args.ts'
 
-const shells = ['bash', 'zsh', 'fish'] as const
-type Shell = (typeof shells)[number]
-
-async function scriptOf(shell: Shell): Promise<string> {
-  switch (shell) {
-    case 'bash':
-      return (await import('../ui/completion/bash.ts')).bashScript
-    case 'zsh':
-      return (await import('../ui/completion/zsh.ts')).zshScript
-    case 'fish':
-      return (await import('../ui/completion/fish.ts')).fishScript
-  }
+const scripts = {
+  bash: async () => (await import('../ui/completion/bash.ts')).bashScript,
+  zsh: async () => (await import('../ui/completion/zsh.ts')).zshScript,
+  fish: async () => (await import('../ui/completion/fish.ts')).fishScript,
 }
 
 export default class Completion extends BaseCommand {
@@ -40,6 +32,6 @@ Names come from the server in use, and are cached for some seconds in ~/.cache/r
   async run() {
     const { args, flags } = await this.parse(Completion)
     if (flags.json) throw new RsmError('usage', 'a shell script is not JSON', { hint: 'leave out --json' })
-    process.stdout.write(await scriptOf(args.shell as Shell))
+    process.stdout.write(await scripts[args.shell as keyof typeof scripts]())
   }
 }

@@ -36,21 +36,17 @@ function verbsOf(manifest: Manifest, topic: string): string[] {
 
 function unknownCommand(manifest: Manifest, argv: readonly string[]): RsmError {
   const [first = '', second] = argv
+  const usage = (message: string, hint = 'rsm --help') => new RsmError('usage', message, { hint })
   const ownOption = /^-[vV]$/.test(first) ? '--version' : nearest(first, ['--version', '--help'])
   if (first.startsWith('-') && ownOption !== undefined)
-    return new RsmError('usage', `unknown option: ${first} (did you mean rsm ${ownOption}?)`, {
-      hint: 'rsm --help',
-    })
-  if (first.startsWith('-'))
-    return new RsmError('usage', `a command comes before its options: ${first}`, { hint: 'rsm --help' })
+    return usage(`unknown option: ${first} (did you mean rsm ${ownOption}?)`)
+  if (first.startsWith('-')) return usage(`a command comes before its options: ${first}`)
   const meaning = commandMeant(Object.keys(manifest.commands), argv)
   const meant = meaning === undefined ? '' : ` (did you mean rsm ${meaning}?)`
   const isTopic = second !== undefined && verbsOf(manifest, first).length > 0
-  if (isTopic)
-    return new RsmError('usage', `unknown command: ${first} ${second}${meant}`, {
-      hint: `rsm ${first} --help`,
-    })
-  return new RsmError('usage', `unknown command: ${first}${meant}`, { hint: 'rsm --help' })
+  return isTopic
+    ? usage(`unknown command: ${first} ${second}${meant}`, `rsm ${first} --help`)
+    : usage(`unknown command: ${first}${meant}`)
 }
 
 /** The options of a command line, without what belongs to a command that is to run elsewhere. */

@@ -12,22 +12,17 @@ import type { FleetState } from '../fleet-state.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, fitRight, spread, widthOfSpans } from './fit.ts'
 import { type Glyph, glyph } from './glyphs.ts'
-import { shortTime } from './host-row.ts'
+import { hostLooks, shortTime } from './host-row.ts'
 import { progressRow } from './layout.ts'
 
 const narrow = 60
-const looks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
+export const taskLooks: Readonly<Record<TaskSummary['status'], { mark: Glyph; style: Style }>> = {
   RUNNING: { mark: 'running', style: { fg: 'cyan' } },
   SUCCESS: { mark: 'success', style: { fg: 'green' } },
   FAILED: { mark: 'failed', style: { fg: 'red' } },
   CANCELLED: { mark: 'stopped', style: { fg: 'yellow' } },
 }
-const shares = [
-  { status: 'OFFLINE', style: { fg: 'red' } },
-  { status: 'no link', style: { fg: 'red' } },
-  { status: 'WARNING', style: { fg: 'yellow' } },
-  { status: 'ONLINE', style: { fg: 'green' } },
-] as const
+const shares: readonly HostState[] = ['OFFLINE', 'no link', 'WARNING', 'ONLINE']
 
 const doneOf = ({ counts, hostCount }: TaskSummary) => `${tallyOf(counts).done}/${hostCount}`
 
@@ -58,7 +53,7 @@ export function taskRows(tasks: readonly TaskSummary[], width: number, now: numb
   const [done, failed] = [widest(doneOf), widest(failedOf)]
   const user = Math.min(longestUser, widest(userOf))
   return tasks.map((task) => {
-    const { mark, style } = looks[task.status]
+    const { mark, style } = taskLooks[task.status]
     const front: Span[] = [
       { text: `${glyph(mark)} `, style },
       ...(isNarrow ? [] : [{ text: fit(task.status, 10), style }]),
@@ -95,7 +90,11 @@ export function fleetTitle(state: FleetState, server: string, cols: number): Row
 
 export function fleetProgress(state: FleetState, cols: number): Row {
   const all = state.hosts.size
-  const parts = shares.map(({ status, style }) => ({ count: countOf(state, status), status, style }))
+  const parts = shares.map((status) => ({
+    count: countOf(state, status),
+    status,
+    style: hostLooks[status].style,
+  }))
   const told: Span[] = [
     { text: ` ${counted(all, 'host')}`, style: { bold: true } },
     ...parts.flatMap(({ count, status, style }): Span[] =>
@@ -121,15 +120,6 @@ export function aboutHost(host: Host, now: number): Span[][] {
     ...(Object.keys(tags).length === 0 ? [] : [`  ${sanitizeLine(showTags(tags))}`]),
   ]
   const state = hostState(host)
-  return [
-    ...lines.map((text, at): Span[] => [
-      {
-        text,
-        ...(at === 0 && state !== 'ONLINE'
-          ? { style: { fg: state === 'WARNING' ? 'yellow' : 'red', bold: true } as const }
-          : {}),
-      },
-    ]),
-    [],
-  ]
+  const alarm = state === 'ONLINE' ? {} : { style: { ...hostLooks[state].style, bold: true } }
+  return [...lines.map((text, at): Span[] => [{ text, ...(at === 0 ? alarm : {}) }]), []]
 }

@@ -35,7 +35,7 @@ const looks: Readonly<Record<ResultStatus, Look>> = {
   SKIPPED: { mark: 'stopped', rank: 3, style: { fg: 'yellow' } },
   SUCCESS: { mark: 'success', rank: 4, style: { fg: 'green' } },
 }
-const hostLooks: Readonly<Record<HostState, Look>> = {
+export const hostLooks: Readonly<Record<HostState, Look>> = {
   'no link': { mark: 'lost', rank: 0, style: bad },
   OFFLINE: { mark: 'failed', rank: 0, style: bad },
   WARNING: { mark: 'warning', rank: 1, style: { fg: 'yellow' } },

@@ -4,16 +4,11 @@ import { withOwnMark } from '../../text/screen.ts'
 import { widthOf } from '../../text/width.ts'
 import type { Row, Span, Style } from '../screen/screen.ts'
 import { fit, rowOf, spread } from './fit.ts'
+import { taskLooks } from './fleet-rows.ts'
 import { shortTime } from './host-row.ts'
 import { progressRow } from './layout.ts'
 
 const leastName = 12
-const statusStyles: Readonly<Record<string, Style>> = {
-  RUNNING: { fg: 'cyan', bold: true },
-  SUCCESS: { fg: 'green', bold: true },
-  FAILED: { fg: 'red', bold: true },
-  CANCELLED: { fg: 'yellow', bold: true },
-}
 
 export function taskTitle(state: TaskState, cols: number, now: number): Row {
   const { summary, taskId } = state
@@ -21,7 +16,7 @@ export function taskTitle(state: TaskState, cols: number, now: number): Row {
   const { scriptName, firstLine, strategy, batchSize, createdBy, status } = summary
   const batches = batchSize === null ? '' : ` by ${[batchSize].flat().join(', ')}`
   const back: Span[] = [
-    { text: `  ${status}`, style: statusStyles[status] },
+    { text: `  ${status}`, style: { ...taskLooks[status].style, bold: true } },
     { text: `  ${shortTime(state.elapsed(now))} ` },
   ]
   // The id is for copying, so that the name gives way to it, and before the name how it runs.
