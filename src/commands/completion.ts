@@ -27,7 +27,9 @@ Names come from the server in use, and are cached for some seconds in ~/.cache/r
     '$ rsm completion zsh > ~/.zfunc/_rsm',
     '$ rsm completion fish > ~/.config/fish/completions/rsm.fish',
   ]
-  static override args = { shell: needed('bash, zsh or fish') }
+  static override args = {
+    shell: needed('bash, zsh or fish', { options: Object.keys(scripts) }),
+  }
 
   async run() {
     const { args, flags } = await this.parse(Completion)

@@ -1,4 +1,3 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
@@ -46,7 +45,7 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
   static override args = {
     host: optional('hostname, or @id:17'),
     // What ssh would take as a command: here options may follow the host, so it comes after `--`.
-    word: word({ ignoreStdin: true, hidden: true }),
+    word: optional('a command, as ssh takes it', { hidden: true }),
   }
   static override flags = {
     'run-as': string({ char: 'l', helpValue: 'USER', description: 'as this user of the host' }),

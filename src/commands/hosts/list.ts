@@ -1,9 +1,9 @@
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import type { HostQuery } from '../../core/protocol/http/hosts.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, sayCount } from '../../ui/command/list.ts'
+import { anyNumber } from '../../ui/flags/args.ts'
 import { given } from '../../ui/flags/given.ts'
 import { hostsFlag, tagFlag } from '../../ui/flags/hosts.ts'
 import { parsePairs } from '../../ui/input/values.ts'
@@ -17,11 +17,7 @@ export default class HostsList extends BaseCommand {
     "$ rsm hosts list '@reachable' -o nodeset",
   ]
   static override args = {
-    selector: word({
-      multiple: true,
-      ignoreStdin: true,
-      description: "only these hosts, like 'web[1-3]'",
-    }),
+    selector: anyNumber("only these hosts, like 'web[1-3]'"),
   }
   static override flags = {
     hosts: hostsFlag,

@@ -1,4 +1,3 @@
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
@@ -7,6 +6,7 @@ import type { Host } from '../../core/protocol/http/hosts.ts'
 import { expandNodeset, foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Halted, timedOutExit } from '../../ui/command/failure.ts'
+import { anyNumber } from '../../ui/flags/args.ts'
 import { hostsFlag } from '../../ui/flags/hosts.ts'
 import { awaitHosts } from '../../ui/hosts/await-hosts.ts'
 import { foldStanding } from '../../ui/hosts/standing.ts'
@@ -39,11 +39,7 @@ By default it waits until a script would reach the hosts, as @reachable selects 
     '$ rsm hosts wait web1 --status OFFLINE',
   ]
   static override args = {
-    selector: word({
-      multiple: true,
-      ignoreStdin: true,
-      description: "hosts, like 'web[1-3]', as they are now",
-    }),
+    selector: anyNumber("hosts, like 'web[1-3]', as they are now"),
   }
   static override flags = {
     hosts: hostsFlag,
