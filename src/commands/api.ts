@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
-import { needed, optional } from '../ui/flags/args.ts'
+import { needed, optional } from '../ui/flags/checks.ts'
 import { readNamedFile } from '../ui/input/named-file.ts'
 import { stdinReader } from '../ui/input/stdin.ts'
 

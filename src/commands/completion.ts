@@ -1,6 +1,6 @@
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
-import { needed } from '../ui/flags/args.ts'
+import { needed } from '../ui/flags/checks.ts'
 
 const scripts = {
   bash: async () => (await import('../ui/completion/bash.ts')).bashScript,

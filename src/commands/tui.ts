@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { RsmError } from '../core/errors.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
-import { optional } from '../ui/flags/args.ts'
+import { optional } from '../ui/flags/checks.ts'
 import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'

@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { refusingTaken } from '../../ui/name-taken.ts'

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags'
 import type { ClusterPatch } from '../../core/protocol/http/clusters.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
 import { memberFlags, readMembers } from '../../ui/flags/members.ts'
 import { findCluster } from '../../ui/names/names.ts'

@@ -1,7 +1,7 @@
 import { allPages } from '../../client/http/pages.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { findCluster } from '../../ui/names/names.ts'
 
 export default class ClustersShow extends BaseCommand {

@@ -3,7 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { confirmRemoval } from '../../ui/input/prompt.ts'
 
 export default class ContextRemove extends BaseCommand {

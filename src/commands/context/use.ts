@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { Contexts } from '../../ui/contexts/contexts.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 
 export default class ContextUse extends BaseCommand {
   static override summary = 'Use another known server from now on'

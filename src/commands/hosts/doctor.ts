@@ -1,6 +1,6 @@
 import { complains } from '../../core/findings/finding.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { optional } from '../../ui/flags/args.ts'
+import { optional } from '../../ui/flags/checks.ts'
 
 export default class HostsDoctor extends BaseCommand {
   static override summary = 'Diagnose hosts and suggest fixes; exit 0 if they are healthy, 1 if not'

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { showOpenEnrollments } from '../../ui/hosts/open-enrollments.ts'
 import { findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'

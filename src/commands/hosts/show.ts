@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { oneOrMore } from '../../ui/flags/args.ts'
+import { oneOrMore } from '../../ui/flags/checks.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
 import { hostFields, runsUnbounded } from '../../ui/hosts/view.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'

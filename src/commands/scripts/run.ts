@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { runFlags } from '../../ui/flags/run.ts'
 import { targetFlags } from '../../ui/flags/targets.ts'
 import { stdinReader } from '../../ui/input/stdin.ts'

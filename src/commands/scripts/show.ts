@@ -1,6 +1,6 @@
 import { parseFrontMatter } from '../../core/script/front-matter.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { tellFaults } from '../../ui/input/front-matter.ts'
 import { findScript } from '../../ui/names/names.ts'
 import { renderParams, usageLine } from '../../ui/text/declared-params.ts'

@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { doToEach } from '../../ui/command/each.ts'
-import { oneOrMore } from '../../ui/flags/args.ts'
+import { oneOrMore } from '../../ui/flags/checks.ts'
 import { tasksDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
 

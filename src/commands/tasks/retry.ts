@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
 import { checkKey, startFlags } from '../../ui/flags/run.ts'
 import { askSecrets, readSecrets } from '../../ui/flags/secrets.ts'

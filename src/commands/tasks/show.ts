@@ -1,7 +1,7 @@
 import type { TaskResult, TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { taskDescription } from '../../ui/flags/task.ts'
 import { findTaskId } from '../../ui/names/names.ts'
 import { cutOutput } from '../../ui/output/outcome.ts'

@@ -1,6 +1,6 @@
 import { showUserRole } from '../../ui/caller.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { needed } from '../../ui/flags/args.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { findUser } from '../../ui/names/names.ts'
 import { showTime } from '../../ui/text/time.ts'
 

@@ -1,7 +1,7 @@
 import { boolean } from '@oclif/core/flags'
 import type { Client } from '../../client/client.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
-import { oneOrMore } from '../flags/args.ts'
+import { oneOrMore } from '../flags/checks.ts'
 import { confirmRemoval } from '../input/prompt.ts'
 import { BaseCommand } from './base-command.ts'
 import { doToEach } from './each.ts'

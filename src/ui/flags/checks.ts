@@ -1,5 +1,5 @@
 import { custom, type integer as oclifInteger } from '@oclif/core/flags'
-import type { ArgInput, FlagInput } from '@oclif/core/interfaces'
+import type { Arg, ArgInput, FlagInput } from '@oclif/core/interfaces'
 import { nearest } from '../../core/text/nearest.ts'
 import { Misuse } from './misuse.ts'
 
@@ -50,6 +50,29 @@ export function wholeNumber(what: string, text: string, { min, max }: Range): nu
 export const integer: typeof oclifInteger = custom<number, Range>({
   parse: async (text, _, options) => wholeNumber(`--${options.name}`, text, options),
 })
+
+interface Rules {
+  readonly description: string
+  readonly required?: true
+  readonly multiple?: true
+  readonly hidden?: true
+  readonly options?: readonly string[]
+}
+
+/** As oclif's own, which would read an argument that is missing from stdin. It stands here because every command loads this file. */
+const word = <T>(rules: Rules) =>
+  ({ parse: async (text: string) => text, ignoreStdin: true, ...rules, input: [] }) as unknown as Arg<T>
+
+export const needed = (description: string, rest: Partial<Rules> = {}) =>
+  word<string>({ required: true, description, ...rest })
+
+export const oneOrMore = (description: string) =>
+  word<string[]>({ required: true, multiple: true, description })
+
+export const optional = (description: string, rest: Partial<Rules> = {}) =>
+  word<string | undefined>({ description, ...rest })
+
+export const anyNumber = (description: string) => word<string[] | undefined>({ multiple: true, description })
 
 /** The same flags without the rules that `checkTogether` holds: oclif's sentences about them are not ours. */
 export function alone<F extends FlagInput>(flags: F): F {
