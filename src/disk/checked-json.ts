@@ -47,11 +47,17 @@ function checkAt(json: Buffer, start: number): number {
   return check
 }
 
+/** Whether JSON that was read fits its check, if it has one. */
+export function fitsCheck(json: Buffer): boolean {
+  const at = json.length - length
+  return !hasCheck(json) || checkAt(json, at + begin.length) === crc32(json.subarray(0, at))
+}
+
 /** JSON as it was before it had its check, in the same memory; null where it is not what was written. */
 export function withoutCheck(json: Buffer): Buffer | null {
   if (!hasCheck(json)) return json
+  if (!fitsCheck(json)) return null
   const at = json.length - length
-  if (checkAt(json, at + begin.length) !== crc32(json.subarray(0, at))) return null
   json[at] = closingBrace
   return json.subarray(0, at + 1)
 }

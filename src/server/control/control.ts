@@ -1,13 +1,23 @@
 import { chmod, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { httpStatus, RsmError } from '../../core/errors.ts'
-import type { ControlCalls, ControlName } from '../../core/protocol/control.ts'
+import {
+  type ControlCalls,
+  type ControlName,
+  type ControlStreamName,
+  type ControlStreams,
+  controlTrailer,
+} from '../../core/protocol/control.ts'
 import { controlSocket, type SocketPath } from '../../disk/control-socket.ts'
 import type { Log } from '../log.ts'
 
 /** How each operation is carried out. */
 export type ControlOperations = {
   readonly [N in ControlName]: (input: ControlCalls[N]['input']) => Promise<ControlCalls[N]['answer']>
+} & {
+  readonly [N in ControlStreamName]: (input: ControlStreams[N]['input']) => Promise<Readable>
 }
 
 /** The door for commands on the server's own machine. */
@@ -39,7 +49,7 @@ export async function serveControl(
   operations: ControlOperations,
   log: Log,
 ): Promise<Control> {
-  async function answer(request: IncomingMessage): Promise<object> {
+  async function answer(request: IncomingMessage): Promise<object | Readable> {
     const name = request.url?.slice(1) ?? ''
     if (request.method !== 'POST' || !Object.hasOwn(operations, name))
       throw new RsmError('not_found', `this server knows no ${request.method} ${request.url}`, {
@@ -49,16 +59,31 @@ export async function serveControl(
     return operation(await bodyOf(request))
   }
 
+  function refusal(error: unknown): { code: number; message: string; hint?: string | undefined } {
+    if (error instanceof RsmError)
+      return { code: httpStatus(error), message: error.message, hint: error.hint }
+    log.error({ err: error }, 'an operation of the control socket failed')
+    return { code: 500, message: 'Internal server error' }
+  }
+
+  /** What has begun can't become an error any more: it ends with a trailer that says why. */
+  async function send(stream: Readable, response: ServerResponse): Promise<void> {
+    response.writeHead(200, { 'content-type': 'application/octet-stream', trailer: controlTrailer })
+    try {
+      await pipeline(stream, response, { end: false })
+    } catch (error) {
+      if (response.destroyed) return
+      response.addTrailers({ [controlTrailer]: encodeURIComponent(JSON.stringify(refusal(error))) })
+    }
+    response.end()
+  }
+
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const envelope = await answer(request).then(
-      (data) => ({ code: 200, message: 'OK', data }),
-      (error: unknown) => {
-        if (error instanceof RsmError)
-          return { code: httpStatus(error), message: error.message, hint: error.hint }
-        log.error({ err: error, operation: request.url }, 'an operation of the control socket failed')
-        return { code: 500, message: 'Internal server error' }
-      },
-    )
+    const envelope = await answer(request).then((data) => {
+      if (data instanceof Readable) return data
+      return { code: 200, message: 'OK', data }
+    }, refusal)
+    if (envelope instanceof Readable) return send(envelope, response)
     response.writeHead(envelope.code, { 'content-type': 'application/json' })
     response.end(JSON.stringify(envelope))
   }

@@ -11,6 +11,7 @@ import { createNotedHead } from './audit/noted-head.ts'
 import { openExecutions } from './executions/executions.ts'
 import { createHints } from './hints.ts'
 import { createFileHistory } from './history/file-history.ts'
+import { createKeep } from './keep/keep.ts'
 import { createLinks } from './links.ts'
 import { createFileOutputs } from './outputs/file-outputs.ts'
 import { createOwnership } from './ownership.ts'
@@ -93,6 +94,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
     versions: createScriptVersions(join(path, 'scripts')),
     recordings: await openFileRecordings(join(path, 'terminals')),
     agreed,
+    keep: createKeep({ directory: path, keysDirectory, store, clock }),
     waitingWrites: () => store.queueLength,
     markUsed: () => markUsed(path, storeId, log),
     async close() {

@@ -7,7 +7,7 @@ import { auditFileName } from './audit/log-file.ts'
 import { manifestName } from './store/files.ts'
 
 /** In the data directory, beside the store: who loses the store keeps what says that there was one. */
-const markName = 'used'
+export const markName = 'used'
 /** What only a server that was used has filled. */
 const filledByUse = ['tasks', 'terminals', 'scripts', 'metrics']
 /** The first user is in the first entries of the audit log. */

@@ -80,6 +80,7 @@ export function createEngine(deps: EngineDependencies): Engine {
     async recover() {
       await held.load()
       await plans.takeOver()
+      await held.settle()
     },
     async cancel(taskId) {
       parts.ended(await parts.executions.cancel(taskId))

@@ -25,8 +25,8 @@ export interface Witness {
 export interface OpenRestore {
   noticedAt: string
   reason: string
-  hostId: number
-  agentId: string
+  hostId: number | null
+  agentId: string | null
   tasks: number
   /** Executions that are held. */
   executions: number
@@ -42,6 +42,8 @@ export interface Held {
   readonly isUncertain: boolean
   /** Holds what a former start held; before the tasks are taken up. */
   load(): Promise<void>
+  /** Gives up what was on its way to an agent in a backup that `rsm server restore` brought back; after the tasks are taken up. */
+  settle(): Promise<void>
   /** Whether the store has all that a mark speaks of; where it has not, the answer comes when what follows is on disk. */
   judge(witness: Witness, mark: RunMark | undefined): true | Promise<boolean>
   /** Whether an execution that was sent in a former start may be sent again to an agent that was judged so. */
@@ -51,7 +53,7 @@ export interface Held {
 }
 
 export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
-  const { executions, store, serverRuns, member, clock, facts } = parts
+  const { executions, store, serverRuns, member, clock, facts, log } = parts
   /** Tasks of former starts. */
   const former = new Set<string>()
   /** Unknown runs of restores that a person has confirmed in former starts. */
@@ -167,6 +169,12 @@ export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
           await executions.hold(restore.taskIds)
         }
       }
+    },
+
+    async settle() {
+      if (note === null || !isOpen() || note.agentId !== null) return
+      log.error({ reason: note.reason }, 'restored from a backup: what was still to start in it is held')
+      for (const taskId of note.taskIds) await loseUnreceived(await executions.ofTask(taskId))
     },
 
     judge(witness, mark) {

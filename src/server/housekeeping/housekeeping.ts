@@ -1,5 +1,6 @@
 import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
+import type { Turn } from '../keep/turn.ts'
 import type { Log } from '../log.ts'
 import type { History } from '../seams/history.ts'
 import type { ScriptVersions } from '../seams/script-versions.ts'
@@ -23,6 +24,8 @@ interface Housekept {
   versions: ScriptVersions
   retention: Retention
   oldTerminals: TerminalRetention
+  /** While a backup is made nothing is removed that it may hold: the next hour does it. */
+  turn: Turn
   agreed: { age(): Age }
   clock: Clock
   log: Log
@@ -37,6 +40,7 @@ export function createHousekeeping({
   versions,
   retention,
   oldTerminals,
+  turn,
   agreed,
   clock,
   log,
@@ -63,20 +67,16 @@ export function createHousekeeping({
       })
     await removeNeedlessTombstones(store)
   }
-  const look = () => {
-    sweep().catch((error: unknown) => log.warn({ err: error }, 'could not remove what has expired'))
-    retention
+  async function removeOld(): Promise<void> {
+    const tasks = retention
       .sweep()
       .then((count) => count > 0 && log.info({ count, days: retention.days }, 'removed old tasks'))
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old tasks'))
-    oldTerminals
+    const sessions = oldTerminals
       .sweep()
       .then((count) => count > 0 && log.info({ count }, 'removed old terminal sessions'))
       .catch((error: unknown) => log.warn({ err: error }, 'could not remove old terminal sessions'))
-    history
-      .sweep(agreed.age())
-      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
-    versions
+    const scripts = versions
       .sweep(
         async (id) => (await store.get('scripts', id)) !== undefined,
         retention.days,
@@ -89,6 +89,15 @@ export function createHousekeeping({
           log.warn({ folder }, 'versions of scripts that are not in the store were moved aside'),
       )
       .catch((error: unknown) => log.warn({ err: error }, 'could not move versions of removed scripts aside'))
+    await Promise.all([tasks, sessions, scripts])
+  }
+  const look = () => {
+    sweep().catch((error: unknown) => log.warn({ err: error }, 'could not remove what has expired'))
+    history
+      .sweep(agreed.age())
+      .catch((error: unknown) => log.warn({ err: error }, 'could not remove old metrics history'))
+    const end = turn.tryTake('housekeeping')
+    if (end !== null) void removeOld().finally(end)
   }
   const first = setTimeout(look, firstAfter).unref()
   const timer = setInterval(look, interval).unref()

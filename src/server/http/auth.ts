@@ -74,10 +74,10 @@ function permit(allow: Allow, caller: Caller): void {
   } else if (caller.type === 'enrollment') {
     if (!allow.enrollment)
       throw new RsmError('forbidden', 'this is an enrolment token: it registers agents, and nothing else')
-  } else if (allow.session) demandSession(caller)
-  else if (allow.users) {
-    demand(caller, allow.users)
+  } else if (allow.users || allow.session) {
+    if (allow.users) demand(caller, allow.users)
     if (allow.lasting) demandLasting(caller)
+    if (allow.session) demandSession(caller)
   } else if (!allow.anyUser)
     throw new RsmError(
       'forbidden',

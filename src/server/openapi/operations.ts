@@ -69,11 +69,12 @@ function callers({ open, users, anyUser, session, lasting, agent, enrollment }: 
   if (open) return 'Open to all: takes no token.'
   const who: string[] = []
   if (anyUser) who.push('users of every role')
-  if (session) who.push('users of every role, by a session')
+  if (session && users === undefined) who.push('users of every role, by a session')
   if (users !== undefined) {
     const right = rights.find((each) => may('VIEWER', users, [each]))
     const or = may('VIEWER', users) || right === undefined ? '' : ` or the right ${right}`
-    const by = lasting ? ', by a session or a token made with `admin: true`' : ''
+    const token = lasting ? ', by a session or a token made with `admin: true`' : ''
+    const by = session ? ', by a session' : token
     who.push(`users with the role ${roles.filter((role) => may(role, users)).join(', ')}${or}${by}`)
   }
   if (agent) who.push('the agent itself')

@@ -1,5 +1,6 @@
 import type { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { Events } from '../events/events.ts'
+import type { BeginBackup } from '../keep/backups.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Context } from '../services/context.ts'
 import type { ServerServices } from '../services/services.ts'
@@ -16,6 +17,7 @@ export interface RouteDependencies {
   info(): ServerInfo
   /** What `GET /api/server/status` says. */
   status(): Promise<ServerStatus>
+  backup: BeginBackup
   /** The text of `/metrics`. */
   scrape(): Promise<string>
   /** Whether it takes no token. */

@@ -1,7 +1,9 @@
-import { ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
+import { BackupQuery, ServerInfo, ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
+
+const gzip = 'application/gzip'
 
 export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
   app.get(
@@ -26,5 +28,28 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
       answer: ServerStatus,
     }),
     () => deps.status(),
+  )
+  app.get(
+    '/api/server/backup',
+    operation({
+      id: 'getServerBackup',
+      tag: 'server',
+      summary: 'A backup of its store, output, recordings and audit log, never with its keys',
+      allow: { users: 'administer', session: true },
+      query: BackupQuery,
+      media: {
+        [gzip]:
+          'A tar that gzip has compressed, for `rsm server restore`. It is whole if the connection ends in order: what breaks off is cut off.',
+      },
+      errors: ['conflict', 'unavailable'],
+      audit: { action: 'server.backup', object: 'server' },
+    }),
+    async (request, reply) => {
+      reply.type(gzip).header('content-disposition', 'attachment; filename="rsm-backup.tar.gz"')
+      // To HEAD the headers are the whole answer.
+      if (request.method === 'HEAD') return reply.send()
+      const { stream } = await deps.backup({ withOutput: request.query.withoutOutput !== true })
+      return reply.send(stream)
+    },
   )
 }

@@ -7,6 +7,7 @@ import type { AuditLog, NotedHead } from './audit-log.ts'
 import type { Executions } from './executions.ts'
 import type { Hints } from './hints.ts'
 import type { History } from './history.ts'
+import type { Keep } from './keep.ts'
 import type { Keys, ReplacedKeys } from './keys.ts'
 import type { Links } from './links.ts'
 import type { Outputs } from './outputs.ts'
@@ -41,6 +42,7 @@ export interface Data {
   versions: ScriptVersions
   recordings: Recordings
   agreed: AgreedClock
+  keep: Keep
   /** Transactions that wait to become durable. */
   waitingWrites(): number
   /** Notes, apart from the store, that this store has a user: it is missed from then on where it is missing. */

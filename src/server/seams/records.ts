@@ -277,9 +277,9 @@ export interface RestoreNote {
   noticedAt: string
   /** A sentence that says what proved it. */
   reason: string
-  /** Whose agent proved it. */
-  hostId: number
-  agentId: string
+  /** Whose agent proved it; null where `rsm server restore` says it. */
+  hostId: number | null
+  agentId: string | null
   /** What is held until it is confirmed: tasks that were there at the start. */
   taskIds: string[]
   /** Runs that this store does not know, or not to their ends: once confirmed they prove nothing more. */

@@ -78,8 +78,9 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
         .catch((error: NodeJS.ErrnoException) => {
           throw explainListen(error, options)
         })
-      const { engine } = work.context
-      control = await serveControl(base.path, controlOperations({ ...data, engine, clock }), log)
+      const { backup, context } = work
+      const operations = controlOperations({ ...context, ...data, clock, backup })
+      control = await serveControl(base.path, operations, log)
       return (app.server.address() as AddressInfo).port
     },
     accept() {
@@ -107,7 +108,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
 /** What the routes call. */
 function behindRoutes(
   { data, metrics }: Base,
-  { context, fleetEvents }: Work,
+  { context, fleetEvents, backup }: Work,
   options: ServerOptions,
   { hub, accepting }: { hub: Hub; accepting: () => boolean },
 ): RouteDependencies {
@@ -131,6 +132,7 @@ function behindRoutes(
       restore: await engine.restore(),
       clock: agreed.doubt,
     }),
+    backup,
     scrape: metrics.exposition({
       version,
       hosts: () => fleet.countByStatus(),

@@ -11,6 +11,8 @@ import {
   defaultTaskRetention,
   isPastRetention,
 } from '../housekeeping/retention.ts'
+import { createBackups } from '../keep/backups.ts'
+import { createTurn } from '../keep/turn.ts'
 import { joinServers } from '../membership.ts'
 import type { ServerOptions } from '../options.ts'
 import { createContext } from '../services/context.ts'
@@ -50,8 +52,10 @@ export async function startWork({ data, clients, facts, clock, log }: Base, opti
   const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, facts, clock, log })
   const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
   const recordingDays = options.recordingRetention ?? defaultRecordingRetention
+  const turn = createTurn()
   const housekeeping = createHousekeeping({
     ...context,
+    turn,
     retention,
     oldTerminals: createTerminalRetention({ ...context, days: recordingDays }),
     firstAfter: options.firstSweepAfter ?? firstSweepAfter,
@@ -63,6 +67,7 @@ export async function startWork({ data, clients, facts, clock, log }: Base, opti
     credentials,
     context,
     housekeeping,
+    backup: createBackups({ keep: data.keep, turn, log }),
     fleetEvents: createEvents(context),
     /** Whether what had this id may have been removed for its age. */
     noLongerKept: (noun: 'tasks' | 'terminals', id: string) =>

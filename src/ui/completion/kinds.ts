@@ -20,6 +20,7 @@ const namedBy = {
     '--token-file',
     '--ca-file',
     '--enroll-token-file',
+    '--passphrase-file',
     '--private-key',
     '--tls-cert',
     '--tls-key',

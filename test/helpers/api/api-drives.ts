@@ -79,6 +79,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getReady: () => ({}),
   getServer: () => ({}),
   getServerStatus: () => ({}),
+  getServerBackup: () => ({}),
   getMetrics: () => ({}),
   getOpenapi: () => ({}),
   getDocs: () => ({}),

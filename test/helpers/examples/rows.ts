@@ -3,6 +3,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import { readAgentState } from '../../../src/agent/status/read-state.ts'
+import { cleanEnv, runRsm } from '../../fixtures/rsm.ts'
 import { realAgent } from '../agents/real-agent.ts'
 import { until } from '../until.ts'
 import type { ExampleWorld } from './world.ts'
@@ -63,6 +64,29 @@ const enrolment: Given = async ({ server, home }) => {
     '/etc/rsm/token': join(home, 'enrol-token'),
     '--run-as deploy': `--run-as ${userInfo().username}`,
   }
+}
+const backupWithKeys: Given = async ({ server, home }) => {
+  await writeFile(join(home, 'passphrase'), 'a passphrase for tests\n', { mode: 0o600 })
+  return {
+    'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
+    'rsm.tar.gz': join(home, `${server.token}.tar.gz`),
+    '--passphrase-file passphrase': `--passphrase-file ${join(home, 'passphrase')}`,
+  }
+}
+/** The directory of the server, named or not. */
+const ofServer: Given = async ({ server }) => ({
+  'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
+  '/var/lib/rsm/server': server.dataDir,
+})
+let backups = 0
+/** A backup with its keys. */
+async function backedUp(world: ExampleWorld, t: ExecutionContext): Promise<string> {
+  await backupWithKeys(world, t)
+  const file = join(world.home, `backup-${backups++}.tar.gz`)
+  const keys = ['--with-keys', '--passphrase-file', join(world.home, 'passphrase')]
+  const where = ['--data-dir', world.server.dataDir]
+  await runRsm(['server', 'backup', file, ...where, ...keys], cleanEnv(world.home))
+  return file
 }
 /** By the text of the example. A row that names none fails the test, as an example that fails does. */
 export const rows: Readonly<Record<string, Row>> = {
@@ -166,6 +190,34 @@ export const rows: Readonly<Record<string, Row>> = {
     }),
     until: /listen|http:\/\//,
   },
+  'rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server': {
+    given: async ({ server, home }) => ({
+      '/backup/rsm.tar.gz': join(home, 'one.tar.gz'),
+      '/var/lib/rsm/server': server.dataDir,
+    }),
+  },
+  'rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase': { given: backupWithKeys },
+  'rsm server backup --without-output - | ssh backup.example.org "cat > rsm.tar.gz"': {
+    given: async ({ server, home }) => ({
+      'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
+      'ssh backup.example.org "cat > rsm.tar.gz"': `cat > ${join(home, 'three.tar.gz')}`,
+    }),
+  },
+  'rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm': {
+    given: async (world, t) => ({
+      '/backup/rsm.tar.gz': await backedUp(world, t),
+      '/srv/rsm': join(world.home, 'restored'),
+    }),
+  },
+  'rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase': {
+    given: async (world, t) => ({
+      'rsm.tar.gz': await backedUp(world, t),
+      '/srv/rsm': join(world.home, 'restored-with-keys'),
+      '--passphrase-file passphrase': `--passphrase-file ${join(world.home, 'passphrase')}`,
+    }),
+  },
+  'rsm server compact': { given: ofServer },
+  'rsm server compact --data-dir /var/lib/rsm/server': { given: ofServer },
   'rsm server confirm-clock': {
     given: async ({ server }) => ({
       'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,

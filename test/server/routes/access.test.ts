@@ -13,6 +13,7 @@ type Right =
   | 'removeHosts'
   | 'administer'
   | 'lasting'
+  | 'adminSession'
   | 'agent'
   | 'register'
 
@@ -22,6 +23,7 @@ const table: Record<string, Right> = {
   'GET /api/ready': 'open',
   'GET /api/server': 'read',
   'GET /api/server/status': 'read',
+  'GET /api/server/backup': 'adminSession',
   'GET /metrics': 'anyUser',
   'GET /api/openapi.json': 'open',
   'GET /docs': 'open',
@@ -124,6 +126,7 @@ const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
   removeHosts: ['OPERATOR who removes hosts', ...admins],
   administer: admins,
   lasting,
+  adminSession: ['ADMIN'],
   agent: agents,
   register: [...lasting, ...agents, 'enrolment'],
 }
@@ -136,6 +139,7 @@ const takes: Partial<Record<Right, RegExp>> = {
   removeHosts: /this takes ADMIN or the right hosts:remove$/,
   administer: /this takes ADMIN$/,
   lasting: takesLasting,
+  adminSession: /this takes (ADMIN|a session: log in)$/,
   agent: /this takes the token of an agent$/,
   register: takesLasting,
 }

@@ -1,5 +1,8 @@
-import { Id, Time } from './common.ts'
+import { Closed, Id, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
+
+/** `withoutOutput`: without the output of tasks and the recordings of terminal sessions. */
+export const BackupQuery = Closed({ withoutOutput: Type.Optional(Type.Boolean()) })
 
 /** What the server says of itself to who is logged in; intervals, which its agents keep to, in seconds. */
 export const ServerInfo = Type.Object(
@@ -27,7 +30,8 @@ export type ServerInfo = Static<typeof ServerInfo>
 
 /**
  * How the server is, for those who keep it. `run`: this start of it, and how far its store has come. `restore`: what proved
- * that the store is a backup which was brought back, and how much is held until `rsm server confirm-restore`; null where
+ * that the store is a backup which was brought back (host and agent are null where `rsm server restore` did it and said so),
+ * and how much is held until `rsm server confirm-restore`; null where
  * nothing waits for that. `clock`: by how much the clock has jumped, and after how much running it is believed; null where
  * it is. Until then what it would remove for its age waits, or until `rsm server confirm-clock`.
  */
@@ -41,8 +45,8 @@ export const ServerStatus = Type.Object(
       Type.Object({
         noticedAt: Time,
         reason: Type.String(),
-        hostId: Id,
-        agentId: Type.String(),
+        hostId: Type.Union([Id, Type.Null()]),
+        agentId: Type.Union([Type.String(), Type.Null()]),
         tasks: Type.Integer(),
         executions: Type.Integer(),
       }),

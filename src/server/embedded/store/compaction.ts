@@ -2,6 +2,7 @@ import type { Low } from 'lowdb'
 import type { AppendLog } from '../../../disk/append-log.ts'
 import { isDiskFull } from '../../../disk/durable.ts'
 import { createJournal, type Manifest, openJournal, writeManifest } from './files.ts'
+import { type HeldStore, holdFiles } from './hold.ts'
 import { type Log, type Recovered, removeLeftovers } from './recovery.ts'
 import type { Tables } from './tables.ts'
 
@@ -36,6 +37,11 @@ export class Compaction {
     this.closedBytes = recovered.journalBytes - recovered.journal.size
   }
 
+  /** Of snapshot and journals. */
+  get bytes(): number {
+    return this.snapshot.bytes + this.closedBytes + this.journal.size
+  }
+
   /** Starts a compaction if the journal has outgrown the snapshot. */
   startIfDue(): void {
     const bytes = this.closedBytes + this.journal.size
@@ -55,6 +61,29 @@ export class Compaction {
   /** Before each write: an older version must refuse the store before there is anything in it that it does not know. */
   async raiseFormat(): Promise<void> {
     if (!this.isRaised) await this.name(this.manifest)
+  }
+
+  /** Compacts whatever the size of the journal. Rejects where it fails; the store then stays as it was. */
+  async now(): Promise<void> {
+    while (this.running !== null) await this.running
+    this.options.signal.throwIfAborted()
+    const done = this.compact()
+    this.running = done
+      .catch(() => undefined)
+      .finally(() => {
+        this.running = null
+      })
+    await done
+  }
+
+  /** The files of the store, open, as of a moment between two batches: they end with a whole transaction. */
+  async hold(): Promise<HeldStore> {
+    let held: Promise<HeldStore> | undefined
+    await this.journal.exclusive(async () => {
+      held = holdFiles(this.options.directory, this.manifest, this.model.data, this.journal.size)
+      await held
+    })
+    return held as Promise<HeldStore>
   }
 
   /** Resolves when none is running. */

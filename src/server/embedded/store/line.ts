@@ -36,9 +36,14 @@ export function* readLines(file: Buffer, from = 0): Generator<Line> {
   }
 }
 
+/** Whether a line, without its newline, is what was written. */
+export function isAsWritten(line: Buffer): boolean {
+  if (line.length < bodyStart || line.toString('latin1', 0, prefix.length) !== prefix) return false
+  const check = line.toString('latin1', prefix.length, prefix.length + checkLength)
+  return check === checksum(line.subarray(bodyStart))
+}
+
 function decode(line: Buffer): Record<string, unknown> | null {
-  if (line.length < bodyStart || line.toString('latin1', 0, prefix.length) !== prefix) return null
-  const body = line.subarray(bodyStart)
-  if (line.toString('latin1', prefix.length, prefix.length + checkLength) !== checksum(body)) return null
-  return JSON.parse(`{${body.toString('utf8')}`) as Record<string, unknown>
+  if (!isAsWritten(line)) return null
+  return JSON.parse(`{${line.toString('utf8', bodyStart)}`) as Record<string, unknown>
 }

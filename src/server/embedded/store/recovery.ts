@@ -39,24 +39,43 @@ export interface Recovered {
   journalBytes: number
 }
 
+/** What the files of a store hold. */
+export interface Loaded {
+  model: Low<Tables>
+  snapshot: SnapshotAdapter
+  /** Bytes of all journals that lead on from the snapshot, and of the last one: of what is whole in them. */
+  journalBytes: number
+  size: number
+  /** Bytes behind them: a write that was cut off, which nobody was told of. */
+  tornBytes: number
+}
+
+/** Reads the files that a manifest names and changes nothing. Refuses data that is not whole. */
+export async function load(directory: string, manifest: Manifest, signal: AbortSignal): Promise<Loaded> {
+  const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
+  const model = new Low<Tables>(snapshot, new Tables())
+  await model.read()
+  let journalBytes = 0
+  let journal = { size: 0, tornBytes: 0 }
+  for (const first of manifest.journals) {
+    const isLast = first === manifest.journals.at(-1)
+    journal = await replayJournal(directory, manifest.storeId, first, model.data, isLast)
+    journalBytes += journal.size
+  }
+  return { model, snapshot, journalBytes, ...journal }
+}
+
 /** Loads the store in a directory, or makes one where there has never been one. Refuses data that is not whole. */
 export async function recover(directory: string, log: Log, signal: AbortSignal): Promise<Recovered> {
   await removeTemporaries(directory)
   const found = (await readManifest(directory)) ?? (await create(directory, signal))
   const manifest = { ...found, format: formatVersion }
-  const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
-  const model = new Low<Tables>(snapshot, new Tables())
-  await model.read()
-  let journalBytes = 0
-  let size = 0
-  for (const first of manifest.journals) {
-    const last = first === manifest.journals.at(-1)
-    size = await replayJournal(directory, manifest.storeId, first, model.data, last ? log : null)
-    journalBytes += size
-  }
+  const { model, snapshot, journalBytes, size, tornBytes } = await load(directory, manifest, signal)
+  const last = manifest.journals.at(-1) ?? 0
+  if (tornBytes > 0) await cutTail(join(directory, journalName(last)), size, log)
   await removeLeftovers(directory, manifest)
   const isRaised = found.format === formatVersion || (await raiseFormat(directory, manifest, log))
-  const journal = await openJournal(directory, manifest.journals.at(-1) ?? 0, size)
+  const journal = await openJournal(directory, last, size)
   return { manifest, isRaised, model, snapshot, journal, journalBytes }
 }
 
@@ -105,24 +124,23 @@ async function isUnused(directory: string, journal: string): Promise<boolean> {
   return [...readLines(file)].length <= 1
 }
 
-/** Answers the size of what is good. `log` is given for the last journal only: no other can have a torn tail. */
+/** Answers the size of what is good. Only the last journal can have a torn tail. */
 async function replayJournal(
   directory: string,
   storeId: string,
   first: number,
   tables: Tables,
-  log: Log | null,
-): Promise<number> {
+  isLast: boolean,
+): Promise<{ size: number; tornBytes: number }> {
   const path = join(directory, journalName(first))
   const file = await readRequired(path)
   if (file.length === 0) throw damaged(path, 0, 'the file is empty')
   for (const line of readLines(file)) {
     if (line.offset === 0) checkHeader(path, line, storeId, first, tables)
     else if (line.value === null) {
-      if (log === null || !isTornTail(file, line.offset))
+      if (!isLast || !isTornTail(file, line.offset))
         throw damaged(path, line.offset, 'a line does not match its checksum')
-      await cutTail(path, file, line.offset, log)
-      return line.offset
+      return { size: line.offset, tornBytes: file.length - line.offset }
     } else {
       const unknown = unknownNoun(line.value)
       if (unknown !== null) throw newer(path, unknownKind(unknown))
@@ -130,7 +148,7 @@ async function replayJournal(
       if (fault !== null) throw damaged(path, line.offset, fault)
     }
   }
-  return file.length
+  return { size: file.length, tornBytes: 0 }
 }
 
 function checkHeader(path: string, line: Line, storeId: string, first: number, tables: Tables): void {
@@ -155,7 +173,8 @@ function isTornTail(file: Buffer, offset: number): boolean {
   return tail.includes(0) || (lines.length === 1 && tail.at(-1) !== 10)
 }
 
-async function cutTail(path: string, file: Buffer, offset: number, log: Log): Promise<void> {
+async function cutTail(path: string, offset: number, log: Log): Promise<void> {
+  const file = await readRequired(path)
   const kept = `${path}.${offset}.broken`
   await writeFileDurably(kept, file.subarray(offset))
   const handle = await open(path, 'r+')

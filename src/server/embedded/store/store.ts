@@ -5,6 +5,7 @@ import type { Disk } from '../../../disk/disk.ts'
 import type { Noun, Records } from '../../seams/records.ts'
 import type { Found, Query, Store } from '../../seams/store.ts'
 import { Compaction } from './compaction.ts'
+import type { HeldStore } from './hold.ts'
 import type { Id } from './indexes.ts'
 import type { AnyQuery } from './query.ts'
 import { type Log, type Recovered, recover } from './recovery.ts'
@@ -29,9 +30,14 @@ export interface JsonStoreOptions {
   disk?: Disk
 }
 
-/** The embedded store, and how many writes wait for its journal. */
+/** The embedded store, and what is particular to its files. */
 export interface JsonStore extends Store {
+  /** Writes that wait for the journal. */
   readonly queueLength: number
+  /** Writes a new snapshot, so that the journal begins anew; answers the bytes of all before and after. */
+  compact(): Promise<{ before: number; after: number }>
+  /** Its files as they stand on disk just now. */
+  hold(): Promise<HeldStore>
 }
 
 /**
@@ -117,6 +123,12 @@ export async function openJsonStore(options: JsonStoreOptions): Promise<JsonStor
     watch(noun, changed) {
       watchers.set(noun, [...(watchers.get(noun) ?? []), changed])
     },
+    async compact() {
+      const before = compaction.bytes
+      await compaction.now()
+      return { before, after: compaction.bytes }
+    },
+    hold: () => compaction.hold(),
     close: () => (closed ??= close()),
   }
 }

@@ -10,6 +10,7 @@ export type AuditObjectType =
   | 'enrollment'
   | 'host'
   | 'script'
+  | 'server'
   | 'task'
   | 'terminal'
   | 'token'

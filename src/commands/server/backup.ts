@@ -1,0 +1,100 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { string as word } from '@oclif/core/args'
+import { boolean, string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { controlStream, isWithoutServer } from '../../ui/command/control.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectoryFlag, keysFlag } from '../../ui/flags/data-directory.ts'
+import { readNewPassphrase } from '../../ui/input/passphrase.ts'
+import { confirm } from '../../ui/input/prompt.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+
+export default class ServerBackup extends BaseCommand {
+  static override summary = 'Write a backup of a server to a file, also while it runs'
+  static override description =
+    'One file: users, hosts, scripts, tasks and their results at one moment, output and recordings, the audit log. It is ' +
+    'checked while it is written, has mode 0600, and takes its name when it is complete. With - it goes to stdout. The ' +
+    'keys of the server are in it only with --with-keys, sealed with a passphrase: whoever has them can run scripts on ' +
+    'every host. Metrics of hosts are not in it. Run it on the machine of the server, as its user or root; it needs no ' +
+    'token. Where no server runs it reads the data directory itself.'
+  static override examples = [
+    '$ rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server',
+    '$ rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase',
+    '$ rsm server backup --without-output - | ssh backup.example.org "cat > rsm.tar.gz"',
+  ]
+  static override args = {
+    file: word({ required: true, ignoreStdin: true, description: 'file to write, - for stdout' }),
+  }
+  static override flags = {
+    'without-output': boolean({
+      description: 'leave out the output of tasks and the recordings of terminal sessions',
+    }),
+    'with-keys': boolean({
+      dependsOn: ['passphrase-file'],
+      description: 'add the keys of the server, sealed with the passphrase',
+    }),
+    'passphrase-file': string({
+      helpValue: 'FILE',
+      dependsOn: ['with-keys'],
+      description: 'file with the passphrase, of at least 12 characters',
+    }),
+    yes: boolean({ char: 'y', description: 'replace an existing file' }),
+    'data-dir': dataDirectoryFlag,
+    keys: keysFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerBackup)
+    const isStdout = args.file === '-'
+    if (isStdout && flags.json)
+      throw new RsmError('usage', 'stdout is for the backup', { hint: 'name a file, or leave out --json' })
+    if (isStdout && process.stdout.isTTY)
+      throw new RsmError('usage', 'a backup is not for a terminal', { hint: 'name a file' })
+    const given = flags['passphrase-file']
+    const passphrase =
+      given === undefined ? {} : { passphrase: readNewPassphrase(given, '--passphrase-file') }
+    if (!isStdout && !flags.yes && existsSync(args.file)) await this.#mayReplace(args.file)
+    const dataDir = dataDirectory('server', flags['data-dir'])
+    const options = { withOutput: !flags['without-output'], ...passphrase }
+    const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/offline.ts')
+    const backup = await controlStream(dataDir, 'backup', options).catch(async (error: unknown) => {
+      if (!isWithoutServer(error)) throw error
+      return (await backupAlone(dataDir, flags.keys, options)).stream
+    })
+    if (isStdout) {
+      const { end } = await checkBackup(backup, async (chunk) => {
+        if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
+      })
+      this.#warn(end.damaged)
+      return undefined
+    }
+    const { header, end, bytes } = await writeCheckedFile(args.file, backup)
+    this.#warn(end.damaged)
+    this.done(`${args.file}: ${showBytes(bytes)}, ${end.files} files, checked`)
+    if (!header.hasKeys)
+      this.hint('the keys are not in it: keep a copy of keys/ apart, or use --with-keys --passphrase-file')
+    const { createdAt, storeId, sequence, hasOutput, hasKeys } = header
+    return {
+      file: args.file,
+      bytes,
+      createdAt,
+      storeId,
+      sequence,
+      hasOutput,
+      hasKeys,
+      files: end.files,
+      damaged: end.damaged,
+    }
+  }
+
+  async #mayReplace(file: string): Promise<void> {
+    if (!(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`)))
+      throw new RsmError('interrupted', `${file} is kept`)
+  }
+
+  #warn(damaged: readonly string[]): void {
+    for (const sentence of damaged) this.notice(`warning: ${sentence}; the backup has it as it is`)
+  }
+}

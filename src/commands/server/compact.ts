@@ -1,0 +1,31 @@
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { controlOr } from '../../ui/command/control.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+
+export default class ServerCompact extends BaseCommand {
+  static override summary = 'Write the store of a server anew, without what has changed since'
+  static override description =
+    'A server does this by itself when the journal of its changes has grown; a start is fastest right after it. A server ' +
+    'that runs writes the store from its memory, which also replaces files that the disk has damaged. Run it on the ' +
+    'machine of the server, as its user or root; it needs no token. Where no server runs it does the work itself.'
+  static override examples = ['$ rsm server compact', '$ rsm server compact --data-dir /var/lib/rsm/server']
+  static override flags = { 'data-dir': dataDirectoryFlag }
+
+  async run() {
+    const { flags } = await this.parse(ServerCompact)
+    const compacted = await controlOr(
+      dataDirectory('server', flags['data-dir']),
+      'compact',
+      {},
+      async (path) => {
+        const { compactAlone } = await import('../../server/offline.ts')
+        return compactAlone(path)
+      },
+    )
+    const { before, after } = compacted
+    this.done(`the store had ${showBytes(before)} and has ${showBytes(after)} now`)
+    return compacted
+  }
+}

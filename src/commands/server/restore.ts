@@ -1,0 +1,74 @@
+import { createReadStream } from 'node:fs'
+import { string as word } from '@oclif/core/args'
+import { string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { readSecretFile } from '../../ui/input/named-file.ts'
+import { shellWord } from '../../ui/text/shell-word.ts'
+
+async function* bytesOf(path: string): AsyncGenerator<Buffer> {
+  try {
+    for await (const chunk of createReadStream(path)) yield chunk as Buffer
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    const why = code === 'ENOENT' ? 'there is no such file' : message
+    throw new RsmError('usage', `cannot read ${path}: ${why}`, { cause })
+  }
+}
+
+export default class ServerRestore extends BaseCommand {
+  static override summary = 'Bring a backup back, in an empty directory'
+  static override description =
+    'Everything is checked before the directory takes its name: a backup that is cut off, altered or of a newer rsm ' +
+    'leaves it as it was. What happened since the backup is missing. What was waiting to start in it may have run since: ' +
+    'the server holds it until `rsm server confirm-restore`. Without --passphrase-file the keys stay out, and the server ' +
+    'does not start until keys/ is put there.'
+  static override examples = [
+    '$ rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm',
+    '$ rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase',
+  ]
+  static override args = {
+    file: word({ required: true, ignoreStdin: true, description: 'backup, as rsm server backup writes it' }),
+  }
+  static override flags = {
+    'passphrase-file': string({
+      helpValue: 'FILE',
+      description: 'file with the passphrase of the keys in the backup',
+    }),
+    'data-dir': dataDirectoryFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerRestore)
+    const given = flags['passphrase-file']
+    const passphrase = given === undefined ? undefined : readSecretFile(given, '--passphrase-file')
+    const dataDir = dataDirectory('server', flags['data-dir'])
+    const { restore } = await import('../../server/offline.ts')
+    const { header, end, directory, hasKeys } = await restore(bytesOf(args.file), dataDir, passphrase)
+    const { createdAt, storeId, sequence, hasOutput } = header
+    for (const sentence of end.damaged)
+      this.notice(`warning: it was damaged when the backup was made: ${sentence}`)
+    this.done(`${directory}: the backup of ${createdAt}, ${end.files} files, checked`)
+    if (!hasOutput) this.done('it has no output of tasks and no recordings')
+    if (!hasKeys)
+      this.notice(
+        `the keys are not there: rsm server start refuses until ${shellWord(`${directory}/keys`)} is put back${header.hasKeys ? ' (they are in the backup: --passphrase-file)' : ''}`,
+      )
+    this.notice(
+      'what was waiting in the backup is held until rsm server confirm-restore; whoever was revoked or disabled since has the old rights again',
+    )
+    this.hint(`next: rsm server start --data-dir ${shellWord(directory)}`)
+    return {
+      directory,
+      createdAt,
+      storeId,
+      sequence,
+      hasOutput,
+      hasKeys,
+      files: end.files,
+      damaged: end.damaged,
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import { type DataDirectory, openDataDirectory } from '../../../disk/data-directory.ts'
+import type { Log } from '../../log.ts'
+import { damaged, type Manifest, manifestName, readManifest } from '../store/files.ts'
+import { type HeldStore, holdFiles } from '../store/hold.ts'
+import { load } from '../store/recovery.ts'
+import { type JsonStore, openJsonStore } from '../store/store.ts'
+
+/** The directory of a server that does not run, locked. Errors: `not_found` where there is no store, `conflict` where it is in use. */
+export async function openAlone(path: string): Promise<DataDirectory> {
+  // The lock would make the directory where there is none.
+  await access(join(path, 'store')).catch((error: NodeJS.ErrnoException) => {
+    const why = error.code === 'ENOENT' || error.code === 'ENOTDIR' ? 'is none of a server' : error.message
+    throw new RsmError('not_found', `the data directory ${path} ${why}: it has no store`, {
+      hint: 'name the data directory of the server with --data-dir (RSM_DATA_DIR)',
+      cause: error,
+    })
+  })
+  return openDataDirectory(path)
+}
+
+/** Does `work` on the store of a server that does not run. */
+export async function withStoreAlone<T>(
+  path: string,
+  log: Log,
+  work: (store: JsonStore, directory: string) => Promise<T>,
+): Promise<T> {
+  const directory = await openAlone(path)
+  try {
+    const store = await openJsonStore({
+      directory: join(directory.path, 'store'),
+      log: (level, message, fields) => log[level](fields, message),
+      onFatal: (error) => {
+        throw error
+      },
+    })
+    try {
+      return await work(store, directory.path)
+    } finally {
+      await store.close()
+    }
+  } finally {
+    await directory.release()
+  }
+}
+
+async function requiredManifest(directory: string): Promise<Manifest> {
+  const manifest = await readManifest(directory)
+  if (manifest === null) throw damaged(join(directory, manifestName), 0, 'the file is missing')
+  return manifest
+}
+
+/** The store of a locked data directory, read through and left as it is: an older version's stays one of that version. */
+export async function holdAlone(path: string): Promise<HeldStore> {
+  const directory = join(path, 'store')
+  const manifest = await requiredManifest(directory)
+  const { model, size } = await load(directory, manifest, new AbortController().signal)
+  return holdFiles(directory, manifest, model.data, size)
+}

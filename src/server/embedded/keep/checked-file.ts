@@ -1,0 +1,73 @@
+import { rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { constants } from 'node:os'
+import { RsmError } from '../../../core/errors.ts'
+import { replaceDurably, temporaryName } from '../../../disk/durable.ts'
+import { whyUnwritable } from '../../../disk/unwritable.ts'
+import { type Unpacked, unpackBackup } from './unpack.ts'
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
+/** Reads a backup as who restores it would, and passes its bytes on. Errors: as of `unpackBackup`. */
+export async function checkBackup(
+  backup: AsyncIterable<Uint8Array>,
+  write: (chunk: Uint8Array) => Promise<unknown>,
+): Promise<Unpacked> {
+  async function* passed(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of backup) {
+      await write(chunk)
+      yield chunk
+    }
+  }
+  return unpackBackup(passed(), {
+    header: () => undefined,
+    async file(_name, bytes) {
+      for await (const _ of bytes);
+    },
+  })
+}
+
+function unwritable(path: string, error: unknown): RsmError {
+  const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  const why = missing ? 'there is no such directory' : whyUnwritable(error)
+  return new RsmError('usage', `can't write ${path}: ${why}`, { cause: error })
+}
+
+/** Writes a backup into a file of mode 0600, checking it on the way: the file takes its name when all of it is there and good. */
+export async function writeCheckedFile(
+  path: string,
+  backup: AsyncIterable<Uint8Array>,
+): Promise<Unpacked & { bytes: number }> {
+  const temporary = temporaryName(path)
+  const remove = () => rmSync(temporary, { force: true })
+  let file: FileHandle
+  try {
+    file = await open(temporary, 'wx', 0o600)
+  } catch (error) {
+    throw unwritable(path, error)
+  }
+  const onSignal = (signal: NodeJS.Signals) => {
+    remove()
+    process.exit(128 + constants.signals[signal])
+  }
+  for (const signal of signals) process.on(signal, onSignal)
+  let bytes = 0
+  try {
+    const unpacked = await checkBackup(backup, async (chunk) => {
+      await file.writeFile(chunk).catch((error: unknown) => {
+        throw unwritable(path, error)
+      })
+      bytes += chunk.length
+    })
+    await file.sync()
+    await file.close()
+    await replaceDurably(temporary, path)
+    return { ...unpacked, bytes }
+  } catch (error) {
+    await file.close()
+    throw error instanceof RsmError ? error : unwritable(path, error)
+  } finally {
+    remove()
+    for (const signal of signals) process.off(signal, onSignal)
+  }
+}

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { RsmError } from '../../../core/errors.ts'
+import { systemActor } from '../../audit/actor.ts'
+import { type Clock, isoTime } from '../../clock.ts'
+import { sha256 } from '../../digest.ts'
+import type { Log } from '../../log.ts'
+import type { RunRecord } from '../../seams/records.ts'
+import { openFileAuditLog } from '../audit/file-audit-log.ts'
+import { createNotedHead } from '../audit/noted-head.ts'
+import { type JsonStore, openJsonStore } from '../store/store.ts'
+import type { BackupHeader } from './format.ts'
+
+interface Parts {
+  readonly clock: Clock
+  readonly log: Log
+}
+
+function unfit(what: string): RsmError {
+  return new RsmError('invalid', `the backup is damaged: ${what}`, {
+    hint: 'nothing was changed; take another backup',
+  })
+}
+
+/**
+ * Notes in the store that what was to start in it may have run since (contract §11): the next start holds it. Agents know
+ * of later work of the runs that went on after the backup; that proves nothing more.
+ */
+async function mark(store: JsonStore, { createdAt }: BackupHeader, at: string): Promise<void> {
+  const { sequence } = store
+  const running = (await store.query('tasks', { where: { equals: { status: 'RUNNING' } } })).items
+  const open = (await store.query('runs')).items.filter(({ last }) => last === null)
+  const run: RunRecord = {
+    id: randomBytes(15).toString('base64url'),
+    startedAt: at,
+    first: sequence,
+    last: sequence,
+    restore: {
+      noticedAt: at,
+      reason: `rsm server restore brought back the backup of ${createdAt}`,
+      hostId: null,
+      agentId: null,
+      taskIds: running.map(({ id }) => id),
+      strangers: open.map(({ id }) => id),
+      confirmedAt: null,
+    },
+  }
+  await store.transact((tx) => {
+    for (const former of open) tx.put('runs', { ...former, last: sequence })
+    tx.put('runs', run)
+  })
+}
+
+/** Opens the store and the audit log of an unpacked backup as a server would, and notes in both that they are restored. */
+export async function markRestored(
+  directory: string,
+  header: BackupHeader,
+  { clock, log }: Parts,
+): Promise<void> {
+  const onFatal = (error: unknown) => {
+    throw error
+  }
+  const at = isoTime(clock.now())
+  const store = await openJsonStore({ directory: join(directory, 'store'), onFatal })
+  try {
+    if (store.storeId !== header.storeId) throw unfit('its store is another one')
+    if (store.sequence !== header.sequence)
+      throw unfit(`its store ends at ${store.sequence}, not at ${header.sequence}`)
+    await mark(store, header, at)
+  } finally {
+    await store.close()
+  }
+  const audit = await openFileAuditLog({
+    directory: join(directory, 'audit'),
+    storeId: header.storeId,
+    clock,
+    log,
+    sha256,
+    onFatal,
+  })
+  try {
+    const missing = await createNotedHead(join(directory, 'audit.head'), audit).missing()
+    if (missing !== null) throw unfit(missing)
+    const detail = { createdAt: header.createdAt, sequence: header.sequence, version: header.version }
+    const own = { actor: systemActor, ip: null, object: null, outcome: 'SUCCESS' } as const
+    await audit.append({ ...own, action: 'server.restore', detail })
+  } finally {
+    await audit.close()
+  }
+}
