@@ -23,6 +23,8 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/backup.ts': ['server'],
   'commands/server/restore.ts': ['server'],
   'commands/server/compact.ts': ['server'],
+  'commands/server/retention.ts': ['server'],
+  'commands/server/reset-password.ts': ['server'],
   'commands/agent/run.ts': ['agent'],
   'commands/agent/status.ts': ['agent'],
   'commands/quickstart.ts': ['server', 'agent'],

@@ -1,12 +1,26 @@
 import { join } from 'node:path'
-import type { Compacted } from '../core/protocol/control.ts'
+import type { Compacted, OldData, PasswordReset } from '../core/protocol/control.ts'
+import { createPasswords } from './access/passwords.ts'
 import { isoTime, systemClock } from './clock.ts'
+import { sha256 } from './digest.ts'
+import { lastWritten, openAgreedClock } from './embedded/agreed-clock.ts'
+import { openFileAuditLog } from './embedded/audit/file-audit-log.ts'
+import { createHints } from './embedded/hints.ts'
 import { holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
 import { makeBackup } from './embedded/keep/backup.ts'
 import { markRestored } from './embedded/keep/mark-restored.ts'
 import { type Restored, restoreBackup } from './embedded/keep/restore.ts'
-import { createLog } from './log.ts'
+import { createFileOutputs } from './embedded/outputs/file-outputs.ts'
+import { openFileRecordings } from './embedded/recordings/file-recordings.ts'
+import { createFileResults } from './embedded/results.ts'
+import { createReadersOfTasks } from './housekeeping/readers-of-tasks.ts'
+import { createRetention } from './housekeeping/retention.ts'
+import { createRemoval } from './keep/remove-old.ts'
+import { resetPassword } from './keep/reset-password.ts'
+import { createTurn } from './keep/turn.ts'
+import { createLog, type Log } from './log.ts'
 import type { Backup, BackupOptions } from './seams/keep.ts'
+import { createTerminalRetention } from './terminals/retention.ts'
 import { serverVersion } from './version.ts'
 
 export { checkBackup, writeCheckedFile } from './embedded/keep/checked-file.ts'
@@ -54,3 +68,69 @@ export async function restore(
 /** Writes the store of a data directory anew. */
 export const compactAlone = (dataDir: string): Promise<Compacted> =>
   withStoreAlone(dataDir, createLog('WARN'), (store) => store.compact())
+
+/** A new password for a user; see keep/reset-password.ts for its errors. */
+export const resetPasswordAlone = (
+  dataDir: string,
+  input: { username: string; password: string },
+): Promise<PasswordReset> => {
+  const log = createLog('WARN')
+  return withStoreAlone(dataDir, log, async (store, directory) => {
+    const audit = await openAudit(directory, store.storeId, log)
+    try {
+      const at = isoTime(systemClock.now())
+      const { ended: _, ...reset } = await resetPassword(
+        { store, passwords: createPasswords(), audit, at },
+        input,
+      )
+      return reset
+    } finally {
+      await audit.close()
+    }
+  })
+}
+
+/** Says what is past its time or too much, and removes it unless that is only asked. */
+export const retentionAlone = (
+  dataDir: string,
+  limits: Pick<OldData, 'taskRetention' | 'recordingRetention' | 'maxOutputBytes'>,
+  dryRun: boolean,
+): Promise<OldData> => {
+  const log = createLog('WARN')
+  return withStoreAlone(dataDir, log, async (store, path) => {
+    const written = await lastWritten(path)
+    const audit = await openAudit(path, store.storeId, log)
+    const agreed = await openAgreedClock(path, { store, audit, clock: systemClock, log, written })
+    const outputs = createFileOutputs(join(path, 'tasks'), createHints(), fail)
+    try {
+      const kept = { store, agreed, clock: systemClock, log }
+      const { taskRetention: days, recordingRetention, maxOutputBytes } = limits
+      const results = createFileResults(join(path, 'tasks'))
+      const recordings = await openFileRecordings(join(path, 'terminals'))
+      const retention = createRetention(
+        { ...kept, outputs, results, readers: createReadersOfTasks() },
+        { days, maxOutputBytes },
+      )
+      const oldTerminals = createTerminalRetention({ ...kept, recordings, days: recordingRetention })
+      return await createRemoval({ retention, oldTerminals, turn: createTurn() })({ dryRun })
+    } finally {
+      await outputs.close()
+      await agreed.close()
+      await audit.close()
+    }
+  })
+}
+
+function fail(error: unknown): never {
+  throw error
+}
+
+const openAudit = (path: string, storeId: string, log: Log) =>
+  openFileAuditLog({
+    directory: join(path, 'audit'),
+    storeId,
+    clock: systemClock,
+    log,
+    sha256,
+    onFatal: fail,
+  })

@@ -1,8 +1,8 @@
 import { RsmError } from '../core/errors.ts'
 import { isLoopback } from '../core/loopback.ts'
+import type { LogLevel } from '../core/protocol/control.ts'
 import type { PasswordCost } from './access/passwords.ts'
 import type { Clock } from './clock.ts'
-import type { LogLevel } from './log.ts'
 import { type TlsOptions, wantsTls } from './tls/tls.ts'
 
 export interface ServerOptions {
@@ -31,6 +31,8 @@ export interface ServerOptions {
   logLevel: LogLevel
   /** Days for which ended tasks are kept, with their output; 0 = for good; 30 by default (contract §4). */
   taskRetention?: number
+  /** Bytes of output on disk past which the oldest ended tasks go before their days are over; 0 = any, the default. */
+  maxOutputBytes?: number
   /** Whether terminal sessions are recorded; true by default. */
   recordTerminals?: boolean
   /** Days for which ended terminal sessions are kept, with their recording; 0 = for good; 90 by default. */

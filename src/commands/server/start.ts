@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
-import type { LogLevel } from '../../server/log.ts'
+import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
 import { listed } from '../../ui/flags/repeated.ts'
-import { parseTimer } from '../../ui/input/values.ts'
+import { retentionFlags } from '../../ui/flags/retention.ts'
+import { parseBytes, parseTimer } from '../../ui/input/values.ts'
 
 export default class ServerStart extends BaseCommand {
   static override summary = 'Start the server; stays up until SIGTERM or Ctrl-C'
@@ -57,22 +58,9 @@ export default class ServerStart extends BaseCommand {
         max: 86400,
         description: 'seconds until a silent agent link is closed',
       }),
-      'task-retention': integer({
-        default: 30,
-        min: 0,
-        max: 36_500,
-        helpValue: 'DAYS',
-        description: 'days to keep ended tasks and their output, 0 = for good',
-      }),
+      ...retentionFlags,
       'no-record': boolean({
         description: 'record no terminal sessions',
-      }),
-      'recording-retention': integer({
-        default: 90,
-        min: 0,
-        max: 36_500,
-        helpValue: 'DAYS',
-        description: 'days to keep ended terminal sessions and their recordings, 0 = for good',
       }),
       'terminal-idle-limit': integer({
         default: 3600,
@@ -107,7 +95,7 @@ export default class ServerStart extends BaseCommand {
       }),
       'log-level': string({
         default: 'INFO',
-        options: ['DEBUG', 'INFO', 'WARN', 'ERROR'],
+        options: [...logLevels],
         description: 'log level on stderr',
       }),
     }),
@@ -134,6 +122,7 @@ export default class ServerStart extends BaseCommand {
       warnAfter: parseTimer('--warn-after', flags['warn-after']),
       wsIdleTimeout: flags['ws-idle-timeout'],
       taskRetention: flags['task-retention'],
+      maxOutputBytes: parseBytes('--max-output-bytes', flags['max-output-bytes']),
       recordTerminals: !flags['no-record'],
       recordingRetention: flags['recording-retention'],
       terminalIdleLimit: flags['terminal-idle-limit'],

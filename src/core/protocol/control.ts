@@ -1,4 +1,6 @@
 import type { ClockDoubt } from '../clock-doubt.ts'
+import type { Role } from '../permissions.ts'
+import type { ServerStatus } from './http/server.ts'
 
 /** What `rsm server confirm-restore` confirmed. */
 export interface RestoreConfirmed {
@@ -25,6 +27,48 @@ export interface Compacted {
   after: number
 }
 
+/** What is past its time or too much: with `removed` it is gone. */
+export interface OldData {
+  /** Days; 0 = for good. */
+  taskRetention: number
+  recordingRetention: number
+  /** 0 = any. */
+  maxOutputBytes: number
+  /** Tasks past their days, tasks past the size of output, and those that stay. */
+  byAge: { tasks: number; bytes: number }
+  bySize: { tasks: number; bytes: number }
+  kept: { tasks: number; bytes: number }
+  /** Terminal sessions past their days, and the bytes of their recordings. */
+  terminals: { sessions: number; bytes: number }
+  removed: boolean
+}
+
+/** Whose password `rsm server reset-password` has set, and what has ended with the old one. */
+export interface PasswordReset {
+  username: string
+  role: Role
+  enabled: boolean
+  sessions: number
+  /** Personal access tokens. */
+  tokens: number
+}
+
+/** How a server is that runs, as the REST API says it, and what concerns its machine only. */
+export interface ProcessStatus extends ServerStatus {
+  pid: number
+  logLevel: LogLevel
+  /** Why writes are refused, by the store and by the audit log; null where they are taken. */
+  readOnly: string | null
+  auditRefused: string | null
+  hosts: number
+  runningTasks: number
+  /** Terminal sessions that are open. */
+  terminals: number
+}
+
+export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
+export type LogLevel = (typeof logLevels)[number]
+
 /**
  * What commands on the server's own machine ask of it, over the Unix socket in its data directory (contract §11): its
  * file rights are the permission. Each is a POST to `/NAME`, whose body is the input and whose answer is the envelope of
@@ -33,6 +77,10 @@ export interface Compacted {
 export interface ControlCalls {
   'confirm-clock': { input: Record<string, never>; answer: ClockConfirmed }
   'confirm-restore': { input: { cancelPending: boolean }; answer: RestoreConfirmed }
+  retention: { input: { dryRun: boolean }; answer: OldData }
+  'reset-password': { input: { username: string; password: string }; answer: PasswordReset }
+  status: { input: Record<string, never>; answer: ProcessStatus }
+  'log-level': { input: { level: LogLevel }; answer: { level: LogLevel; before: LogLevel } }
   compact: { input: Record<string, never>; answer: Compacted }
 }
 export type ControlName = keyof ControlCalls

@@ -6,7 +6,7 @@ import type { Store } from '../seams/store.ts'
 import type { Passwords } from './passwords.ts'
 
 /** Contract §2. */
-const shortestPassword = 8
+export const shortestPassword = 8
 
 /**
  * No default password exists: the first start of an empty store makes user `admin` with the given password, or a

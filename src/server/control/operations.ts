@@ -1,24 +1,38 @@
 import type { AuditDetail } from '../../core/protocol/http/audit.ts'
+import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
+import type { Passwords } from '../access/passwords.ts'
 import { systemActor } from '../audit/actor.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { BeginBackup } from '../keep/backups.ts'
+import type { RemoveOld } from '../keep/remove-old.ts'
+import { resetPassword } from '../keep/reset-password.ts'
+import type { LeveledLog } from '../log.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
+import type { Hints } from '../seams/hints.ts'
 import type { Keep } from '../seams/keep.ts'
+import type { Store } from '../seams/store.ts'
 import type { ControlOperations } from './control.ts'
 
 interface Parts {
   agreed: AgreedClock
   engine: Pick<Engine, 'confirmRestore'>
-  audit: Pick<AuditLog, 'append'>
+  audit: Pick<AuditLog, 'append' | 'refusal'>
   clock: Clock
   backup: BeginBackup
   keep: Pick<Keep, 'compact'>
+  removeOld: RemoveOld
+  store: Store
+  passwords: Pick<Passwords, 'hash'>
+  hints: Pick<Hints, 'publish'>
+  log: LeveledLog
+  status(): Promise<ServerStatus>
 }
 
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
-export function controlOperations({ agreed, engine, audit, clock, backup, keep }: Parts): ControlOperations {
+export function controlOperations(parts: Parts): ControlOperations {
+  const { agreed, engine, audit, clock, backup, keep, store, passwords, hints, log } = parts
   const record = (action: string, detail: AuditDetail) =>
     audit.append({ actor: systemActor, ip: null, action, object: null, outcome: 'SUCCESS', detail })
   return {
@@ -36,6 +50,44 @@ export function controlOperations({ agreed, engine, audit, clock, backup, keep }
       return confirmed
     },
     compact: () => keep.compact(),
+    async retention({ dryRun }) {
+      const old = await parts.removeOld({ dryRun })
+      const { byAge, bySize, terminals } = old
+      if (!dryRun)
+        await record('server.retention', {
+          tasksByAge: byAge.tasks,
+          tasksBySize: bySize.tasks,
+          terminals: terminals.sessions,
+        })
+      return old
+    },
+    async 'reset-password'(input) {
+      const at = isoTime(clock.now())
+      const { ended, ...reset } = await resetPassword({ store, passwords, audit, at }, input)
+      for (const tokenId of ended) hints.publish('tokenEnded', { id: tokenId })
+      return reset
+    },
+    async status() {
+      const count = async (found: Promise<{ total: number }>) => (await found).total
+      const open = { where: { equals: { status: 'OPEN' } }, limit: 0 } as const
+      const running = { where: { equals: { status: 'RUNNING' } }, limit: 0 } as const
+      return {
+        ...(await parts.status()),
+        pid: process.pid,
+        logLevel: log.levelNow(),
+        readOnly: store.readOnlyReason,
+        auditRefused: audit.refusal,
+        hosts: await count(store.query('hosts', { limit: 0 })),
+        runningTasks: await count(store.query('tasks', running)),
+        terminals: await count(store.query('terminals', open)),
+      }
+    },
+    async 'log-level'({ level }) {
+      const before = log.levelNow()
+      await record('server.logLevel', { level, before })
+      log.setLevel(level)
+      return { level, before }
+    },
     async backup({ withOutput, passphrase }) {
       const { stream } = await backup({ withOutput, passphrase })
       const detail = { withOutput, withKeys: passphrase !== undefined }

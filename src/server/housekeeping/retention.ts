@@ -3,6 +3,7 @@ import { type Clock, isoTime } from '../clock.ts'
 import { timeOfId } from '../ids.ts'
 import type { Log } from '../log.ts'
 import type { Outputs } from '../seams/outputs.ts'
+import type { TaskRecord } from '../seams/records.ts'
 import type { Results } from '../seams/results.ts'
 import type { Store } from '../seams/store.ts'
 import type { ReadersOfTasks } from './readers-of-tasks.ts'
@@ -25,11 +26,31 @@ interface Kept {
   log: Log
 }
 
-/** How long ended tasks are kept, with their output (contract §4). */
-export interface Retention {
+/** Tasks that go, and the bytes of their output. */
+export interface Going {
+  tasks: number
+  bytes: number
+}
+
+/** What a sweep would remove just now. */
+export interface RetentionPlan {
+  byAge: Going
+  /** Of those that are young enough, the oldest, until the rest takes no more than it may. */
+  bySize: Going
+  kept: Going
+}
+
+export interface RetentionLimits {
   /** 0 = for good. */
   readonly days: number
-  /** Removes ended tasks that are past it; nothing that runs or is being read (contract §4). Answers how many. */
+  /** Of output on disk, of all tasks; 0 = any. */
+  readonly maxOutputBytes: number
+}
+
+/** How long ended tasks are kept, with their output (contract §4). */
+export interface Retention extends RetentionLimits {
+  plan(): Promise<RetentionPlan>
+  /** Removes ended tasks that are past one of the limits; nothing that runs or is being read (contract §4). Answers how many. */
   sweep(): Promise<number>
 }
 
@@ -39,10 +60,11 @@ export function isPastRetention(id: string, days: number, age: Age): boolean {
   return days > 0 && made !== null && age(made) > days * day
 }
 
-/** `days` 0 keeps everything. */
+type Ended = Readonly<TaskRecord>
+
 export function createRetention(
   { store, outputs, results, readers, agreed, clock, log }: Kept,
-  days: number,
+  { days, maxOutputBytes }: RetentionLimits,
 ): Retention {
   async function forget(taskId: string): Promise<void> {
     await outputs.forget(taskId)
@@ -59,28 +81,82 @@ export function createRetention(
     log.warn({ folder, tasks: orphans }, 'output of tasks that are not in the store was moved aside')
   }
 
+  /** Ended tasks that are past their days. */
+  async function pastDays(): Promise<Ended[]> {
+    if (days === 0) return []
+    const age = agreed.age()
+    const ended = { before: { completedAt: isoTime(clock.now() - days * day) } }
+    return (await store.query('tasks', { where: ended })).items.filter(
+      ({ id, completedAt }) =>
+        completedAt !== null && age(Date.parse(completedAt)) > days * day && !readers.has(id),
+    )
+  }
+
+  /** The oldest ended ones that have output, until all that stays takes no more than it may. */
+  function pastSize(stays: readonly Ended[], sizes: ReadonlyMap<string, number>): Ended[] {
+    if (maxOutputBytes === 0) return []
+    let bytes = stays.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0)
+    const going: Ended[] = []
+    // Ids ascend with time.
+    for (const task of stays) {
+      if (bytes <= maxOutputBytes) break
+      const size = sizes.get(task.id) ?? 0
+      if (task.completedAt === null || size === 0 || readers.has(task.id)) continue
+      bytes -= size
+      going.push(task)
+    }
+    return going
+  }
+
+  async function sizesOf(tasks: readonly Ended[]): Promise<Map<string, number>> {
+    const sizes = new Map<string, number>()
+    for (const { id } of tasks) sizes.set(id, await outputs.size(id))
+    return sizes
+  }
+
+  async function split(withSizes: boolean) {
+    const byAge = await pastDays()
+    const isOld = new Set(byAge.map(({ id }) => id))
+    if (!withSizes) return { byAge, bySize: [], stays: [], sizes: new Map<string, number>() }
+    const tasks = (await store.query('tasks')).items
+    const sizes = await sizesOf(tasks)
+    const young = tasks.filter(({ id }) => !isOld.has(id))
+    const bySize = pastSize(young, sizes)
+    const isTooMuch = new Set(bySize.map(({ id }) => id))
+    return { byAge, bySize, stays: young.filter(({ id }) => !isTooMuch.has(id)), sizes }
+  }
+
+  async function remove(tasks: readonly Ended[]): Promise<void> {
+    for (let from = 0; from < tasks.length; from += atOnce) {
+      const batch = tasks.slice(from, from + atOnce)
+      await store.transact((tx) => {
+        for (const { id } of batch) tx.remove('tasks', id)
+      })
+      for (const { id } of batch) await forget(id)
+    }
+  }
+
   let hasLookedForOrphans = false
   return {
     days,
+    maxOutputBytes,
+    async plan() {
+      const { byAge, bySize, stays, sizes } = await split(true)
+      const going = (tasks: readonly Ended[]) => ({
+        tasks: tasks.length,
+        bytes: tasks.reduce((sum, { id }) => sum + (sizes.get(id) ?? 0), 0),
+      })
+      return { byAge: going(byAge), bySize: going(bySize), kept: going(stays) }
+    },
     async sweep() {
-      if (days === 0) return 0
-      const age = agreed.age()
-      const ended = { before: { completedAt: isoTime(clock.now() - days * day) } }
-      const past = (await store.query('tasks', { where: ended })).items.filter(
-        ({ id, completedAt }) =>
-          completedAt !== null && age(Date.parse(completedAt)) > days * day && !readers.has(id),
-      )
-      for (let from = 0; from < past.length; from += atOnce) {
-        const batch = past.slice(from, from + atOnce)
-        await store.transact((tx) => {
-          for (const { id } of batch) tx.remove('tasks', id)
-        })
-        for (const { id } of batch) await forget(id)
+      const { byAge, bySize } = await split(maxOutputBytes > 0)
+      await remove([...byAge, ...bySize])
+      if (days > 0) {
+        if (!hasLookedForOrphans) await moveOrphansAside()
+        hasLookedForOrphans = true
+        await results.orphans.sweep(days, agreed.age())
       }
-      if (!hasLookedForOrphans) await moveOrphansAside()
-      hasLookedForOrphans = true
-      await results.orphans.sweep(days, age)
-      return past.length
+      return byAge.length + bySize.length
     },
   }
 }

@@ -84,6 +84,8 @@ export interface Outputs {
   progress(taskId: string): Promise<Map<number, Progress>>
   /** No more output will come: frees the files. */
   finish(taskId: string): Promise<void>
+  /** Bytes that a task takes on disk. */
+  size(taskId: string): Promise<number>
   /** Removes what is stored of an ended task. */
   forget(taskId: string): Promise<void>
   close(): Promise<void>

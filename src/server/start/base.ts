@@ -3,7 +3,7 @@ import { openDataDirectory } from '../../disk/data-directory.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Clients, createClients } from '../http/client-address.ts'
 import { createLocalFacts, type LocalFacts } from '../local-facts.ts'
-import { createLog, type Log } from '../log.ts'
+import { createLog, type LeveledLog } from '../log.ts'
 import { createServerMetrics, type ServerMetrics } from '../metrics/metrics.ts'
 import type { ServerOptions } from '../options.ts'
 import type { Data, OpenData } from '../seams/data.ts'
@@ -20,7 +20,7 @@ export interface Base {
   facts: LocalFacts
   metrics: ServerMetrics
   clock: Clock
-  log: Log
+  log: LeveledLog
   /** Waits for what is on its way to the disk; then the directory is another's to lock. */
   close(): Promise<void>
 }

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net'
+import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import { recordRequests } from '../audit/recorder.ts'
 import { type Control, serveControl } from '../control/control.ts'
 import { controlOperations } from '../control/operations.ts'
@@ -50,6 +51,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     refused: (request, caller, error) => work.events.refusedUpgrade(request, caller, error),
     frameRefused: (socket, message) => work.events.refusedTerminalFrame(socket, message),
   })
+  const status = () => statusOf(base, work)
   const listener = createListener(base.tls?.certificate ?? null, {}, base.clients)
   const app = buildApp(
     {
@@ -64,7 +66,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
     },
     (instance) => {
       recordRequests(instance, { log: data.audit, refusals: work.refusals, store: data.store })
-      registerRoutes(instance, behindRoutes(base, work, options, { hub, accepting: () => accepting }))
+      registerRoutes(instance, behindRoutes(base, work, options, { hub, status, accepting: () => accepting }))
     },
   )
   const unused = trackUnusedConnections(app.server)
@@ -78,8 +80,7 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
         .catch((error: NodeJS.ErrnoException) => {
           throw explainListen(error, options)
         })
-      const { backup, context } = work
-      const operations = controlOperations({ ...context, ...data, clock, backup })
+      const operations = controlOperations({ ...work.context, ...data, ...work, clock, log, status })
       control = await serveControl(base.path, operations, log)
       return (app.server.address() as AddressInfo).port
     },
@@ -105,14 +106,26 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
   }
 }
 
+async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus> {
+  const { serverRuns, store, agreed } = data
+  return {
+    version: serverVersion(),
+    serverTime: context.time(),
+    startedAt: serverRuns.startedAt,
+    run: { run: serverRuns.id, sequence: store.sequence },
+    restore: await context.engine.restore(),
+    clock: agreed.doubt,
+  }
+}
+
 /** What the routes call. */
 function behindRoutes(
   { data, metrics }: Base,
   { context, fleetEvents, backup }: Work,
   options: ServerOptions,
-  { hub, accepting }: { hub: Hub; accepting: () => boolean },
+  { hub, status, accepting }: { hub: Hub; status: () => Promise<ServerStatus>; accepting: () => boolean },
 ): RouteDependencies {
-  const { store, audit, serverRuns, agreed } = data
+  const { store, audit, serverRuns } = data
   const { engine, fleet, terminals, passwords } = context
   const { heartbeatInterval, metricsInterval } = options
   const { startedAt } = serverRuns
@@ -124,14 +137,7 @@ function behindRoutes(
     events: fleetEvents,
     ready: () => accepting() && store.readOnlyReason === null && audit.refusal === null,
     info: () => ({ version, serverTime: context.time(), startedAt, heartbeatInterval, metricsInterval }),
-    status: async () => ({
-      version,
-      serverTime: context.time(),
-      startedAt,
-      run: { run: serverRuns.id, sequence: store.sequence },
-      restore: await engine.restore(),
-      clock: agreed.doubt,
-    }),
+    status,
     backup,
     scrape: metrics.exposition({
       version,

@@ -12,6 +12,7 @@ import {
   isPastRetention,
 } from '../housekeeping/retention.ts'
 import { createBackups } from '../keep/backups.ts'
+import { createRemoval } from '../keep/remove-old.ts'
 import { createTurn } from '../keep/turn.ts'
 import { joinServers } from '../membership.ts'
 import type { ServerOptions } from '../options.ts'
@@ -50,14 +51,18 @@ export async function startWork({ data, clients, facts, clock, log }: Base, opti
   const credentials = createCredentials(store, clock)
   const tickets = createTickets(data.shortLived, clock)
   const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, facts, clock, log })
-  const retention = createRetention({ ...data, ...context }, options.taskRetention ?? defaultTaskRetention)
+  const retention = createRetention(
+    { ...data, ...context },
+    { days: options.taskRetention ?? defaultTaskRetention, maxOutputBytes: options.maxOutputBytes ?? 0 },
+  )
   const recordingDays = options.recordingRetention ?? defaultRecordingRetention
+  const oldTerminals = createTerminalRetention({ ...context, days: recordingDays })
   const turn = createTurn()
   const housekeeping = createHousekeeping({
     ...context,
     turn,
     retention,
-    oldTerminals: createTerminalRetention({ ...context, days: recordingDays }),
+    oldTerminals,
     firstAfter: options.firstSweepAfter ?? firstSweepAfter,
   })
   return {
@@ -67,6 +72,7 @@ export async function startWork({ data, clients, facts, clock, log }: Base, opti
     credentials,
     context,
     housekeeping,
+    removeOld: createRemoval({ retention, oldTerminals, turn }),
     backup: createBackups({ keep: data.keep, turn, log }),
     fleetEvents: createEvents(context),
     /** Whether what had this id may have been removed for its age. */

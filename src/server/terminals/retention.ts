@@ -2,6 +2,7 @@ import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Recordings } from '../seams/recordings.ts'
+import type { TerminalRecord } from '../seams/records.ts'
 import type { Store } from '../seams/store.ts'
 
 const day = 24 * 3600_000
@@ -20,6 +21,10 @@ interface Kept {
 
 /** How long ended sessions are kept, with their recordings. */
 export interface TerminalRetention {
+  /** 0 = for good. */
+  readonly days: number
+  /** What a sweep would remove just now; bytes are those of recordings. */
+  plan(): Promise<{ sessions: number; bytes: number }>
   /** Removes those that are past it; answers how many. */
   sweep(): Promise<number>
 }
@@ -48,23 +53,33 @@ export function createTerminalRetention({
     await recordings.orphans.sweep(days, age)
   }
 
+  async function past(age: Age): Promise<Readonly<TerminalRecord>[]> {
+    if (days === 0) return []
+    const ended = { before: { endedAt: isoTime(clock.now() - days * day) } }
+    return (await store.query('terminals', { where: ended })).items.filter(
+      ({ endedAt }) => endedAt !== null && age(Date.parse(endedAt)) > days * day,
+    )
+  }
+
   return {
+    days,
+    async plan() {
+      const sessions = await past(agreed.age())
+      const bytes = sessions.reduce((sum, { recordingBytes }) => sum + recordingBytes, 0)
+      return { sessions: sessions.length, bytes }
+    },
     async sweep() {
       const age = agreed.age()
       await moveOrphansAside(age)
-      if (days === 0) return 0
-      const ended = { before: { endedAt: isoTime(clock.now() - days * day) } }
-      const past = (await store.query('terminals', { where: ended })).items.filter(
-        ({ endedAt }) => endedAt !== null && age(Date.parse(endedAt)) > days * day,
-      )
-      for (let from = 0; from < past.length; from += atOnce) {
-        const batch = past.slice(from, from + atOnce)
+      const old = await past(age)
+      for (let from = 0; from < old.length; from += atOnce) {
+        const batch = old.slice(from, from + atOnce)
         await store.transact((tx) => {
           for (const { id } of batch) tx.remove('terminals', id)
         })
         for (const { id } of batch) await recordings.forget(id)
       }
-      return past.length
+      return old.length
     },
   }
 }

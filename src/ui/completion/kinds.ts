@@ -39,7 +39,7 @@ const namedBy = {
 const free = `
 --limit --action --after --agent-id --allow-run-as --batch-size --category --concurrency --data --deadline --description --email
 --enroll-token --escape --expires --from --head --heartbeat-interval --hostname --idempotency-key --idle-limit --ip
---max-executions --max-failures --max-uses --metrics-interval --name --object --param --pause --points --port --queue
+--max-executions --max-failures --max-output-bytes --max-uses --metrics-interval --name --object --param --pause --points --port --queue
 --recording-retention --run-as --search --secret-param --shell --since --speed --ssh-port --ssh-user --tail --task-retention
 --terminal-idle-limit --timeout --tls-fingerprint --to --trusted-proxy --until --url --username --warn-after --workdir
 --ws-idle-timeout hostname name path url username version

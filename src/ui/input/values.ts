@@ -122,3 +122,13 @@ export function parseStrategy(text: string): Strategy {
   const meant = near === undefined ? '' : ` (did you mean ${near}?)`
   throw new RsmError('usage', `unknown strategy: ${text}${meant}`, { hint: `one of ${names.join(', ')}` })
 }
+
+const byteUnits: Record<string, number> = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 }
+
+/** Bytes of `500000`, `20G`: K, M, G and T are powers of 1024, as of `--limit`. */
+export function parseBytes(option: string, text: string): number {
+  const found = /^(\d{1,15})([KMGT]?)$/i.exec(text.trim())
+  const bytes = Number(found?.[1]) * (byteUnits[found?.[2]?.toUpperCase() ?? ''] ?? Number.NaN)
+  if (Number.isSafeInteger(bytes)) return bytes
+  throw new RsmError('usage', `${option} takes a size, not ${text}`, { hint: `for example: ${option} 20G` })
+}

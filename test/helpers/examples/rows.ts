@@ -216,6 +216,27 @@ export const rows: Readonly<Record<string, Row>> = {
       '--passphrase-file passphrase': `--passphrase-file ${join(world.home, 'passphrase')}`,
     }),
   },
+  'rsm server status': { given: ofServer },
+  'rsm server status --json': { given: ofServer },
+  'rsm server log-level DEBUG': { given: ofServer },
+  'rsm server log-level INFO --data-dir /var/lib/rsm/server': { given: ofServer },
+  'rsm server retention --dry-run': { given: ofServer },
+  'rsm server retention --yes --data-dir /var/lib/rsm/server': { given: ofServer },
+  'rsm server reset-password admin': {
+    alone: true,
+    given: ofServer,
+    typed: [
+      [/New password/, 'another password\r'],
+      [/same again/, 'another password\r'],
+    ],
+  },
+  'rsm server reset-password admin --password-stdin --data-dir /var/lib/rsm/server < new-password': {
+    alone: true,
+    given: async (world, t) => {
+      await writeFile(join(world.home, 'new-password'), 'another password\n', { mode: 0o600 })
+      return { '< new-password': `< ${join(world.home, 'new-password')}`, ...(await ofServer(world, t)) }
+    },
+  },
   'rsm server compact': { given: ofServer },
   'rsm server compact --data-dir /var/lib/rsm/server': { given: ofServer },
   'rsm server confirm-clock': {

@@ -37,7 +37,7 @@ async function keeping(t: ExecutionContext, days: number) {
   const retention = () =>
     createRetention(
       { store, outputs, results, readers, agreed: believed(() => clock.now()), clock, log: context.log },
-      days,
+      { days, maxOutputBytes: 0 },
     )
   let made = daysAgo(100)
   return {

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Hints } from '../../seams/hints.ts'
 import type { Outputs } from '../../seams/outputs.ts'
@@ -105,6 +105,17 @@ export function createFileOutputs(
       if (!log) return
       writing.delete(taskId)
       keepForReading(taskId, log)
+    },
+    async size(taskId) {
+      let bytes = 0
+      for (const name of logFiles) {
+        const found = await stat(join(directory, taskId, name)).catch((error: NodeJS.ErrnoException) => {
+          if (error.code === 'ENOENT') return null
+          throw error
+        })
+        bytes += found?.size ?? 0
+      }
+      return bytes
     },
     async forget(taskId) {
       const open = [writing.get(taskId), reading.get(taskId)]

@@ -1,0 +1,32 @@
+import { string } from '@oclif/core/args'
+import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { control } from '../../ui/command/control.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+
+export default class ServerLogLevel extends BaseCommand {
+  static override summary = 'Change the log level of a running server, until it stops'
+  static override description = 'Run it on the machine of the server, as its user or root; it needs no token.'
+  static override examples = [
+    '$ rsm server log-level DEBUG',
+    '$ rsm server log-level INFO --data-dir /var/lib/rsm/server',
+  ]
+  static override args = {
+    level: string({
+      required: true,
+      ignoreStdin: true,
+      options: [...logLevels],
+      description: 'log level on stderr',
+    }),
+  }
+  static override flags = { 'data-dir': dataDirectoryFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerLogLevel)
+    const level = args.level as LogLevel
+    const changed = await control(dataDirectory('server', flags['data-dir']), 'log-level', { level })
+    this.done(`the log level is ${changed.level}; it was ${changed.before}`)
+    return changed
+  }
+}

@@ -1,0 +1,43 @@
+import { string } from '@oclif/core/args'
+import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { controlOr } from '../../ui/command/control.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { readNewPassword } from '../../ui/input/password.ts'
+import { counted } from '../../ui/text/counted.ts'
+
+export default class ServerResetPassword extends BaseCommand {
+  static override summary = 'Give a user a new password, on the machine of the server'
+  static override description =
+    'For a password that nobody knows any more. All sessions and personal access tokens of the user end. Run it as the ' +
+    'user of the server or root; it needs no token. Where no server runs it does the work itself. A user who is disabled ' +
+    'stays so.'
+  static override examples = [
+    '$ rsm server reset-password admin',
+    '$ rsm server reset-password admin --password-stdin --data-dir /var/lib/rsm/server < new-password',
+  ]
+  static override args = {
+    user: string({ required: true, ignoreStdin: true, description: 'name of the user' }),
+  }
+  static override flags = {
+    'password-stdin': boolean({ description: 'read the new password from stdin' }),
+    'data-dir': dataDirectoryFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerResetPassword)
+    const password = await readNewPassword(flags['password-stdin'])
+    const dataDir = dataDirectory('server', flags['data-dir'])
+    const input = { username: args.user, password }
+    const reset = await controlOr(dataDir, 'reset-password', input, async (path) => {
+      const { resetPasswordAlone } = await import('../../server/offline.ts')
+      return resetPasswordAlone(path, input)
+    })
+    const { username, enabled, sessions, tokens } = reset
+    const ended = `${counted(sessions, 'session')} and ${counted(tokens, 'personal access token')} have ended`
+    this.done(`${username} has a new password; ${ended}`)
+    if (!enabled) this.notice(`warning: ${username} is disabled: another ADMIN has to enable the user`)
+    return reset
+  }
+}

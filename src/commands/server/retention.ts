@@ -1,0 +1,76 @@
+import { boolean } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import type { OldData } from '../../core/protocol/control.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { controlOr } from '../../ui/command/control.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { retentionFlags } from '../../ui/flags/retention.ts'
+import { confirm } from '../../ui/input/prompt.ts'
+import { parseBytes } from '../../ui/input/values.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+import { counted } from '../../ui/text/counted.ts'
+
+/** What goes, a line each. */
+function lines({ byAge, bySize, terminals, kept, ...limits }: OldData): string[] {
+  const { taskRetention, recordingRetention, maxOutputBytes } = limits
+  const gone: string[] = []
+  if (byAge.tasks > 0)
+    gone.push(
+      `${counted(byAge.tasks, 'task')} older than ${taskRetention} days, ${showBytes(byAge.bytes)} of output`,
+    )
+  if (bySize.tasks > 0)
+    gone.push(
+      `${counted(bySize.tasks, 'task')}, the oldest, ${showBytes(bySize.bytes)} of output, as all may take ${showBytes(maxOutputBytes)}`,
+    )
+  if (terminals.sessions > 0)
+    gone.push(
+      `${counted(terminals.sessions, 'terminal session')} older than ${recordingRetention} days, ${showBytes(terminals.bytes)} of recordings`,
+    )
+  if (gone.length === 0) gone.push('nothing is past its time')
+  return [...gone, `kept: ${counted(kept.tasks, 'task')}, ${showBytes(kept.bytes)} of output`]
+}
+
+const isEmpty = ({ byAge, bySize, terminals }: OldData) =>
+  byAge.tasks + bySize.tasks + terminals.sessions === 0
+
+export default class ServerRetention extends BaseCommand {
+  static override summary = 'Show what a server keeps no longer, by age and size, and remove it'
+  static override description =
+    'A server does this by itself every hour. It says what goes and asks before it removes it. Run it on the machine of ' +
+    'the server, as its user or root; it needs no token. The settings are those of the server that runs; where none runs, ' +
+    'this command takes them and does the work itself.'
+  static override examples = [
+    '$ rsm server retention --dry-run',
+    '$ rsm server retention --yes --data-dir /var/lib/rsm/server',
+  ]
+  static override flags = {
+    'dry-run': boolean({ description: 'only show what would go' }),
+    yes: boolean({ char: 'y', description: 'do not ask' }),
+    ...retentionFlags,
+    'data-dir': dataDirectoryFlag,
+  }
+
+  async run() {
+    const { flags } = await this.parse(ServerRetention)
+    const dataDir = dataDirectory('server', flags['data-dir'])
+    const limits = {
+      taskRetention: flags['task-retention'],
+      recordingRetention: flags['recording-retention'],
+      maxOutputBytes: parseBytes('--max-output-bytes', flags['max-output-bytes']),
+    }
+    const retain = (dryRun: boolean) =>
+      controlOr(dataDir, 'retention', { dryRun }, async (path) => {
+        const { retentionAlone } = await import('../../server/offline.ts')
+        return retentionAlone(path, limits, dryRun)
+      })
+    const old = await retain(true)
+    this.print(lines(old).join('\n'))
+    if (flags['dry-run'] || isEmpty(old)) return old
+    if (!flags.yes && !(await confirm('Remove this?', 'use --yes to remove it')))
+      throw new RsmError('interrupted', 'nothing was removed')
+    const removed = await retain(false)
+    this.done('removed')
+    return removed
+  }
+}

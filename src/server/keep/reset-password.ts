@@ -1,0 +1,57 @@
+import { RsmError } from '../../core/errors.ts'
+import type { PasswordReset } from '../../core/protocol/control.ts'
+import { shortestPassword } from '../access/first-user.ts'
+import type { Passwords } from '../access/passwords.ts'
+import { systemActor } from '../audit/actor.ts'
+import type { AuditLog } from '../seams/audit-log.ts'
+import type { Store } from '../seams/store.ts'
+import { endTokens } from '../services/users.ts'
+
+interface Parts {
+  readonly store: Pick<Store, 'transact'>
+  readonly passwords: Pick<Passwords, 'hash'>
+  readonly audit: Pick<AuditLog, 'append'>
+  /** Now, as records hold it. */
+  readonly at: string
+}
+
+/** As contract §2 has it. */
+const longestPassword = 1024
+
+/** Gives a user a new password and ends all tokens, whose ids it answers. Errors: `not_found`, `invalid`. */
+export async function resetPassword(
+  { store, passwords, audit, at }: Parts,
+  { username, password }: { username: string; password: string },
+): Promise<PasswordReset & { ended: number[] }> {
+  if (password.length < shortestPassword || password.length > longestPassword)
+    throw new RsmError(
+      'invalid',
+      `the password must have ${shortestPassword} to ${longestPassword} characters`,
+    )
+  const passwordHash = await passwords.hash(password)
+  const reset = await store.transact(async (tx) => {
+    const [user] = await tx.find('users', 'username', username.toLowerCase())
+    if (user === undefined) {
+      const names = (await tx.query('users', { where: { equals: { role: 'ADMIN' } }, limit: 5 })).items
+      throw new RsmError('not_found', `there is no user ${username}`, {
+        hint: `the administrators are: ${names.map((each) => each.username).join(', ')}`,
+      })
+    }
+    tx.put('users', { ...user, passwordHash, updatedAt: at })
+    const tokens = await tx.find('tokens', 'userId', user.id)
+    const sessions = tokens.filter(({ kind }) => kind === 'session').length
+    const { id, role, enabled } = user
+    const ended = await endTokens(tx, id)
+    return { id, username: user.username, role, enabled, sessions, tokens: ended.length - sessions, ended }
+  })
+  const { id, sessions, tokens, ...rest } = reset
+  await audit.append({
+    actor: systemActor,
+    ip: null,
+    action: 'user.resetPassword',
+    object: { type: 'user', id, name: rest.username },
+    outcome: 'SUCCESS',
+    detail: { sessions, tokens },
+  })
+  return { ...rest, sessions, tokens }
+}

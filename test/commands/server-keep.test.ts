@@ -1,0 +1,149 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type ExecutionContext } from 'ava'
+import { openDataDirectory } from '../../src/disk/data-directory.ts'
+import type { ServerOptions } from '../../src/server/options.ts'
+import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
+import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
+import { finished, startTask } from '../helpers/clients/tasks.ts'
+import { adminLogin, adminPassword, startTestServer, type TestServer } from '../helpers/servers/server.ts'
+
+async function place(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
+  const server = await startTestServer(t, options)
+  const env = cleanEnv(temporaryDirectory(t))
+  const rsm = (command: string, argv: string[] = [], input = '') =>
+    runRsm(['server', command, ...argv, '--data-dir', server.dataDir], env, input)
+  return { server, rsm }
+}
+
+/** Ended tasks with output, oldest first. */
+async function withTasks(server: TestServer, count: number): Promise<string[]> {
+  const identity = await server.enrol('web1')
+  const agent = await ScriptedAgent.link(server, identity)
+  agent.serve(() => ({ output: 'x'.repeat(10_000) }))
+  const ids: string[] = []
+  for (let n = 0; n < count; n++) {
+    ids.push(await startTask(server, [identity.hostId]))
+    await finished(server, ids.at(-1) ?? '')
+  }
+  await agent.cut()
+  return ids
+}
+
+const login = (server: TestServer, password: string) =>
+  server.api('POST', '/api/auth/login', { ...adminLogin, password })
+
+test('rsm server reset-password gives a user a new password and ends all tokens, with and without a running server', async (t) => {
+  const { server, rsm } = await place(t)
+  await server.data('POST', '/api/tokens', { name: 'pipeline' })
+  const reset = await rsm('reset-password', ['ADMIN', '--password-stdin'], 'another password\n')
+  t.is(reset.exit, 0, reset.stderr)
+  t.is(reset.stdout, 'admin has a new password; 1 session and 1 personal access token have ended\n')
+  t.is((await server.api('GET', '/api/auth/me')).status, 401)
+  t.is((await login(server, adminPassword)).status, 401)
+  const answer = await login(server, 'another password')
+  t.is(answer.status, 200)
+  server.token = answer.body.data.token
+  const { content } = await server.data('GET', '/api/audit?action=user.resetPassword')
+  t.like(content[0], { actor: { type: 'system' }, object: { type: 'user', name: 'admin' } })
+
+  const short = await rsm('reset-password', ['admin', '--password-stdin'], 'short\n')
+  t.regex(short.stderr, /the password must have 8 to 1024 characters/)
+  const unknown = await rsm('reset-password', ['nobody', '--password-stdin'], 'another password\n')
+  t.is(unknown.exit, 5)
+  t.regex(unknown.stderr, /there is no user nobody\n.*the administrators are: admin/)
+
+  await server.stop()
+  const alone = await rsm('reset-password', ['admin', '--password-stdin', '--json'], 'a third password\n')
+  t.is(alone.exit, 0, alone.stderr)
+  t.like(JSON.parse(alone.stdout), { username: 'admin', role: 'ADMIN', enabled: true, sessions: 1 })
+  await server.restart()
+  const third = await login(server, 'a third password')
+  t.is(third.status, 200)
+  server.token = third.body.data.token
+  t.is((await server.data('GET', '/api/audit?action=user.resetPassword')).content.length, 2)
+})
+
+test('rsm server retention says what goes by size, oldest first, and removes it', async (t) => {
+  const { server, rsm } = await place(t, { maxOutputBytes: 25_000 })
+  const [first = '', second = '', third = ''] = await withTasks(server, 3)
+  const dry = await rsm('retention', ['--dry-run'])
+  t.is(dry.exit, 0, dry.stderr)
+  t.regex(
+    dry.stdout,
+    /^1 task, the oldest, 10\.\d kB of output, as all may take 25\.0 kB\nkept: 2 tasks, 20\.\d kB of output\n$/,
+  )
+  t.is((await server.api('GET', `/api/tasks/${first}`)).status, 200)
+  const asked = await rsm('retention')
+  t.regex(asked.stderr, /use --yes to remove it/)
+  const done = await rsm('retention', ['--yes', '--json'])
+  t.like(JSON.parse(done.stdout), {
+    removed: true,
+    bySize: { tasks: 1 },
+    byAge: { tasks: 0 },
+    kept: { tasks: 2 },
+  })
+  t.is((await server.api('GET', `/api/tasks/${first}`)).status, 404)
+  for (const id of [second, third]) t.is((await server.api('GET', `/api/tasks/${id}`)).status, 200)
+  t.false(existsSync(join(server.dataDir, 'tasks', first)))
+  t.regex((await rsm('retention', ['--dry-run'])).stdout, /^nothing is past its time\n/)
+  t.is((await server.data('GET', '/api/audit?action=server.retention')).content.length, 1)
+
+  await server.stop()
+  const alone = await rsm('retention', ['--yes', '--max-output-bytes', '15K', '--json'])
+  t.like(JSON.parse(alone.stdout), {
+    removed: true,
+    maxOutputBytes: 15_360,
+    bySize: { tasks: 1 },
+    kept: { tasks: 1 },
+  })
+  await server.restart()
+  t.is((await server.api('GET', `/api/tasks/${second}`)).status, 404)
+  t.is((await server.api('GET', `/api/tasks/${third}`)).status, 200)
+  t.regex(
+    (await rsm('retention', ['--max-output-bytes', 'much'])).stderr,
+    /--max-output-bytes takes a size, not much/,
+  )
+})
+
+test('housekeeping removes by size too, every hour and soon after the start', async (t) => {
+  const { server } = await place(t, { maxOutputBytes: 15_000, firstSweepAfter: 50 })
+  const [first = '', second = ''] = await withTasks(server, 2)
+  await server.restart()
+  while ((await server.api('GET', `/api/tasks/${first}`)).status !== 404)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  t.is((await server.api('GET', `/api/tasks/${second}`)).status, 200)
+})
+
+test('rsm server status and log-level are for a server that runs', async (t) => {
+  const { server, rsm } = await place(t)
+  await server.enrol('web1')
+  const status = await rsm('status')
+  t.is(status.exit, 0, status.stderr)
+  t.regex(status.stdout, new RegExp(`^pid +${process.pid}$`, 'm'))
+  t.regex(status.stdout, /^hosts +1$/m)
+  t.regex(status.stdout, /^writes +are taken$/m)
+  t.like(JSON.parse((await rsm('status', ['--json'])).stdout), {
+    hosts: 1,
+    runningTasks: 0,
+    logLevel: 'ERROR',
+  })
+  t.is((await rsm('log-level', ['WARN'])).stdout, 'the log level is WARN; it was ERROR\n')
+  t.is(JSON.parse((await rsm('status', ['--json'])).stdout).logLevel, 'WARN')
+  t.is((await server.data('GET', '/api/audit?action=server.logLevel')).content.length, 1)
+  t.is((await rsm('log-level', ['LOUD'])).exit, 2)
+  await server.stop()
+  for (const [command, ...argv] of [['status'], ['log-level', 'INFO']] as const)
+    t.is((await rsm(command, argv)).exit, 4)
+})
+
+test('a command on a directory that another process holds says who has it', async (t) => {
+  const { server, rsm } = await place(t)
+  await server.stop()
+  const { release } = await openDataDirectory(server.dataDir)
+  const refused = await rsm('compact')
+  await release()
+  t.is(refused.exit, 6)
+  t.regex(refused.stderr, new RegExp(`is in use by pid ${process.pid} since`))
+  t.is((await rsm('compact')).exit, 0)
+})
