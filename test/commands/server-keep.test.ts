@@ -140,9 +140,9 @@ test('rsm server status and log-level are for a server that runs', async (t) => 
 test('a command on a directory that another process holds says who has it', async (t) => {
   const { server, rsm } = await place(t)
   await server.stop()
-  const { release } = await openDataDirectory(server.dataDir)
+  const held = await openDataDirectory(server.dataDir)
   const refused = await rsm('compact')
-  await release()
+  await held.release()
   t.is(refused.exit, 6)
   t.regex(refused.stderr, new RegExp(`is in use by pid ${process.pid} since`))
   t.is((await rsm('compact')).exit, 0)

@@ -7,7 +7,7 @@ const shortest = 12
 /** A new passphrase, in a file that an option names. Errors: `usage`. */
 export function readNewPassphrase(path: string, option: string): string {
   const passphrase = readSecretFile(path, option)
-  if ([...passphrase].length >= shortest) return passphrase
+  if (passphrase.length >= shortest) return passphrase
   throw new RsmError('usage', `the passphrase in ${path} (${option}) has fewer than ${shortest} characters`, {
     hint: 'openssl rand -base64 24 makes one that stands guesses without limit',
   })
