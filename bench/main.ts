@@ -5,6 +5,7 @@
  */
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { benchBackup } from './backup.ts'
 import { benchCancel } from './cancel.ts'
 import { benchExecution } from './execution.ts'
 import { type Fleet, startFleet } from './fleet/fleet.ts'
@@ -40,6 +41,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
   terminal: benchTerminal,
   loop: benchLoop,
   herd: benchHerd,
+  backup: benchBackup,
 }
 const fleetGroups: Record<string, (fleet: Fleet) => Promise<Row[]>> = {
   memory: benchMemory,

@@ -23,6 +23,7 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/backup.ts': ['server'],
   'commands/server/restore.ts': ['server'],
   'commands/server/compact.ts': ['server'],
+  'commands/server/doctor.ts': ['server'],
   'commands/server/retention.ts': ['server'],
   'commands/server/reset-password.ts': ['server'],
   'commands/agent/run.ts': ['agent'],

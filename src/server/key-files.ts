@@ -39,10 +39,12 @@ const kinds: Record<Name, Kind> = {
     loses: 'every agent must be enrolled again then',
   },
 }
-const names = ['seal.key', 'signing.key'] as const
+
+/** The keys that a server can't do without. */
+export const keyNames = ['seal.key', 'signing.key'] as const satisfies readonly Name[]
 
 /** What is wrong with a key file beside this store, or null. `noted` is the id that the store knows. */
-function faultOf(
+export function keyFault(
   name: Name,
   bytes: Buffer | null,
   noted: string | undefined,
@@ -67,14 +69,14 @@ export async function loadKeys(
   const bytesOf = {} as Record<Name, Buffer>
   const bad: Name[] = []
   const toNote: KeyRecord[] = []
-  for (const name of names) {
+  for (const name of keyNames) {
     const path = join(directory, name)
     const found = await readFile(path).catch((cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT') return null
       throw new RsmError('unavailable', `${path} can not be read: ${cause.message}`, { cause })
     })
     const noted = (await store.get('keys', name))?.keyId
-    const fault = faultOf(name, found, noted, isUsed)
+    const fault = keyFault(name, found, noted, isUsed)
     if (fault !== null) {
       if (!newKeys) throw refusal(path, fault, kinds[name].loses)
       bad.push(name)

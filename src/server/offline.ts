@@ -1,10 +1,16 @@
+import { constants } from 'node:fs'
+import { access, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import type { Examination } from '../core/findings/examine-host.ts'
 import type { Compacted, OldData, PasswordReset } from '../core/protocol/control.ts'
+import { lockFile } from '../disk/lock.ts'
 import { createPasswords } from './access/passwords.ts'
 import { isoTime, systemClock } from './clock.ts'
 import { sha256 } from './digest.ts'
 import { lastWritten, openAgreedClock } from './embedded/agreed-clock.ts'
 import { openFileAuditLog } from './embedded/audit/file-audit-log.ts'
+import { type Examined, examineData } from './embedded/doctor/doctor.ts'
 import { createHints } from './embedded/hints.ts'
 import { holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
 import { makeBackup } from './embedded/keep/backup.ts'
@@ -134,3 +140,38 @@ const openAudit = (path: string, storeId: string, log: Log) =>
     sha256,
     onFatal: fail,
   })
+
+/** What is the matter with a data directory; where no server runs it is locked meanwhile, as far as that is possible. */
+export async function examine(
+  dataDir: string,
+  keysDir: string | undefined,
+  rest: Pick<Examined, 'running' | 'host' | 'port'>,
+): Promise<Examination> {
+  const lock = rest.running === null ? await lockAsItIs(dataDir) : null
+  try {
+    return await examineData({
+      ...rest,
+      path: dataDir,
+      keysDirectory: keysDir ?? join(dataDir, 'keys'),
+      locked: lock instanceof Error ? lock : null,
+      version: serverVersion(),
+      now: systemClock.now(),
+    })
+  } finally {
+    if (lock !== null && !(lock instanceof Error)) await lock.close()
+  }
+}
+
+/** The lock of a data directory as it is found: `openDataDirectory` would mend its rights. An error: another has it. */
+async function lockAsItIs(dataDir: string): Promise<FileHandle | RsmError | null> {
+  const path = join(dataDir, 'lock')
+  const isThere = await access(path, constants.R_OK | constants.W_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) return null
+  return lockFile(path, `data directory ${dataDir}`).catch((error: unknown) => {
+    if (error instanceof RsmError) return error
+    throw error
+  })
+}

@@ -2,7 +2,7 @@
 export const severities = ['error', 'warning', 'note'] as const
 export type Severity = (typeof severities)[number]
 
-/** What `rsm hosts doctor` and `rsm agent status` find; a closed set that programs may rely on. */
+/** What `rsm hosts doctor`, `rsm agent status` and `rsm server doctor` find; a closed set that programs may rely on. */
 export type FindingCode =
   | 'never-joined'
   | 'revoked'
@@ -31,6 +31,23 @@ export type FindingCode =
   | 'not-registered'
   | 'stopped'
   | 'other-agents'
+  | 'data-directory'
+  | 'store'
+  | 'newer'
+  | 'journal-tail'
+  | 'keys'
+  | 'permissions'
+  | 'output'
+  | 'results'
+  | 'recording'
+  | 'script-version'
+  | 'audit-log'
+  | 'clock-file'
+  | 'orphans'
+  | 'port'
+  | 'lock'
+  | 'writes'
+  | 'software'
 
 /** One thing that is not as it should be. */
 export interface Finding {

@@ -16,6 +16,7 @@ export const notOnTour: readonly string[] = [
   'server restore',
   'server compact',
   'server status',
+  'server doctor',
   'server retention',
   'server reset-password',
   'server log-level',

@@ -216,6 +216,8 @@ export const rows: Readonly<Record<string, Row>> = {
       '--passphrase-file passphrase': `--passphrase-file ${join(world.home, 'passphrase')}`,
     }),
   },
+  'rsm server doctor': { given: ofServer },
+  'rsm server doctor --data-dir /var/lib/rsm/server --json': { given: ofServer },
   'rsm server status': { given: ofServer },
   'rsm server status --json': { given: ofServer },
   'rsm server log-level DEBUG': { given: ofServer },

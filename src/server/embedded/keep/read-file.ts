@@ -40,7 +40,7 @@ export async function wholeLines(handle: FileHandle): Promise<number> {
 export async function* watchLines(
   bytes: AsyncIterable<Buffer>,
   isAsWritten: (line: Buffer) => boolean,
-  damaged: (offset: number) => void,
+  damaged: (offset: number) => unknown,
 ): AsyncGenerator<Buffer> {
   let rest: Buffer[] = []
   let offset = 0

@@ -47,21 +47,23 @@ export function parseName(name: string): { kind: 'snapshot' | 'journal'; number:
 /** The refusal to start on data that does not prove itself: which file, which byte, what to do. */
 export function damaged(path: string, offset: number, problem: string): RsmError {
   return new RsmError('unavailable', `the store is damaged: ${path}, byte ${offset}: ${problem}`, {
-    hint: 'nothing was changed; bring back the data directory from a backup, and keep this one to look closer',
+    hint: 'nothing was changed; look closer with `rsm server doctor`, or bring back a backup with `rsm server restore` and keep this directory',
   })
 }
 
 export function checkFormat(path: string, format: unknown): void {
   if (typeof format !== 'number') throw damaged(path, 0, 'no format version')
   if (format <= formatVersion) return
-  throw newer(path, `format ${format}; this one reads up to ${formatVersion}`)
+  throw new NewerStore(path, `format ${format}; this one reads up to ${formatVersion}`)
 }
 
 /** The refusal to start on data that is whole, and of a version that this one does not know. */
-export function newer(path: string, what: string): RsmError {
-  return new RsmError('unavailable', `${path} was written by a newer rsm (${what})`, {
-    hint: 'nothing was changed; start the newer rsm, or bring back a backup of the data directory that was made before the upgrade',
-  })
+export class NewerStore extends RsmError {
+  constructor(path: string, what: string) {
+    super('unavailable', `${path} was written by a newer rsm (${what})`, {
+      hint: 'nothing was changed; start the newer rsm, or bring back a backup of the data directory that was made before the upgrade',
+    })
+  }
 }
 
 /** A file that has to be there; its absence is damage, never an empty store. */

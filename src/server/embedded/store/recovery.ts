@@ -12,7 +12,7 @@ import {
   journalName,
   type Manifest,
   manifestName,
-  newer,
+  NewerStore,
   openJournal,
   parseName,
   readManifest,
@@ -143,7 +143,7 @@ async function replayJournal(
       return { size: line.offset, tornBytes: file.length - line.offset }
     } else {
       const unknown = unknownNoun(line.value)
-      if (unknown !== null) throw newer(path, unknownKind(unknown))
+      if (unknown !== null) throw new NewerStore(path, unknownKind(unknown))
       const fault = replay(line.value, tables)
       if (fault !== null) throw damaged(path, line.offset, fault)
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Adapter } from 'lowdb'
 import { replaceDurably, temporaryName } from '../../../disk/durable.ts'
 import { type Noun, nouns } from '../../seams/records.ts'
-import { checkFormat, damaged, formatVersion, newer, readRequired, snapshotName } from './files.ts'
+import { checkFormat, damaged, formatVersion, NewerStore, readRequired, snapshotName } from './files.ts'
 import { freeze } from './freeze.ts'
 import type { AnyRecord } from './indexes.ts'
 import { encodeLine, type Line, readLines } from './line.ts'
@@ -97,7 +97,7 @@ export class SnapshotAdapter implements Adapter<Tables> {
 
 function readRecords(path: string, line: Line, tables: Tables): void {
   const { noun, records } = line.value as { noun: Noun; records: AnyRecord[] }
-  if (!nouns.includes(noun)) throw newer(path, unknownKind(noun))
+  if (!nouns.includes(noun)) throw new NewerStore(path, unknownKind(noun))
   for (const record of records) tables.apply({ noun, id: record.id, record: freeze(record) })
 }
 

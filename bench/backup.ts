@@ -1,0 +1,136 @@
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { lineOf } from '../src/server/embedded/outputs/line.ts'
+import { openJsonStore } from '../src/server/embedded/store/store.ts'
+import { opaqueId } from '../src/server/ids.ts'
+import { task } from '../test/helpers/servers/store-records.ts'
+import { type BenchServer, binary, ended, startServer } from './fleet/server.ts'
+import { inTurn, ratioRow, wholeProcess } from './measure.ts'
+import type { Row } from './row.ts'
+
+/** Of output, in tasks of 4 MB each. */
+const outputMB = 1024
+const taskMB = 4
+const MB = 1024 ** 2
+const rounds = 1
+const writers = 8
+/** Milliseconds for which writes are measured without a backup. */
+const idleTime = 10_000
+
+/** 16 kB of a log that compresses as logs do. */
+function text(seed: number): string {
+  let state = seed
+  const next = (below: number) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return state % below
+  }
+  const words = [
+    'GET',
+    'POST',
+    '/api/items/',
+    '/static/app.js',
+    'upstream',
+    'timed out',
+    'retry',
+    'user',
+    'cache',
+  ]
+  let log = ''
+  while (log.length < 16_000) {
+    const said = Array.from({ length: 6 }, () => words[next(words.length)]).join(' ')
+    log += `2026-11-21T03:${next(60)}:${next(60)}.${next(1000)}Z web${next(300)} ${said} id=${next(1e9).toString(36)} ${next(5000)}ms\n`
+  }
+  return log
+}
+
+/** Ended tasks with their output, written into the directory of a server that does not run. */
+async function seed(dataDir: string): Promise<void> {
+  const store = await openJsonStore({ directory: join(dataDir, 'store') })
+  for (let n = 0; n < outputMB / taskMB; n++) {
+    const record = task(opaqueId(Date.now() - 3_600_000 + n), {
+      status: 'SUCCESS',
+      completedAt: new Date().toISOString(),
+    })
+    await store.transact((tx) => tx.put('tasks', record))
+    await mkdir(join(dataDir, 'tasks', record.id), { recursive: true, mode: 0o700 })
+    const file = await open(join(dataDir, 'tasks', record.id, 'output.log'), 'wx', 0o600)
+    for (let sequence = 0, bytes = 0; bytes < taskMB * MB; sequence++) {
+      const line = Buffer.concat([
+        ...lineOf({
+          hostId: 1,
+          stream: 'stdout',
+          sequence,
+          timestamp: record.createdAt,
+          data: text(n * 999 + sequence),
+        }),
+      ])
+      await file.writeFile(line)
+      bytes += line.length
+    }
+    await file.close()
+  }
+  await store.close()
+}
+
+/** The 99th percentile of writes by eight writers, each waiting for its own, in milliseconds, as long as `work` takes. */
+async function p99(server: BenchServer, work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = []
+  const over = new AbortController()
+  const all = Array.from({ length: writers }, async (_, writer) => {
+    for (let n = 0; !over.signal.aborted; n++) {
+      const start = performance.now()
+      await server.call('PATCH', '/api/scripts/1', { description: `${writer} ${n}` })
+      times.push(performance.now() - start)
+    }
+  })
+  await work()
+  over.abort()
+  await Promise.all(all)
+  times.sort((a, b) => a - b)
+  return times[Math.floor(times.length * 0.99)] ?? Number.NaN
+}
+
+/** A backup of a running server beside `tar cz` of its directory, and what writes take meanwhile beside what they take else (reliability L06). */
+export async function benchBackup(): Promise<Row[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-bench-backup-'))
+  const dataDir = join(directory, 'server')
+  let server = await startServer(dataDir)
+  try {
+    server.child.kill('SIGTERM')
+    await ended(server.child)
+    await seed(dataDir)
+    server = await startServer(dataDir)
+    await server.call('POST', '/api/scripts', { name: 'written', type: 'BASH', content: 'true' })
+    const rate = (milliseconds: number) => outputMB / (milliseconds / 1000)
+    const backup = () =>
+      wholeProcess(process.execPath, [
+        binary,
+        'server',
+        'backup',
+        join(directory, 'ours.tar.gz'),
+        '--yes',
+        '--data-dir',
+        dataDir,
+      ])
+    const tar = () =>
+      wholeProcess('tar', ['czf', join(directory, 'tar.tar.gz'), '-C', dataDir, '--exclude=*.sock', '.'])
+    const speed = await inTurn(
+      rounds,
+      async () => rate(await backup()),
+      async () => rate(await tar()),
+    )
+    const busy = await inTurn(
+      rounds,
+      () => p99(server, backup),
+      () => p99(server, () => new Promise((resolve) => setTimeout(resolve, idleTime))),
+    )
+    return [
+      ratioRow(`a backup of ${outputMB} MB of output, beside tar cz`, 'MB/s', speed, { atLeast: 0.5 }),
+      ratioRow('p99 of writes, 8 writers, during a backup, beside none', 'ms', busy, { atMost: 2 }),
+    ]
+  } finally {
+    await server.stop()
+    await rm(directory, { recursive: true })
+  }
+}

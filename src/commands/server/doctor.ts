@@ -1,0 +1,62 @@
+import { string } from '@oclif/core/flags'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { control, isWithoutServer } from '../../ui/command/control.ts'
+import { dataDirectory } from '../../ui/command/directories.ts'
+import { integer } from '../../ui/flags/checks.ts'
+import { dataDirectoryFlag, keysFlag } from '../../ui/flags/data-directory.ts'
+
+export default class ServerDoctor extends BaseCommand {
+  static override summary = 'Look for damage in the data of a server and suggest fixes; exit 1 on errors'
+  static override description =
+    'It reads the store, keys, output, recordings, script versions and the audit log, and looks at permissions, disk, clock ' +
+    'and port. It changes nothing. Run it on the machine of the server, as its user or root, while the server runs or ' +
+    'not; it needs no token. Errors exit 1, warnings and notes do not.\n\n' +
+    '--json: {dataDir, running, findings, well}; a finding is {code, severity, message, advice}, its severity error, ' +
+    'warning or note.'
+  static override examples = [
+    '$ rsm server doctor',
+    '$ rsm server doctor --data-dir /var/lib/rsm/server --json',
+  ]
+  static override flags = {
+    host: string({
+      env: 'RSM_HOST',
+      default: '127.0.0.1',
+      description: 'address that a server would listen on',
+    }),
+    port: integer({
+      env: 'RSM_PORT',
+      default: 18080,
+      min: 0,
+      max: 65535,
+      description: 'port that a server would listen on',
+    }),
+    'data-dir': dataDirectoryFlag,
+    keys: keysFlag,
+  }
+
+  async run() {
+    const { flags } = await this.parse(ServerDoctor)
+    const dataDir = dataDirectory('server', flags['data-dir'])
+    const running = await control(dataDir, 'status', {}).catch((error: unknown) => {
+      if (isWithoutServer(error)) return null
+      throw error
+    })
+    const { examine } = await import('../../server/offline.ts')
+    const { findings, well } = await examine(dataDir, flags.keys, {
+      running,
+      host: flags.host,
+      port: flags.port,
+    })
+    const { findingData, findingLines } = await import('../../ui/hosts/findings-view.ts')
+    const hasErrors = findings.some(({ severity }) => severity === 'error')
+    const told = findings.length === 0 ? [] : [`${dataDir}:`]
+    this.print([...told, ...findingLines({ findings, well }, dataDir)].join('\n'))
+    process.exitCode = hasErrors ? 1 : 0
+    return {
+      dataDir,
+      running: running !== null,
+      findings: findings.map((each) => findingData(each, dataDir)),
+      well,
+    }
+  }
+}
