@@ -38,8 +38,11 @@ export function serverRoutes(app: AppInstance, deps: RouteDependencies): void {
       allow: { users: 'administer', session: true },
       query: BackupQuery,
       media: {
-        [gzip]:
-          'A tar that gzip has compressed, for `rsm server restore`. It is whole if the connection ends in order: what breaks off is cut off.',
+        [gzip]: {
+          holds:
+            'A tar that gzip has compressed, for `rsm server restore`. It is whole if the connection ends in order: what breaks off is cut off.',
+          example: '(bytes)',
+        },
       },
       errors: ['conflict', 'unavailable'],
       audit: { action: 'server.backup', object: 'server' },
