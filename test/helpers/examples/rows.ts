@@ -78,11 +78,10 @@ const ofServer: Given = async ({ server }) => ({
   'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
   '/var/lib/rsm/server': server.dataDir,
 })
-let backups = 0
-/** A backup with its keys. */
+/** A backup with its keys; a server makes one at a time. */
 async function backedUp(world: ExampleWorld, t: ExecutionContext): Promise<string> {
   await backupWithKeys(world, t)
-  const file = join(world.home, `backup-${backups++}.tar.gz`)
+  const file = join(world.home, 'backup.tar.gz')
   const keys = ['--with-keys', '--passphrase-file', join(world.home, 'passphrase')]
   const where = ['--data-dir', world.server.dataDir]
   await runRsm(['server', 'backup', file, ...where, ...keys], cleanEnv(world.home))
@@ -191,25 +190,32 @@ export const rows: Readonly<Record<string, Row>> = {
     until: /listen|http:\/\//,
   },
   'rsm server backup /backup/rsm.tar.gz --data-dir /var/lib/rsm/server': {
+    alone: true,
     given: async ({ server, home }) => ({
       '/backup/rsm.tar.gz': join(home, 'one.tar.gz'),
       '/var/lib/rsm/server': server.dataDir,
     }),
   },
-  'rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase': { given: backupWithKeys },
+  'rsm server backup rsm.tar.gz --with-keys --passphrase-file passphrase': {
+    alone: true,
+    given: backupWithKeys,
+  },
   'rsm server backup --without-output - | ssh backup.example.org "cat > rsm.tar.gz"': {
+    alone: true,
     given: async ({ server, home }) => ({
       'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
       'ssh backup.example.org "cat > rsm.tar.gz"': `cat > ${join(home, 'three.tar.gz')}`,
     }),
   },
   'rsm server restore /backup/rsm.tar.gz --data-dir /srv/rsm': {
+    alone: true,
     given: async (world, t) => ({
       '/backup/rsm.tar.gz': await backedUp(world, t),
       '/srv/rsm': join(world.home, 'restored'),
     }),
   },
   'rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase': {
+    alone: true,
     given: async (world, t) => ({
       'rsm.tar.gz': await backedUp(world, t),
       '/srv/rsm': join(world.home, 'restored-with-keys'),
