@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { string as word } from '@oclif/core/args'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { controlStream, isWithoutServer } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag, keysFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { keysFlag } from '../../ui/flags/keys.ts'
 import { readNewPassphrase } from '../../ui/input/passphrase.ts'
 import { confirm } from '../../ui/input/prompt.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
@@ -25,7 +25,7 @@ export default class ServerBackup extends BaseCommand {
     '$ rsm server backup --without-output - | ssh backup.example.org "cat > rsm.tar.gz"',
   ]
   static override args = {
-    file: word({ required: true, ignoreStdin: true, description: 'file to write, - for stdout' }),
+    file: needed('file to write, - for stdout'),
   }
   static override flags = {
     'without-output': boolean({
@@ -41,7 +41,7 @@ export default class ServerBackup extends BaseCommand {
       description: 'file with the passphrase, of at least 12 characters',
     }),
     yes: boolean({ char: 'y', description: 'replace an existing file' }),
-    'data-dir': dataDirectoryFlag,
+    'data-dir': serverDirectoryFlag,
     keys: keysFlag,
   }
 

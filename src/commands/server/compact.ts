@@ -1,7 +1,6 @@
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default class ServerCompact extends BaseCommand {
@@ -11,7 +10,7 @@ export default class ServerCompact extends BaseCommand {
     'that runs writes the store from its memory, which also replaces files that the disk has damaged. Run it on the ' +
     'machine of the server, as its user or root; it needs no token. Where no server runs it does the work itself.'
   static override examples = ['$ rsm server compact', '$ rsm server compact --data-dir /var/lib/rsm/server']
-  static override flags = { 'data-dir': dataDirectoryFlag }
+  static override flags = { 'data-dir': serverDirectoryFlag }
 
   async run() {
     const { flags } = await this.parse(ServerCompact)

@@ -1,9 +1,9 @@
 import { string } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control, isWithoutServer } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { integer } from '../../ui/flags/checks.ts'
-import { dataDirectoryFlag, keysFlag } from '../../ui/flags/data-directory.ts'
+import { keysFlag } from '../../ui/flags/keys.ts'
 
 export default class ServerDoctor extends BaseCommand {
   static override summary = 'Look for damage in the data of a server and suggest fixes; exit 1 on errors'
@@ -30,7 +30,7 @@ export default class ServerDoctor extends BaseCommand {
       max: 65535,
       description: 'port that a server would listen on',
     }),
-    'data-dir': dataDirectoryFlag,
+    'data-dir': serverDirectoryFlag,
     keys: keysFlag,
   }
 

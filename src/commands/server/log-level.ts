@@ -1,9 +1,8 @@
-import { string } from '@oclif/core/args'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
+import { needed } from '../../ui/flags/checks.ts'
 
 export default class ServerLogLevel extends BaseCommand {
   static override summary = 'Change the log level of a running server, until it stops'
@@ -13,14 +12,9 @@ export default class ServerLogLevel extends BaseCommand {
     '$ rsm server log-level INFO --data-dir /var/lib/rsm/server',
   ]
   static override args = {
-    level: string({
-      required: true,
-      ignoreStdin: true,
-      options: [...logLevels],
-      description: 'log level on stderr',
-    }),
+    level: needed('log level on stderr', { options: [...logLevels] }),
   }
-  static override flags = { 'data-dir': dataDirectoryFlag }
+  static override flags = { 'data-dir': serverDirectoryFlag }
 
   async run() {
     const { args, flags } = await this.parse(ServerLogLevel)

@@ -1,9 +1,8 @@
-import { string } from '@oclif/core/args'
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { readNewPassword } from '../../ui/input/password.ts'
 import { counted } from '../../ui/text/counted.ts'
 
@@ -18,11 +17,11 @@ export default class ServerResetPassword extends BaseCommand {
     '$ rsm server reset-password admin --password-stdin --data-dir /var/lib/rsm/server < new-password',
   ]
   static override args = {
-    user: string({ required: true, ignoreStdin: true, description: 'name of the user' }),
+    user: needed('name of the user'),
   }
   static override flags = {
     'password-stdin': boolean({ description: 'read the new password from stdin' }),
-    'data-dir': dataDirectoryFlag,
+    'data-dir': serverDirectoryFlag,
   }
 
   async run() {

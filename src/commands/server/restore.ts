@@ -1,10 +1,9 @@
 import { createReadStream } from 'node:fs'
-import { string as word } from '@oclif/core/args'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
+import { needed } from '../../ui/flags/checks.ts'
 import { readSecretFile } from '../../ui/input/named-file.ts'
 import { shellWord } from '../../ui/text/shell-word.ts'
 
@@ -30,14 +29,14 @@ export default class ServerRestore extends BaseCommand {
     '$ rsm server restore rsm.tar.gz --data-dir /srv/rsm --passphrase-file passphrase',
   ]
   static override args = {
-    file: word({ required: true, ignoreStdin: true, description: 'backup, as rsm server backup writes it' }),
+    file: needed('backup, as rsm server backup writes it'),
   }
   static override flags = {
     'passphrase-file': string({
       helpValue: 'FILE',
       description: 'file with the passphrase of the keys in the backup',
     }),
-    'data-dir': dataDirectoryFlag,
+    'data-dir': serverDirectoryFlag,
   }
 
   async run() {

@@ -3,8 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { OldData } from '../../core/protocol/control.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { controlOr } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { retentionFlags } from '../../ui/flags/retention.ts'
 import { confirm } from '../../ui/input/prompt.ts'
 import { parseBytes } from '../../ui/input/values.ts'
@@ -48,7 +47,7 @@ export default class ServerRetention extends BaseCommand {
     'dry-run': boolean({ description: 'only show what would go' }),
     yes: boolean({ char: 'y', description: 'do not ask' }),
     ...retentionFlags,
-    'data-dir': dataDirectoryFlag,
+    'data-dir': serverDirectoryFlag,
   }
 
   async run() {

@@ -2,8 +2,7 @@ import { doubtSentence } from '../../core/clock-doubt.ts'
 import type { ProcessStatus } from '../../core/protocol/control.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
-import { dataDirectory } from '../../ui/command/directories.ts'
-import { dataDirectoryFlag } from '../../ui/flags/data-directory.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { showTime } from '../../ui/text/time.ts'
 
@@ -15,7 +14,7 @@ export default class ServerStatus extends BaseCommand {
   static override description =
     'Run it as the user of the server or root; it needs no token. Exit code 4 where no server runs.'
   static override examples = ['$ rsm server status', '$ rsm server status --json']
-  static override flags = { 'data-dir': dataDirectoryFlag }
+  static override flags = { 'data-dir': serverDirectoryFlag }
 
   async run() {
     const { flags } = await this.parse(ServerStatus)

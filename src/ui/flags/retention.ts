@@ -1,10 +1,10 @@
 import { string } from '@oclif/core/flags'
 import { integer } from './checks.ts'
+import { withVariables } from './environment.ts'
 
 /** How long a server keeps things: settings of `server start`, and of `server retention` where no server runs. */
-export const retentionFlags = {
+export const retentionFlags = withVariables('RSM_', {
   'task-retention': integer({
-    env: 'RSM_TASK_RETENTION',
     default: 30,
     min: 0,
     max: 36_500,
@@ -12,7 +12,6 @@ export const retentionFlags = {
     description: 'days to keep ended tasks and their output, 0 = for good',
   }),
   'recording-retention': integer({
-    env: 'RSM_RECORDING_RETENTION',
     default: 90,
     min: 0,
     max: 36_500,
@@ -20,10 +19,9 @@ export const retentionFlags = {
     description: 'days to keep ended terminal sessions and their recordings, 0 = for good',
   }),
   'max-output-bytes': string({
-    env: 'RSM_MAX_OUTPUT_BYTES',
     default: '0',
     helpValue: 'SIZE',
     description:
       'output on disk past which the oldest ended tasks go before their days are over, such as 20G; 0 = any',
   }),
-}
+})
