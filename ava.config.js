@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+
 /** What takes longest begins first: else one of them runs alone at the end. */
 const longest = [
   'server/routes/bad-input',
@@ -24,8 +26,8 @@ export default {
   files: ['dist/test/**/*.test.js', '!dist/test/faults/long/**'],
   // In threads of one process all files would share descriptors: a late close of one would hit another's.
   workerThreads: false,
-  // Tests wait for processes and disks: three files at a time fill two cores.
-  concurrency: 3,
+  // Tests wait for processes and disks: four files at a time fill two cores.
+  concurrency: Math.max(4, availableParallelism()),
   // A file runs for seconds: what V8 spends on optimizing sooner than this, it never earns back.
   nodeArguments: ['--interrupt-budget=2000000'],
   timeout: '120s',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
-import test, { type ExecutionContext } from 'ava'
+import test from 'ava'
 import { execa } from 'execa'
 import { said } from '../helpers/programs/said.ts'
 
@@ -25,9 +25,10 @@ interface RealFleet {
   rsm: (...words: string[]) => Run
   killServer: () => Promise<void>
   startServer: () => Promise<void>
+  end: () => Promise<void>
 }
 
-async function startRealFleet(t: ExecutionContext): Promise<RealFleet> {
+async function startRealFleet(): Promise<RealFleet> {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-e2e-'))
   const env: Record<string, string> = {
     XDG_CONFIG_HOME: join(directory, 'config'),
@@ -60,12 +61,12 @@ async function startRealFleet(t: ExecutionContext): Promise<RealFleet> {
       server?.kill('SIGKILL')
       await server
     },
+    async end() {
+      for (const child of children) child.kill('SIGTERM')
+      await Promise.all(children)
+      await rm(directory, { recursive: true, force: true })
+    },
   }
-  t.teardown(async () => {
-    for (const child of children) child.kill('SIGTERM')
-    await Promise.all(children)
-    await rm(directory, { recursive: true, force: true })
-  })
   await fleet.startServer()
   const url = `http://127.0.0.1:${port}`
   await run(env, ['login', url, '--username', 'admin', '--password-stdin'], password)
@@ -76,20 +77,22 @@ async function startRealFleet(t: ExecutionContext): Promise<RealFleet> {
     const where = ['--hostname', name, '--data-dir', join(directory, name)]
     children.push(run(env, ['agent', 'run', '--url', url, '--enroll-token-file', tokenFile, ...where]))
   }
-  for (let attempt = 0; attempt < 120; attempt++) {
-    const listed = JSON.parse(String((await fleet.rsm('hosts', 'list', '--json')).stdout)) as {
-      content: { agent: { connected: boolean } | null }[]
-    }
-    if (listed.content.filter(({ agent }) => agent?.connected).length === hosts.length) return fleet
-    await setTimeout(250)
-  }
-  throw new Error('the agents did not link')
+  const waited = await fleet.rsm('hosts', 'wait', '--new', ...hosts, '--timeout', '1m')
+  if (waited.exitCode === 0) return fleet
+  await fleet.end()
+  throw new Error(`the agents did not link: ${waited.stderr}`)
 }
+
+let fleet: RealFleet
+test.before(async () => {
+  fleet = await startRealFleet()
+})
+test.after.always(() => fleet?.end())
 
 test.serial(
   'a command runs on all hosts, its output under their names, and its failure is the exit code',
   async (t) => {
-    const { rsm } = await startRealFleet(t)
+    const { rsm } = fleet
     const listed = await rsm('hosts', 'list')
     for (const name of hosts) t.regex(String(listed.stdout), new RegExp(`${name}\\s+ONLINE`))
 
@@ -109,7 +112,7 @@ test.serial(
 )
 
 test.serial('a rolling deploy of a script goes over its cluster one host at a time', async (t) => {
-  const { rsm, directory } = await startRealFleet(t)
+  const { rsm, directory } = fleet
   t.is((await rsm('clusters', 'add', 'web', '--hosts', 'web[1-3]')).exitCode, 0)
   const script = join(directory, 'deploy.sh')
   const journal = join(directory, 'journal')
@@ -137,7 +140,7 @@ test.serial('a rolling deploy of a script goes over its cluster one host at a ti
 })
 
 test.serial('output arrives while the script still runs', async (t) => {
-  const { rsm, directory } = await startRealFleet(t)
+  const { rsm, directory } = fleet
   const gate = join(directory, 'gate')
   // The script goes on only when its first line has been seen, so an answer at all proves that it came live.
   const running = rsm(
@@ -158,8 +161,7 @@ test.serial('output arrives while the script still runs', async (t) => {
 test.serial(
   'F07 a server that is killed in mid-task and started again ends the task right, its output exact',
   async (t) => {
-    const fleet = await startRealFleet(t)
-    const gate = join(fleet.directory, 'gate')
+    const gate = join(fleet.directory, 'gate-killed')
     const script = `for i in $(seq 1 40); do echo "line $i"; sleep 0.05; done; until [ -e ${gate} ]; do sleep 0.05; done; echo last; exit 4`
     const running = fleet.rsm('exec', '--all', '-y', '--', script)
     const seen: string[] = []
@@ -191,7 +193,7 @@ test.serial(
 )
 
 test.serial('an agent that has enrolled starts again without its token file', async (t) => {
-  const { rsm, directory, url } = await startRealFleet(t)
+  const { rsm, directory, url } = fleet
   const dataDir = join(directory, 'web4')
   const token = join(directory, 'token4')
   const made = JSON.parse(String((await rsm('hosts', 'join', '--json')).stdout)) as { token: string }

@@ -183,7 +183,9 @@ browserTest.serial('A15 a terminal on a phone has Esc, Ctrl, Tab and arrows', as
   await press('Up')
   await page.keyboard.type('s\n')
   await screenHolds(page, '\nfirst-words')
-  await say(page, 'sleep 600')
+  // The interrupt takes along what the shell has not read yet.
+  await say(page, 'echo be""gun; sleep 600')
+  await screenHolds(page, '\nbegun')
   await press('Ctrl')
   await page.keyboard.type('c')
   await say(page, 'echo "inter""rupted $?"')

@@ -7,6 +7,8 @@ import type { ServerOptions } from '../../../src/server/options.ts'
 import { onSteadyPort } from './steady-port.ts'
 
 export const adminPassword = 'a password for tests'
+/** Most tests are not about passwords, and would spend more on theirs than on what they are about. */
+export const passwordCost = { N: 1024, r: 8, p: 1 }
 export const adminLogin = { username: 'admin', password: adminPassword }
 
 /** What an answer of the REST API looks like to a test: its status, headers and envelope. */
@@ -91,8 +93,7 @@ export async function startTestServer(
     adminPassword,
     insecureHttp: false,
     logLevel: 'ERROR',
-    // Most tests are not about passwords, and would spend more on theirs than on what they are about.
-    passwordCost: { N: 1024, r: 8, p: 1 },
+    passwordCost,
     ...options,
   }
   let server: RunningServer = await onSteadyPort((port) => {

@@ -34,7 +34,7 @@ import { createServices } from '../../../src/server/services/services.ts'
 import { createTerminals } from '../../../src/server/terminals/sessions.ts'
 import { createTickets } from '../../../src/server/terminals/tickets.ts'
 import { believed } from '../faults/believed-clock.ts'
-import { adminPassword } from './server.ts'
+import { adminPassword, passwordCost } from './server.ts'
 
 /** The server's insides without HTTP or sockets, and a store whose disk can be made to refuse writes. */
 export interface Insides {
@@ -141,7 +141,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     clock,
     log,
   })
-  const passwords = createPasswords()
+  const passwords = createPasswords(passwordCost)
   await createFirstUser(store, passwords, clock, adminPassword)
   const tokenId = await store.transact(async (tx) => {
     const id = await tx.nextId('tokens')

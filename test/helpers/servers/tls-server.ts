@@ -2,9 +2,10 @@ import { type IncomingHttpHeaders } from 'node:http'
 import { request } from 'node:https'
 import type { ExecutionContext } from 'ava'
 import { type RunningServer, startServer } from '../../../src/server/main.ts'
+import type { ServerOptions } from '../../../src/server/options.ts'
 import type { TlsOptions } from '../../../src/server/tls/tls.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { adminPassword } from './server.ts'
+import { adminPassword, passwordCost } from './server.ts'
 
 interface TlsServer {
   server: RunningServer
@@ -17,7 +18,11 @@ interface TlsServer {
 }
 
 /** A real server that speaks TLS, on a data directory of its own. */
-export async function startTlsServer(t: ExecutionContext, tls: TlsOptions): Promise<TlsServer> {
+export async function startTlsServer(
+  t: ExecutionContext,
+  tls: TlsOptions,
+  options: Partial<ServerOptions> = {},
+): Promise<TlsServer> {
   const server = await startServer({
     host: '127.0.0.1',
     port: 0,
@@ -29,6 +34,8 @@ export async function startTlsServer(t: ExecutionContext, tls: TlsOptions): Prom
     insecureHttp: false,
     tls,
     logLevel: 'ERROR',
+    passwordCost,
+    ...options,
   })
   t.teardown(() => server.close())
   return {

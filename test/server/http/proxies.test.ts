@@ -3,12 +3,11 @@ import { type AddressInfo, connect, createServer, Socket } from 'node:net'
 import test, { type ExecutionContext } from 'ava'
 import { createClients } from '../../../src/server/http/client-address.ts'
 import { createListener } from '../../../src/server/http/listener.ts'
-import { startServer } from '../../../src/server/main.ts'
 import type { ServerOptions } from '../../../src/server/options.ts'
-import { temporaryDirectory } from '../../fixtures/rsm.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { localPreamble, preamble, preambleOf } from '../../helpers/servers/preamble.ts'
 import { adminLogin, startTestServer } from '../../helpers/servers/server.ts'
+import { startTlsServer } from '../../helpers/servers/tls-server.ts'
 import { ask, type Exchange, login, portOf, upgrade } from '../../helpers/servers/wire-request.ts'
 import { ScriptedTerminal } from '../../helpers/terminals/terminal-client.ts'
 import { openTerminal, withTerminals } from '../../helpers/terminals/terminals.ts'
@@ -115,21 +114,7 @@ test('a proxy is trusted by its IPv4 address where the server listens on IPv6 as
 })
 
 test('a PROXY preamble comes before the TLS handshake; headers come inside', async (t) => {
-  const server = await startServer({
-    host: '127.0.0.1',
-    port: 0,
-    dataDir: temporaryDirectory(t),
-    heartbeatInterval: 30,
-    metricsInterval: 60,
-    wsIdleTimeout: 300,
-    adminPassword: adminLogin.password,
-    insecureHttp: false,
-    tls: { selfSigned: true },
-    trustedProxies: [proxy],
-    logLevel: 'ERROR',
-    passwordCost: { N: 1024, r: 8, p: 1 },
-  })
-  t.teardown(() => server.close())
+  const { server } = await startTlsServer(t, { selfSigned: true }, { trustedProxies: [proxy] })
   async function clientOf({ headers = [], ...exchange }: Exchange): Promise<unknown> {
     const { text } = await ask(server, login(adminLogin.password, headers), { ...exchange, tls: true })
     const token = /"token":"([^"]+)"/.exec(text)?.[1]
