@@ -199,6 +199,16 @@ test('every folder of src has a rule', (t) => {
   for (const room of rooms) t.true(room in mayImport, room)
 })
 
+test('a fact that an agent says of itself stands in four files: as it says it, measures it, as a host shows it, and in words', (t) => {
+  const naming = sources().filter((file) => /\brunsAsRoot\b/.test(readFileSync(path.join(src, file), 'utf8')))
+  t.deepEqual(naming.sort(), [
+    'agent/script/script-setting.ts',
+    'core/findings/setting-looks.ts',
+    'core/protocol/http/host-agent.ts',
+    'core/protocol/messages.ts',
+  ])
+})
+
 test('imports are found in every form', (t) => {
   const text = [
     `import 'a'`,

@@ -3,7 +3,8 @@ import type { Payloads } from '../core/protocol/messages.ts'
 import { inbox } from './link/inbox.ts'
 import type { Parts } from './parts.ts'
 import { agentVersion } from './reports/facts.ts'
-import { capabilities } from './script/script-setting.ts'
+import { installedTypes } from './script/launch.ts'
+import { settingHere } from './script/script-setting.ts'
 
 /** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
 const helloPatience = 10_000
@@ -81,6 +82,7 @@ function hello(
   sessions: NonNullable<Hello['terminals']>,
 ): Hello {
   const heard = mark()
+  const { enforces: limits, ...setting } = settingHere(script, bounds)
   return {
     agentVersion: agentVersion(),
     storeId: journal.storeId,
@@ -88,10 +90,13 @@ function hello(
     journal: { sequence: journal.sequence },
     ...(heard ? { mark: heard } : {}),
     linkId: membership.newLink(),
-    capabilities: capabilities(script, bounds, {
+    capabilities: {
       maxExecutions: options.maxExecutions,
+      scriptTypes: installedTypes(),
       terminal: lack === null,
-    }),
+      limits,
+      ...setting,
+    },
     tasks,
     ...(lack === null ? { terminals: sessions } : {}),
   }

@@ -1,12 +1,14 @@
-import type { Containment, SandboxMode } from './protocol/http/hosts.ts'
+import type { Setting } from './protocol/http/host-agent.ts'
 import type { Limits } from './protocol/http/tasks.ts'
-import type { LimitName } from './task/limits.ts'
 
 /** Percent of the disk of its data directory below which an agent is DEGRADED: spools may fail. */
 export const leastFreePercent = 3
 
-/** What an agent says of itself to who asks on its own host; times are ISO 8601. */
-export interface AgentState {
+/**
+ * What an agent says of itself to who asks on its own host; times are ISO 8601. How scripts run is known in part until it
+ * has registered.
+ */
+export interface AgentState extends Setting {
   readonly agentId: string
   /** Null until it has registered. */
   readonly hostId: number | null
@@ -23,15 +25,8 @@ export interface AgentState {
   readonly heartbeatFault: string | null
   /** How far the clock of this host is ahead of the server's; null until the server was heard. */
   readonly clockOffsetSeconds: number | null
-  readonly runAs: string
-  readonly runsAsRoot: boolean
-  readonly sandbox: SandboxMode
-  /** Null until it has registered. */
-  readonly containment: Containment | null
   /** What no execution may exceed. */
   readonly limits: Limits
-  /** What can be limited here; null until it has registered. */
-  readonly enforces: readonly LimitName[] | null
   readonly executions: { readonly running: number; readonly queued: number; readonly unacknowledged: number }
   /** Open sessions; null where none can be opened. */
   readonly terminals: number | null

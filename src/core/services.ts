@@ -1,17 +1,14 @@
 import type { AuditEntry, AuditQuery } from './protocol/http/audit.ts'
 import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
 import type { NamedQuery, Page, PageQuery } from './protocol/http/common.ts'
+import type { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from './protocol/http/enrollments.ts'
 import type {
-  Enrollment,
-  EnrollmentCreate,
-  EnrollmentCreated,
   Host,
   HostCreate,
   HostMetrics,
   HostMetricsQuery,
   HostPatch,
   HostQuery,
-  Parted,
 } from './protocol/http/hosts.ts'
 import type { LogPage, LogQuery } from './protocol/http/logs.ts'
 import type {

@@ -1,13 +1,13 @@
 import type { ExecutionContext, TestFn } from 'ava'
 import type { Clock } from '../../src/server/clock.ts'
 import type { Hints } from '../../src/server/seams/hints.ts'
-import type { Presence, RunningScripts } from '../../src/server/seams/presence.ts'
+import type { Greeting, Presence } from '../../src/server/seams/presence.ts'
 import { metrics } from '../helpers/metrics/metrics.ts'
 import { until } from '../helpers/until.ts'
 
 const begin = Date.parse('2026-03-02T09:30:00.000Z')
 const iso = (at: number) => new Date(at).toISOString()
-const running: RunningScripts = {
+const greeting: Greeting = {
   runAs: 'deploy',
   runsAsRoot: false,
   sandbox: 'none',
@@ -47,12 +47,12 @@ export function presenceContract(
   test('what is heard of a host is shown, and of one that was never heard that it was not', async (t) => {
     const { presence } = await started(t)
     presence.registered(1)
-    presence.greeted(1, running)
+    presence.greeted(1, greeting)
     presence.connected(1, true)
     presence.heartbeat(1, {
       status: 'DEGRADED',
       uptime: 77.5,
-      reason: 'no room',
+      says: { statusReason: 'no room' },
       timestamp: iso(begin + 3000),
     })
     const report = metrics(iso(begin), { disks: { '/': 40, '/ä': 97.5 } })
@@ -69,10 +69,8 @@ export function presenceContract(
       connected: true,
       linkLostAt: null,
       metrics: report,
-      running,
-      agentReason: 'no room',
-      onDemand: null,
-      linkFault: null,
+      greeting,
+      says: { statusReason: 'no room', linkFault: null },
       clockOffsetSeconds: 3,
     })
     t.deepEqual(await presence.standings([2, 1]), [
@@ -118,10 +116,10 @@ export function presenceContract(
   test('A14 an agent that links on demand is reachable while it is heard within two intervals, and the end of that is told', async (t) => {
     const { presence, view, hints } = await started(t, { heartbeatInterval: 0.5 })
     presence.registered(1)
-    presence.greeted(1, running)
+    presence.greeted(1, greeting)
     presence.connected(1, true)
     presence.connected(1, false)
-    presence.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+    presence.heartbeat(1, { status: 'HEALTHY', says: { onDemand: true } })
     t.like(await view(), { status: 'ONLINE', reachable: true, statusReason: null })
     const { revision } = presence
     const told: unknown[] = []
@@ -129,7 +127,7 @@ export function presenceContract(
     await until('it is told', () => told.length > 0)
     t.like(told[0], { status: 'ONLINE', reachable: false, statusReason: null })
     t.true(presence.revision > revision)
-    presence.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+    presence.heartbeat(1, { status: 'HEALTHY', says: { onDemand: true } })
     t.like(await view(), { reachable: true })
   })
 
@@ -137,10 +135,10 @@ export function presenceContract(
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2, 3]) {
       presence.registered(hostId)
-      presence.greeted(hostId, running)
+      presence.greeted(hostId, greeting)
       presence.connected(hostId, true)
     }
-    presence.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+    presence.heartbeat(1, { status: 'HEALTHY', says: { onDemand: true } })
     presence.connected(1, false)
     presence.connected(2, false, 'the agent was stopped at 2026-03-02T09:30:00.000Z')
     pass(5)
@@ -157,8 +155,8 @@ export function presenceContract(
   test('A14 a start of the server is no sign of life: who was heard too long before it is not reachable until heard again', async (t) => {
     const { presence, pass, again } = await started(t)
     for (const hostId of [1, 2]) presence.registered(hostId)
-    presence.greeted(1, running)
-    presence.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+    presence.greeted(1, greeting)
+    presence.heartbeat(1, { status: 'HEALTHY', says: { onDemand: true } })
     await presence.close()
     pass(50)
     const soon = await again()
@@ -172,7 +170,7 @@ export function presenceContract(
       { status: 'ONLINE', reachable: false },
       { status: 'ONLINE', reachable: false },
     ])
-    late.heartbeat(1, { status: 'HEALTHY', onDemand: true })
+    late.heartbeat(1, { status: 'HEALTHY', says: { onDemand: true } })
     late.heartbeat(2, { status: 'HEALTHY' })
     t.deepEqual(await reached(late), [true, true])
   })
@@ -180,12 +178,12 @@ export function presenceContract(
   test('A14 an agent that takes the place of another is not judged by how that one was linked', async (t) => {
     const { presence, view } = await started(t)
     presence.registered(1)
-    presence.greeted(1, running)
+    presence.greeted(1, greeting)
     presence.connected(1, true)
     presence.connected(1, false)
     t.like(await view(), { reachable: false })
     presence.registered(1)
-    t.like(await view(), { reachable: true, statusReason: null, running: null })
+    t.like(await view(), { reachable: true, statusReason: null, greeting: null })
   })
 
   test('A14 a host that links is reachable though nothing was heard of it since a crash took what was known', async (t) => {
@@ -198,7 +196,7 @@ export function presenceContract(
   test('A14 what warns says too that there is no link', async (t) => {
     const { presence, view, pass } = await started(t, { warnAfter: 120 })
     presence.registered(1)
-    presence.greeted(1, running)
+    presence.greeted(1, greeting)
     presence.connected(1, true)
     const report = () => presence.metrics(1, metrics(new Date(begin).toISOString(), { cpu: 96 }))
     report()

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { leastFreePercent } from '../../core/agent-state.ts'
-import type { AgentStatus } from '../../core/protocol/http/hosts.ts'
+import type { AgentStatus } from '../../core/host.ts'
 
 /** How an agent is by the disk of its data directory, and why where that is not HEALTHY. */
 export async function health(dataDir: string): Promise<{ status: AgentStatus; reason: string | null }> {

@@ -1,13 +1,12 @@
 import { RsmError } from '../../core/errors.ts'
-import type { SandboxMode } from '../../core/protocol/http/hosts.ts'
+import type { SandboxMode } from '../../core/host.ts'
+import type { Setting } from '../../core/protocol/http/host-agent.ts'
 import type { Limits } from '../../core/protocol/http/tasks.ts'
-import type { AgentHello } from '../../core/protocol/messages.ts'
 import { limitWords, notEnforced } from '../../core/task/limits.ts'
 import type { Log } from '../log.ts'
 import { type Containment, findContainment } from '../processes/containment.ts'
 import { findLimiter, type Limiter } from '../processes/limits.ts'
 import { type Account, directoryPatience, directorySilent, findAccount, ownAccount } from './account.ts'
-import { installedTypes } from './launch.ts'
 import { checkDrop, namedAccount } from './privileges.ts'
 import { openSandbox, type Sandbox } from './sandbox.ts'
 
@@ -115,20 +114,17 @@ export function checkCeiling(ceiling: Limits, limiter: Limiter): void {
   })
 }
 
-/** What HELLO says of them to the server. */
-export function capabilities(
-  { account, sandbox }: ScriptSetting,
-  { containment, limiter }: Bounds,
-  { maxExecutions, terminal }: { maxExecutions: number; terminal: boolean },
-): AgentHello['capabilities'] {
+type KnownSetting = { [K in keyof Setting]: NonNullable<Setting[K]> }
+
+/** What is said of them to the server, and to who asks on this host; of bounds nothing before the registration. */
+export function settingHere(script: ScriptSetting, bounds: Bounds): KnownSetting
+export function settingHere(script: ScriptSetting, bounds: null): Setting
+export function settingHere({ account, sandbox }: ScriptSetting, bounds: Bounds | null): Setting {
   return {
-    maxExecutions,
-    scriptTypes: installedTypes(),
-    containment: containment.level,
-    terminal,
     runAs: account.name,
     runsAsRoot: account.uid === 0,
     sandbox: sandbox.mode,
-    limits: [...limiter.enforced],
+    containment: bounds && bounds.containment.level,
+    enforces: bounds && [...bounds.limiter.enforced],
   }
 }

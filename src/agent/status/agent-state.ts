@@ -3,7 +3,7 @@ import type { AgentState } from '../../core/agent-state.ts'
 import type { ExecutionState } from '../../core/protocol/messages.ts'
 import type { AgentOptions } from '../agent-options.ts'
 import type { Clock, ServerTime } from '../clock.ts'
-import type { Bounds, ScriptSetting } from '../script/script-setting.ts'
+import { type Bounds, type ScriptSetting, settingHere } from '../script/script-setting.ts'
 import type { StatusFile } from './status-file.ts'
 
 type Options = Pick<AgentOptions, 'hostname' | 'url' | 'onDemand' | 'limits'>
@@ -32,12 +32,8 @@ export function unregisteredState({ agentId, options, script, since, reason }: U
     lastHeartbeatAt: null,
     heartbeatFault: null,
     clockOffsetSeconds: null,
-    runAs: script.account.name,
-    runsAsRoot: script.account.uid === 0,
-    sandbox: script.sandbox.mode,
-    containment: null,
+    ...settingHere(script, null),
     limits: options.limits ?? {},
-    enforces: null,
     executions: { running: 0, queued: 0, unacknowledged: 0 },
     terminals: null,
     terminalLack: null,
@@ -120,9 +116,8 @@ export class AgentStatus {
       lastHeartbeatAt: this.#lastHeartbeatAt,
       heartbeatFault: this.#heartbeatFault,
       clockOffsetSeconds: clockOffset === null ? null : Math.round(clockOffset / 100) / 10,
-      containment: bounds.containment.level,
+      ...settingHere(script, bounds),
       limits: bounds.ceiling,
-      enforces: bounds.limiter.enforced,
       executions: { running: count('RUNNING'), queued: count('QUEUED'), unacknowledged: count('EXITED') },
       terminals: terminals.isAvailable ? terminals.size : null,
       terminalLack: lack,

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { allPages } from '../../client/http/pages.ts'
-import type { Enrollment } from '../../core/protocol/http/hosts.ts'
+import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { limitFlag, showList } from '../../ui/command/list.ts'
 import { showTime } from '../../ui/text/time.ts'

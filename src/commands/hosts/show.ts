@@ -1,7 +1,8 @@
+import { isUnbounded } from '../../core/findings/setting-looks.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { oneOrMore } from '../../ui/flags/checks.ts'
 import { hostsDescription } from '../../ui/flags/hosts.ts'
-import { hostFields, runsUnbounded } from '../../ui/hosts/view.ts'
+import { hostFields } from '../../ui/hosts/view.ts'
 import { findHosts, namesOneHost } from '../../ui/names/names.ts'
 
 export default class HostsShow extends BaseCommand {
@@ -14,11 +15,11 @@ export default class HostsShow extends BaseCommand {
     const hosts = await findHosts(await this.client(), args.host)
     const { renderFields } = await import('../../ui/text/table.ts')
     const shown = hosts.map((host) => {
-      const warned = runsUnbounded(host.agent) ? ['scripts run as'] : []
+      const warned = isUnbounded(host.agent ?? {}) ? ['scripts run as'] : []
       return renderFields(hostFields(host, flags.utc), warned)
     })
     await this.printLong(shown.join('\n\n'))
-    if (hosts.some((host) => runsUnbounded(host.agent)))
+    if (hosts.some((host) => isUnbounded(host.agent ?? {})))
       this.hint('     scripts can do anything there: rsm agent run --run-as USER, or --sandbox strict')
     return namesOneHost(args.host) ? hosts[0] : hosts
   }

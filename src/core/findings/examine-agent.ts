@@ -1,8 +1,9 @@
 import { type AgentState, leastFreePercent } from '../agent-state.ts'
+import type { Setting } from '../protocol/http/host-agent.ts'
 import { type Examination, gather } from './examine-host.ts'
 import { finding, type Look } from './finding.ts'
 import { linkAdvice } from './link-trouble.ts'
-import { lookAtClock, lookAtContainment, lookAtLimits, lookAtUser, type Setting } from './setting-looks.ts'
+import { lookAtClock, lookAtContainment, lookAtLimits, lookAtUser } from './setting-looks.ts'
 
 /** Percent of the disk of its data directory that should be free. */
 const littleRoom = 10

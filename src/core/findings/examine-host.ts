@@ -43,12 +43,6 @@ export function gather(looked: readonly Look[]): Examination {
 const unsaid = {
   reachable: false,
   linkLostAt: null,
-  runAs: null,
-  runsAsRoot: null,
-  sandbox: null,
-  containment: null,
-  terminal: null,
-  enforces: null,
   onDemand: null,
   linkFault: null,
   statusReason: null,

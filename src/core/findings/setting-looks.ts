@@ -1,5 +1,5 @@
-import type { Containment, SandboxMode } from '../protocol/http/hosts.ts'
-import { type LimitName, limitNames, limitWords } from '../task/limits.ts'
+import type { HelloFacts } from '../protocol/http/host-agent.ts'
+import { limitNames, limitWords } from '../task/limits.ts'
 import { finding, type Look } from './finding.ts'
 import type { HostFacts } from './host-facts.ts'
 import { compareVersions } from './versions.ts'
@@ -41,17 +41,11 @@ export function lookAtVersion({ host, server }: HostFacts): Look {
   return [finding('version', severity, `${both}${mismatch}`, advice, `${title}${mismatch}`)]
 }
 
-/** How scripts run on a host, as its agent says it; null where it has not. */
-export interface Setting {
-  readonly runAs: string | null
-  readonly runsAsRoot: boolean | null
-  readonly sandbox: SandboxMode | null
-  readonly containment: Containment | null
-  readonly enforces: readonly LimitName[] | null
-}
+/** As an agent says it; absent where a server is too old to tell it. */
+type Told = Partial<HelloFacts>
 
 /** Whether the end of a script reaches all that it started. */
-export function lookAtContainment({ containment }: Setting): Look {
+export function lookAtContainment({ containment = null }: Told): Look {
   if (containment === null) return null
   if (containment !== 'process-group') return `scripts are held by a ${containment}`
   return [
@@ -65,10 +59,15 @@ export function lookAtContainment({ containment }: Setting): Look {
 }
 
 /** Whether a script can do whatever it likes there. */
-export function lookAtUser({ runAs, runsAsRoot, sandbox }: Setting): Look {
+export function isUnbounded({ runsAsRoot, sandbox }: Told): boolean {
+  return runsAsRoot === true && sandbox === 'none'
+}
+
+/** Who scripts run as, and in what. */
+export function lookAtUser(told: Told): Look {
+  const { runAs = null, runsAsRoot = null, sandbox = null } = told
   if (runAs === null || runsAsRoot === null || sandbox === null) return null
-  if (!runsAsRoot || sandbox !== 'none')
-    return `scripts run as ${runAs}${sandbox === 'none' ? '' : ` (sandbox ${sandbox})`}`
+  if (!isUnbounded(told)) return `scripts run as ${runAs}${sandbox === 'none' ? '' : ` (sandbox ${sandbox})`}`
   return [
     finding(
       'root',
@@ -80,7 +79,7 @@ export function lookAtUser({ runAs, runsAsRoot, sandbox }: Setting): Look {
 }
 
 /** Which limits of a task can be kept there. */
-export function lookAtLimits({ enforces }: Setting): Look {
+export function lookAtLimits({ enforces = null }: Told): Look {
   if (enforces === null) return null
   const missing = limitNames.filter((name) => !enforces.includes(name)).map((name) => limitWords[name])
   if (missing.length === 0) return 'scripts can be limited'

@@ -1,4 +1,4 @@
-import type { HostStatus } from '../protocol/http/hosts.ts'
+import type { HostStatus } from '../host.ts'
 import { unknownName } from '../text/nearest.ts'
 import { type Place, syntaxError } from './syntax-error.ts'
 import { hasWildcard } from './wildcard.ts'

@@ -24,7 +24,8 @@ export async function notesOf(
   return new Map([
     ...open.filter(isHeld).map(({ id }) => [id, waitsForPerson] as const),
     ...away.map(
-      ({ id, status }, at) => [id, status === 'RUNNING' ? sentAway : waitsFor(views[at]?.linkFault)] as const,
+      ({ id, status }, at) =>
+        [id, status === 'RUNNING' ? sentAway : waitsFor(views[at]?.says.linkFault)] as const,
     ),
   ])
 }

@@ -1,8 +1,8 @@
 import { LineBudget } from '../../core/line-budget.ts'
 import type { Payloads, ScriptComplete } from '../../core/protocol/messages.ts'
 import { isDistrust } from '../../core/signing.ts'
-import { limitNames } from '../../core/task/limits.ts'
 import { printable } from '../../core/text/printable.ts'
+import { greetingOf } from '../services/reported.ts'
 import type { AgentSocket, SocketEvents } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
 
@@ -46,17 +46,8 @@ export function createAgentFrames({
       presence.connected(link.hostId, true)
       takeUp(link).catch((error: unknown) => log.error({ err: error }, 'a link could not be taken up'))
     },
-    hello(link, { agentVersion, capabilities }) {
-      const { runAs = null, runsAsRoot = null, sandbox = null, containment, terminal, limits } = capabilities
-      presence.greeted(link.hostId, {
-        runAs: runAs === null ? null : printable(runAs),
-        runsAsRoot,
-        sandbox,
-        containment,
-        agentVersion: printable(agentVersion),
-        terminal,
-        ...(limits ? { enforces: limitNames.filter((name) => limits.includes(name)) } : {}),
-      })
+    hello(link, hello) {
+      presence.greeted(link.hostId, greetingOf(hello))
       presence.connected(link.hostId, true)
       return takeUp(link)
     },

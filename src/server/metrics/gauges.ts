@@ -1,4 +1,4 @@
-import type { HostStatus } from '../../core/protocol/http/hosts.ts'
+import type { HostStatus } from '../../core/host.ts'
 import type { Family, Sample } from './family.ts'
 
 /** What is counted when a scrape asks for it. */

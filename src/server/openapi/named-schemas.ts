@@ -2,7 +2,9 @@ import * as agent from '../../core/protocol/http/agent.ts'
 import * as audit from '../../core/protocol/http/audit.ts'
 import * as clusters from '../../core/protocol/http/clusters.ts'
 import * as common from '../../core/protocol/http/common.ts'
+import * as enrollments from '../../core/protocol/http/enrollments.ts'
 import * as events from '../../core/protocol/http/events.ts'
+import * as hostAgent from '../../core/protocol/http/host-agent.ts'
 import * as hosts from '../../core/protocol/http/hosts.ts'
 import * as logs from '../../core/protocol/http/logs.ts'
 import * as scripts from '../../core/protocol/http/scripts.ts'
@@ -19,7 +21,9 @@ const modules: readonly object[] = [
   audit,
   clusters,
   common,
+  enrollments,
   events,
+  hostAgent,
   hosts,
   logs,
   scripts,

@@ -1,5 +1,5 @@
 import { IdOnly, NamedQuery, PageOf } from '../../core/protocol/http/common.ts'
-import { Enrollment, EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/hosts.ts'
+import { Enrollment, EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'

@@ -1,4 +1,5 @@
 import { PageOf } from '../../core/protocol/http/common.ts'
+import { Parted } from '../../core/protocol/http/enrollments.ts'
 import {
   Host,
   HostCreate,
@@ -7,7 +8,6 @@ import {
   HostPatch,
   HostQuery,
   HostRemoveQuery,
-  Parted,
 } from '../../core/protocol/http/hosts.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { RouteDependencies } from './dependencies.ts'

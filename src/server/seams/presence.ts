@@ -1,23 +1,11 @@
-import type {
-  AgentStatus,
-  Containment,
-  HostStatus,
-  Metrics,
-  SandboxMode,
-} from '../../core/protocol/http/hosts.ts'
-import type { LimitName } from '../../core/task/limits.ts'
+import type { AgentStatus, HostStatus } from '../../core/host.ts'
+import type { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
+import type { Metrics } from '../../core/protocol/http/hosts.ts'
 
-/** Who scripts run as on a host, and in what. */
-export interface RunningScripts {
-  readonly runAs: string | null
-  readonly runsAsRoot: boolean | null
-  readonly sandbox: SandboxMode | null
-  readonly containment: Containment
-  /** Absent in what was written before it was kept; another than the registered one after an upgrade. */
+/** What an agent's HELLO says; facts and version are absent where what was kept is from before they were. */
+export type Greeting = Partial<HelloFacts> & {
+  /** Another than the registered one after an upgrade. */
   readonly agentVersion?: string
-  /** Absent where it was not said, and in what was written before it was kept. */
-  readonly terminal?: boolean
-  readonly enforces?: readonly LimitName[]
 }
 
 /** What selectors ask of a host. */
@@ -37,11 +25,10 @@ export interface PresenceView extends Standing {
   /** ISO 8601; null while it is connected, and where it never was. */
   linkLostAt: string | null
   metrics: Metrics | null
-  /** How scripts run there, as the agent's last HELLO said it; null: not said. */
-  running: RunningScripts | null
-  agentReason: string | null
-  onDemand: boolean | null
-  linkFault: string | null
+  /** Null where its agent has said none since it registered. */
+  greeting: Greeting | null
+  /** What its last heartbeat says. */
+  says: Partial<BeatFacts>
   /** About how far the agent's clock is ahead, in seconds; null: not said. */
   clockOffsetSeconds: number | null
 }
@@ -52,9 +39,7 @@ export interface Beat {
   readonly uptime?: number | undefined
   /** ISO 8601 by the agent's clock: never trusted, only compared with ours for people. */
   readonly timestamp?: string | undefined
-  readonly reason?: string | undefined
-  readonly onDemand?: boolean | undefined
-  readonly linkFault?: string | undefined
+  readonly says?: Partial<BeatFacts>
 }
 
 /** What agents and their links bring, each to one server. Never waits. */
@@ -65,8 +50,8 @@ export interface Heard {
   registered(hostId: number): void
   /** Whether its agent has a link over which it can be sent something; `linkFault`: why not, where that is known. */
   connected(hostId: number, connected: boolean, linkFault?: string): void
-  /** What the agent that has just linked says of how scripts run there; null: nothing. */
-  greeted(hostId: number, running: RunningScripts | null): void
+  /** What the agent that has just linked says; null: nothing. */
+  greeted(hostId: number, greeting: Greeting | null): void
   /** Two agents with one identity fight for the link (contract §6). */
   duplicate(hostId: number, duplicate: boolean): void
   /** The agent's token was revoked: until an agent registers again the host is OFFLINE and says so. */

@@ -1,3 +1,4 @@
+import type { AuthType } from '../../core/host.ts'
 import type { Right, Role } from '../../core/permissions.ts'
 import type { SystemInfo } from '../../core/protocol/http/hosts.ts'
 import type { ScriptType } from '../../core/protocol/http/scripts.ts'
@@ -21,7 +22,7 @@ export interface HostRecord {
   hostname: string
   ip: string
   sshPort: number
-  authType: 'PASSWORD' | 'PRIVATE_KEY' | 'NONE'
+  authType: AuthType
   username: string | null
   password: Sealed | null
   privateKey: Sealed | null

@@ -15,7 +15,7 @@ import { isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
 import { type Context, tellTokenEnded } from './context.ts'
 import { register } from './registration.ts'
-import { shownBeat, shownFacts, shownMetrics } from './reported.ts'
+import { heardBeat, shownFacts, shownMetrics } from './reported.ts'
 
 export interface AgentSettings {
   heartbeatInterval: number
@@ -131,7 +131,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
     async heartbeat(caller, beat) {
       const hostId = hostOf(caller, beat.agentId)
       if (beat.mark) engine.witnessed({ hostId, agentId: beat.agentId }, beat.mark)
-      presence.heartbeat(hostId, shownBeat(beat))
+      presence.heartbeat(hostId, heardBeat(beat))
       return ack(hostId)
     },
     async metrics(caller, { agentId, ...report }) {

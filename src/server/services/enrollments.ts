@@ -1,5 +1,5 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
-import type { Enrollment } from '../../core/protocol/http/hosts.ts'
+import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { newToken } from '../access/tokens.ts'

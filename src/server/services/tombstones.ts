@@ -1,5 +1,5 @@
 import { RsmError } from '../../core/errors.ts'
-import type { OpenEnrollment } from '../../core/protocol/http/hosts.ts'
+import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Caller } from '../access/caller.ts'
 import type { EnrollmentRecord, HostRecord, TombstoneRecord } from '../seams/records.ts'
 import type { Store, Transaction } from '../seams/store.ts'

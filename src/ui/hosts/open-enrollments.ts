@@ -1,4 +1,4 @@
-import type { OpenEnrollment } from '../../core/protocol/http/hosts.ts'
+import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
 import { showTime } from '../text/time.ts'
 
 const mostNamed = 5

@@ -19,10 +19,6 @@ export function showRunAs(agent: Pick<HostAgent, 'runAs' | 'sandbox'> | null): s
   return `${agent.runAs} (${box})`
 }
 
-export function runsUnbounded(agent: Host['agent']): boolean {
-  return agent?.runsAsRoot === true && agent.sandbox === 'none'
-}
-
 export const hostColumns: readonly Column<Host>[] = [
   { heading: 'ID', value: (host) => host.id, keep: true },
   { heading: 'HOSTNAME', value: (host) => host.hostname, keep: true },

@@ -1,7 +1,8 @@
 import { longestReason } from '../bounds.ts'
 import { Hostname, Id, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
-import { AgentStatus, Metrics } from './hosts.ts'
+import { AgentStatus } from './host-agent.ts'
+import { Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
 
 /** Names an agent for ever; it stands in URLs and file names. */

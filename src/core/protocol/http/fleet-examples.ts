@@ -3,6 +3,7 @@
  * each against the schema that validates.
  */
 
+import { hostAgent } from './host-agent.ts'
 import { taskId } from './work-examples.ts'
 
 export const hostCreate = { hostname: 'web1', ip: '10.0.0.11', tags: { env: 'production', role: 'web' } }
@@ -32,28 +33,6 @@ export const hostMetrics = {
   from: '2026-03-01T09:30:00.000Z',
   to: '2026-03-02T09:30:00.000Z',
   samples: [metrics],
-}
-
-export const hostAgent = {
-  agentId: 'agent-web1',
-  agentVersion: '0.1.0',
-  status: 'HEALTHY',
-  uptime: 86_400,
-  connected: true,
-  reachable: true,
-  linkLostAt: null,
-  registeredAt: '2026-03-01T08:15:00.000Z',
-  lastHeartbeatAt: '2026-03-02T09:30:12.480Z',
-  runAs: 'deploy',
-  runsAsRoot: false,
-  sandbox: 'none',
-  containment: 'cgroup',
-  terminal: true,
-  enforces: ['memoryMB', 'processes', 'cpuPercent'],
-  onDemand: false,
-  linkFault: null,
-  statusReason: null,
-  clockOffsetSeconds: 0.2,
 }
 
 export const host = {

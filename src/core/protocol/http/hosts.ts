@@ -1,4 +1,4 @@
-import { limitNames } from '../../task/limits.ts'
+import { authTypes, hostStatuses } from '../../host.ts'
 import {
   Closed,
   Hostname,
@@ -13,13 +13,11 @@ import {
   Time,
 } from './common.ts'
 import * as examples from './fleet-examples.ts'
+import { HostAgent } from './host-agent.ts'
 import { type Static, Type } from './schema.ts'
 
-export const hostStatuses = ['ONLINE', 'OFFLINE', 'WARNING'] as const
 export const HostStatus = Type.Enum([...hostStatuses])
-export type HostStatus = Static<typeof HostStatus>
-
-const AuthType = Type.Enum(['PASSWORD', 'PRIVATE_KEY', 'NONE'])
+const AuthType = Type.Enum([...authTypes])
 const Ip = Type.String({ minLength: 1, maxLength: 45, format: 'ip' })
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
 const Secret = Type.String({ minLength: 1, maxLength: 16_384 })
@@ -163,59 +161,6 @@ export const HostMetrics = Type.Object(
 )
 export type HostMetrics = Static<typeof HostMetrics>
 
-export const agentStatuses = ['HEALTHY', 'DEGRADED', 'UNHEALTHY'] as const
-export const AgentStatus = Type.Enum([...agentStatuses])
-export type AgentStatus = Static<typeof AgentStatus>
-
-export const sandboxModes = ['none', 'user', 'strict'] as const
-export const SandboxMode = Type.Enum([...sandboxModes])
-export type SandboxMode = Static<typeof SandboxMode>
-
-/** How an agent holds the processes of a script together, and so what the end of a tree can be sure of. */
-export const Containment = Type.Enum(['cgroup', 'pid-namespace', 'process-group'])
-export type Containment = Static<typeof Containment>
-
-export const HostAgent = Type.Object(
-  {
-    agentId: Type.String(),
-    agentVersion: Type.String(),
-    status: Nullable(AgentStatus),
-    uptime: Nullable(Type.Number()),
-    /** Whether it has a link over which it can be sent something: an agent of ours has said HELLO. */
-    connected: Type.Boolean(),
-    /**
-     * Whether a script would get there, as `@reachable` selects it: it is linked, or heard and either links on demand or
-     * has never linked over `rsm.1`.
-     */
-    reachable: Type.Boolean(),
-    /** Since when it has no link; null while it is connected, and where it never was. */
-    linkLostAt: Nullable(Time),
-    registeredAt: Time,
-    lastHeartbeatAt: Nullable(Time),
-    /** The user that scripts run as where a task names none; this and what follows: null until the agent has said it. */
-    runAs: Nullable(Type.String()),
-    runsAsRoot: Nullable(Type.Boolean()),
-    sandbox: Nullable(SandboxMode),
-    containment: Nullable(Containment),
-    /** Whether terminals can be opened there. */
-    terminal: Nullable(Type.Boolean()),
-    /** The limits of a task that can be enforced there. */
-    enforces: Nullable(Type.Array(Type.Enum([...limitNames]))),
-    /** Whether it links only while there is work; null while it has not said it, as older agents never do. */
-    onDemand: Nullable(Type.Boolean()),
-    /** Why it has no link although it wants one, as it said with its last heartbeat; null while it is connected. */
-    linkFault: Nullable(Type.String()),
-    /** Why it is not HEALTHY, in its own words. */
-    statusReason: Nullable(Type.String()),
-    /**
-     * About how many seconds its host's clock is ahead of the server's (behind: negative), by its last heartbeats. For
-     * people: nothing is decided by an agent's clock (contract §3).
-     */
-    clockOffsetSeconds: Nullable(Type.Number()),
-  },
-  { examples: [examples.hostAgent] },
-)
-
 export const Host = Type.Object(
   {
     id: Id,
@@ -237,63 +182,3 @@ export const Host = Type.Object(
   { examples: [examples.host] },
 )
 export type Host = Static<typeof Host>
-
-export const EnrollmentCreate = Closed(
-  {
-    name: Type.Optional(Line(128)),
-    maxUses: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
-    expiresInHours: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 8784 })),
-    tags: Type.Optional(Tags),
-    clusterId: Type.Optional(Id),
-    hostId: Type.Optional(Id),
-  },
-  { examples: [examples.enrollmentCreate] },
-)
-export type EnrollmentCreate = Static<typeof EnrollmentCreate>
-
-export const Enrollment = Type.Object(
-  {
-    id: Id,
-    name: Nullable(Type.String()),
-    maxUses: Type.Integer(),
-    uses: Type.Integer(),
-    tags: Type.Record(Type.String(), Type.String()),
-    clusterId: Nullable(Id),
-    hostId: Nullable(Id),
-    createdBy: Type.String(),
-    createdAt: Time,
-    expiresAt: Time,
-  },
-  { examples: [examples.enrollment] },
-)
-export type Enrollment = Static<typeof Enrollment>
-
-/** An enrolment token that still lets hosts in. */
-const OpenEnrollment = Type.Object(
-  {
-    id: Id,
-    name: Nullable(Type.String()),
-    maxUses: Type.Integer(),
-    uses: Type.Integer(),
-    expiresAt: Time,
-  },
-  { examples: [examples.openEnrollment] },
-)
-export type OpenEnrollment = Static<typeof OpenEnrollment>
-
-/**
- * The `data` of what parts a host from its agent. The agent is let in by a newer enrolment token only, but whoever has one
- * of `openEnrollments` can still enrol a machine as a new host.
- */
-export const Parted = Type.Object(
-  { id: Id, openEnrollments: Type.Array(OpenEnrollment) },
-  { examples: [{ id: 7, openEnrollments: [examples.openEnrollment] }] },
-)
-export type Parted = Static<typeof Parted>
-
-/** `token` is shown this once. */
-export const EnrollmentCreated = Type.Object(
-  { ...Enrollment.properties, token: Type.String() },
-  { examples: [examples.enrollmentCreated] },
-)
-export type EnrollmentCreated = Static<typeof EnrollmentCreated>

@@ -1,6 +1,6 @@
 import type { Type as TypeBox } from 'typebox'
 
-export type { Static, TObjectOptions, TProperties, TSchema } from 'typebox'
+export type { Static, TObject, TObjectOptions, TProperties, TSchema } from 'typebox'
 
 type Builders = Pick<
   typeof TypeBox,

@@ -1,7 +1,7 @@
 import { largestPage } from '../bounds.ts'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
-import { Containment } from './hosts.ts'
+import { Containment } from './host-agent.ts'
 import { type Static, Type } from './schema.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
 import * as examples from './work-examples.ts'

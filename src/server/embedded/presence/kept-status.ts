@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
-import type { AgentStatus, HostStatus } from '../../../core/protocol/http/hosts.ts'
+import type { AgentStatus, HostStatus } from '../../../core/host.ts'
+import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
 import type { Log } from '../../log.ts'
-import type { RunningScripts } from '../../seams/presence.ts'
+import type { Greeting } from '../../seams/presence.ts'
 
 /** The last known status of a host, as it is kept over a restart. */
 export interface KeptStatus {
@@ -14,11 +15,12 @@ export interface KeptStatus {
   readonly lastHeartbeatAt: string | null
   readonly agentStatus: AgentStatus | null
   /** Absent in files of older servers. */
-  readonly running?: RunningScripts | null
-  /** Whether its agent links only while there is work. Absent in files of older servers, as what follows. */
+  readonly running?: Greeting | null
+  /** Absent in files of older servers, which have these two of it beside the rest. */
+  readonly says?: Partial<BeatFacts>
   readonly onDemand?: boolean | null
-  /** Why it has no link, and since when: ISO 8601. */
   readonly linkFault?: string | null
+  /** Since when it has no link: ISO 8601. Absent in files of older servers, as what follows. */
   readonly linkLostAt?: string | null
   /** The measures that warn. */
   readonly warns?: readonly string[]

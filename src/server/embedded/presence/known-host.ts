@@ -1,3 +1,4 @@
+import type { AgentStatus, HostStatus } from '../../../core/host.ts'
 import {
   type HostStanding,
   hostStatus,
@@ -8,9 +9,10 @@ import {
   type Measure,
   noLoad,
 } from '../../../core/host-status.ts'
-import type { AgentStatus, HostStatus, Metrics } from '../../../core/protocol/http/hosts.ts'
+import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
+import type { Metrics } from '../../../core/protocol/http/hosts.ts'
 import { type Clock, isoTime } from '../../clock.ts'
-import type { Beat, PresenceView, RunningScripts } from '../../seams/presence.ts'
+import type { Greeting, PresenceView } from '../../seams/presence.ts'
 import { ClockComparison } from './clock-comparison.ts'
 
 /** What was heard of one host, and what follows from it. */
@@ -38,9 +40,9 @@ export interface KnownHost {
   revoked: boolean
   status: HostStatus
   reason: string | null
-  /** As the agent's HELLO over `rsm.1` said it; null where there never was one. */
-  running: RunningScripts | null
-  said: Pick<Beat, 'reason' | 'onDemand' | 'linkFault'> | null
+  /** Of the agent's HELLO over `rsm.1`; null where there never was one. */
+  greeting: Greeting | null
+  says: Partial<BeatFacts>
   clock: ClockComparison
 }
 
@@ -62,8 +64,8 @@ export function neverHeard(): KnownHost {
     revoked: false,
     status: 'OFFLINE',
     reason: 'never heard',
-    running: null,
-    said: null,
+    greeting: null,
+    says: {},
     clock: new ClockComparison(),
   }
 }
@@ -97,7 +99,7 @@ export function statusOf(known: KnownHost, clock: Clock, heartbeatInterval: numb
       known.lastHeartbeatAt === null ? null : (clock.now() - known.lastHeartbeatAt) / 1000,
     heartbeatInterval,
     agentStatus: known.heardSinceStart ? known.agentStatus : null,
-    agentReason: known.said?.reason ?? null,
+    agentReason: known.says.statusReason ?? null,
     high: known.high,
     last: { status: known.status, reason: known.reason },
     duplicateIdentity: known.duplicate,
@@ -107,10 +109,10 @@ export function statusOf(known: KnownHost, clock: Clock, heartbeatInterval: numb
 function linkSigns(known: KnownHost, clock: Clock): LinkSigns {
   return {
     connected: known.connected,
-    hasLinked: known.running !== null,
-    onDemand: known.said?.onDemand === true,
+    hasLinked: known.greeting !== null,
+    onDemand: known.says.onDemand === true,
     secondsUnlinked: known.linkLostAt === null ? 0 : (clock.now() - known.linkLostAt) / 1000,
-    fault: known.said?.linkFault ?? null,
+    fault: known.says.linkFault ?? null,
   }
 }
 
@@ -146,10 +148,8 @@ export function viewOf(known: KnownHost, clock: Clock): PresenceView {
     connected: known.connected,
     linkLostAt: known.connected || known.linkLostAt === null ? null : isoTime(known.linkLostAt),
     metrics: known.metrics,
-    running: known.running,
-    agentReason: known.said?.reason ?? null,
-    onDemand: known.said?.onDemand ?? null,
-    linkFault: known.connected ? null : (known.said?.linkFault ?? null),
+    greeting: known.greeting,
+    says: known.connected ? { ...known.says, linkFault: null } : known.says,
     clockOffsetSeconds: known.clock.offsetSeconds(),
   }
 }

@@ -97,9 +97,8 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
           reason: known.reason,
           lastHeartbeatAt: timeOf(known.lastHeartbeatAt),
           agentStatus: known.agentStatus,
-          running: known.running,
-          onDemand: known.said?.onDemand ?? null,
-          linkFault: known.said?.linkFault ?? null,
+          running: known.greeting,
+          says: known.says,
           linkLostAt: known.connected ? null : timeOf(known.linkLostAt),
           warns: known.load.warns,
         }
@@ -122,12 +121,12 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     const rows = await readKeptStatus(options.path, options.log)
     for (const row of rows) {
       const { hostId, status, reason, lastHeartbeatAt, agentStatus, running = null } = row
-      const { onDemand, linkFault, linkLostAt, warns = [] } = row
+      const { onDemand = null, linkFault = null, says, linkLostAt, warns = [] } = row
       const known = entry(hostId)
-      Object.assign(known, { status, reason, agentStatus, running })
+      Object.assign(known, { status, reason, agentStatus, greeting: running })
       known.lastHeartbeatAt = lastHeartbeatAt === null ? null : Date.parse(lastHeartbeatAt)
       known.heardAt = clock.monotonic()
-      known.said = { onDemand: onDemand ?? undefined, linkFault: linkFault ?? undefined }
+      known.says = says ?? { onDemand, linkFault }
       known.linkLostAt = linkLostAt == null ? clock.now() : Date.parse(linkLostAt)
       known.load = { ...noLoad, warns }
       known.reachable = reachOf(known, clock, heartbeatInterval)
@@ -166,11 +165,10 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       heard(known, status, clock)
       heardSinceSave = true
       known.uptime = beat.uptime ?? null
-      // Not the whole body: what is not known in it may be large.
       // A fault of before the link came up explains nothing once that is gone.
-      const linkFault = known.connected ? undefined : beat.linkFault
-      const isOtherFault = linkFault !== known.said?.linkFault
-      known.said = { reason: beat.reason, onDemand: beat.onDemand, linkFault }
+      const linkFault = known.connected ? null : (beat.says?.linkFault ?? null)
+      const isOtherFault = linkFault !== (known.says.linkFault ?? null)
+      known.says = { ...beat.says, linkFault }
       known.clock.note(beat.timestamp, clock.now())
       if (!wasHealthy || status !== 'HEALTHY' || !known.connected) judge(hostId, known)
       if (isOtherFault) hints.publish('host', { id: hostId, change: 'updated' })
@@ -192,9 +190,9 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     registered(hostId) {
       const known = entry(hostId)
       known.revoked = false
-      known.said = null
+      known.says = {}
       // It may be another agent, which links in another way.
-      known.running = null
+      known.greeting = null
       known.linkLostAt = null
       heard(known, 'HEALTHY', clock)
       judge(hostId, known)
@@ -205,16 +203,16 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
       if (known) {
         if (known.connected && !connected) known.linkLostAt = clock.now()
         known.connected = connected
-        if (connected || linkFault !== undefined) known.said = { ...known.said, linkFault }
+        if (connected || linkFault !== undefined) known.says = { ...known.says, linkFault: linkFault ?? null }
         judge(hostId, known)
         if (linkFault !== undefined) save()
       }
       hints.publish('host', { id: hostId, change: 'updated' })
     },
-    greeted(hostId, running) {
+    greeted(hostId, greeting) {
       const known = entry(hostId)
-      if (isDeepStrictEqual(known.running, running)) return
-      known.running = running
+      if (isDeepStrictEqual(known.greeting, greeting)) return
+      known.greeting = greeting
       judge(hostId, known)
       save()
       hints.publish('host', { id: hostId, change: 'updated' })

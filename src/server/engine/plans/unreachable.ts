@@ -11,7 +11,7 @@ const stoppedQueueSeconds = 15
 
 /** Milliseconds. */
 function limitOf({ queueSeconds }: OwnedTask, view: PresenceView | undefined): number {
-  const usual = wasStopped(view?.linkFault) ? stoppedQueueSeconds : defaultQueueSeconds
+  const usual = wasStopped(view?.says.linkFault) ? stoppedQueueSeconds : defaultQueueSeconds
   return (queueSeconds ?? (view && view.status !== 'OFFLINE' ? usual : 0)) * 1000
 }
 
@@ -47,7 +47,7 @@ export function createUnreachable(
   function whyAway({ hostname }: Execution, view: PresenceView | undefined): string {
     const offline = view?.status === 'OFFLINE' ? view.statusReason : null
     if (offline) return `${hostname} is OFFLINE: ${offline}`
-    return `${hostname} is not linked${faultInBrackets(view?.linkFault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
+    return `${hostname} is not linked${faultInBrackets(view?.says.linkFault)}, and ${lastHeard(view?.lastHeartbeatAt)}`
   }
 
   /** Those whose host has no link, with how long that has been so for each. */

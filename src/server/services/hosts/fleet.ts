@@ -1,5 +1,7 @@
+import type { HostStatus } from '../../../core/host.ts'
 import type { Cluster } from '../../../core/protocol/http/clusters.ts'
-import type { Host, HostStatus } from '../../../core/protocol/http/hosts.ts'
+import { BeatFacts, HelloFacts } from '../../../core/protocol/http/host-agent.ts'
+import type { Host } from '../../../core/protocol/http/hosts.ts'
 import type { KnownHost } from '../../../core/script/host-variables.ts'
 import { createDirectory, type Directory } from '../../../core/selector/directory.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
@@ -9,6 +11,7 @@ import type { PresenceView, Views } from '../../seams/presence.ts'
 import type { ClusterRecord, HostRecord } from '../../seams/records.ts'
 import type { Store } from '../../seams/store.ts'
 import { inTurns } from '../../slices.ts'
+import { fieldsOf } from '../reported.ts'
 import { createMemberships, keptBy } from './memberships.ts'
 
 /** Hosts and clusters as they are now, seen together: selectors, memberships and read representations. */
@@ -142,7 +145,7 @@ function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds
     systemInfo,
     agent: record.agent && {
       agentId: record.agent.agentId,
-      agentVersion: view?.running?.agentVersion ?? record.agent.agentVersion,
+      agentVersion: view?.greeting?.agentVersion ?? record.agent.agentVersion,
       status: view?.agentStatus ?? null,
       uptime: view?.uptime ?? null,
       connected: view?.connected ?? false,
@@ -150,15 +153,8 @@ function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds
       linkLostAt: view?.linkLostAt ?? null,
       registeredAt: record.agent.registeredAt,
       lastHeartbeatAt: view?.lastHeartbeatAt ?? null,
-      runAs: view?.running?.runAs ?? null,
-      runsAsRoot: view?.running?.runsAsRoot ?? null,
-      sandbox: view?.running?.sandbox ?? null,
-      containment: view?.running?.containment ?? null,
-      terminal: view?.running?.terminal ?? null,
-      enforces: view?.running?.enforces ? [...view.running.enforces] : null,
-      onDemand: view?.onDemand ?? null,
-      linkFault: view?.linkFault ?? null,
-      statusReason: view?.agentReason ?? null,
+      ...fieldsOf(HelloFacts, view?.greeting),
+      ...fieldsOf(BeatFacts, view?.says),
       clockOffsetSeconds: view?.clockOffsetSeconds ?? null,
     },
     metrics: view?.metrics ?? null,

@@ -1,5 +1,5 @@
 import { RsmError } from '../../../core/errors.ts'
-import type { Parted } from '../../../core/protocol/http/hosts.ts'
+import type { Parted } from '../../../core/protocol/http/enrollments.ts'
 import { isFinal } from '../../../core/task/task-state.ts'
 import type { Transaction } from '../../seams/store.ts'
 import { type Context, notFound, tellTokenEnded } from '../context.ts'

@@ -1,0 +1,63 @@
+import { Closed, Id, Line, Nullable, Tags, Time } from './common.ts'
+import * as examples from './fleet-examples.ts'
+import { type Static, Type } from './schema.ts'
+
+export const EnrollmentCreate = Closed(
+  {
+    name: Type.Optional(Line(128)),
+    maxUses: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+    expiresInHours: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 8784 })),
+    tags: Type.Optional(Tags),
+    clusterId: Type.Optional(Id),
+    hostId: Type.Optional(Id),
+  },
+  { examples: [examples.enrollmentCreate] },
+)
+export type EnrollmentCreate = Static<typeof EnrollmentCreate>
+
+export const Enrollment = Type.Object(
+  {
+    id: Id,
+    name: Nullable(Type.String()),
+    maxUses: Type.Integer(),
+    uses: Type.Integer(),
+    tags: Type.Record(Type.String(), Type.String()),
+    clusterId: Nullable(Id),
+    hostId: Nullable(Id),
+    createdBy: Type.String(),
+    createdAt: Time,
+    expiresAt: Time,
+  },
+  { examples: [examples.enrollment] },
+)
+export type Enrollment = Static<typeof Enrollment>
+
+/** An enrolment token that still lets hosts in. */
+const OpenEnrollment = Type.Object(
+  {
+    id: Id,
+    name: Nullable(Type.String()),
+    maxUses: Type.Integer(),
+    uses: Type.Integer(),
+    expiresAt: Time,
+  },
+  { examples: [examples.openEnrollment] },
+)
+export type OpenEnrollment = Static<typeof OpenEnrollment>
+
+/**
+ * The `data` of what parts a host from its agent. The agent is let in by a newer enrolment token only, but whoever has one
+ * of `openEnrollments` can still enrol a machine as a new host.
+ */
+export const Parted = Type.Object(
+  { id: Id, openEnrollments: Type.Array(OpenEnrollment) },
+  { examples: [{ id: 7, openEnrollments: [examples.openEnrollment] }] },
+)
+export type Parted = Static<typeof Parted>
+
+/** `token` is shown this once. */
+export const EnrollmentCreated = Type.Object(
+  { ...Enrollment.properties, token: Type.String() },
+  { examples: [examples.enrollmentCreated] },
+)
+export type EnrollmentCreated = Static<typeof EnrollmentCreated>
