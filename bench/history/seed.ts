@@ -2,7 +2,7 @@
 
 import { openJsonStore } from '../../src/server/embedded/store/store.ts'
 import { opaqueId } from '../../src/server/ids.ts'
-import type { TaskRecord } from '../../src/server/seams/records.ts'
+import type { TaskRecord } from '../../src/server/seams/records/task.ts'
 
 const [directory = '', count = '0'] = process.argv.slice(2)
 const perTransaction = 100

@@ -1,5 +1,5 @@
 import type { Setting } from './protocol/http/host-agent.ts'
-import type { Limits } from './protocol/http/tasks.ts'
+import type { Limits } from './task/limits.ts'
 
 /** Percent of the disk of its data directory below which an agent is DEGRADED: spools may fail. */
 export const leastFreePercent = 3

@@ -1,4 +1,37 @@
-import type { AuditEntry } from './protocol/http/audit.ts'
+/** How what was audited ended. */
+export const auditOutcomes = ['SUCCESS', 'REFUSED', 'FAILED'] as const
+export type AuditOutcome = (typeof auditOutcomes)[number]
+
+export const auditActors = ['user', 'agent', 'enrollment', 'system', 'anonymous'] as const
+/** Who did it: an agent's `id` and `name` are its agentId; `tokenId` names a user's session or personal token. */
+export interface AuditActor {
+  type: (typeof auditActors)[number]
+  id: number | string | null
+  name: string | null
+  tokenId: number | null
+}
+
+export interface AuditObject {
+  type: string
+  id: number | string | null
+  name: string | null
+}
+
+/** Facts about what was done: never a password, key, secret parameter or script text. */
+export type AuditDetail = Record<string, string | number | boolean | null | string[]>
+
+/** One entry of the audit log (contract §3); `hash` chains it to the one before. */
+export interface AuditEntry {
+  id: number
+  at: string
+  actor: AuditActor
+  ip: string | null
+  action: string
+  object: AuditObject | null
+  outcome: AuditOutcome
+  detail: AuditDetail
+  hash: string
+}
 
 /** SHA-256, hex, of these pieces one after the other; it comes in as an argument, for core is pure. */
 export type Sha256 = (...pieces: (string | Uint8Array)[]) => string

@@ -1,4 +1,4 @@
-import type { Metrics } from './protocol/http/hosts.ts'
+import type { Metrics } from './host.ts'
 
 type DiskSizes = Omit<Metrics['disk'][number], 'mountPoint'>
 type Averaged = Record<string, number>

@@ -1,7 +1,7 @@
 import { span } from './findings/words.ts'
-import type { AgentStatus, HostStatus } from './host.ts'
+import type { AgentStatus, HostStatus, Metrics } from './host.ts'
 import { stoppedReason } from './protocol/close-codes.ts'
-import type { Host, Metrics } from './protocol/http/hosts.ts'
+import type { Host } from './protocol/http/hosts.ts'
 
 /** A host's status and, unless it is ONLINE, why (contract §3 "Hosts and their status"). */
 export interface HostStanding {

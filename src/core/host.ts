@@ -14,3 +14,23 @@ export type SandboxMode = (typeof sandboxModes)[number]
 /** How an agent holds the processes of a script together, and so what the end of a tree can be sure of. */
 export const containments = ['cgroup', 'pid-namespace', 'process-group'] as const
 export type Containment = (typeof containments)[number]
+
+/** What the agent found when it registered. */
+export interface SystemInfo {
+  os: string
+  kernel: string
+  arch: string
+  cpuCores: number
+  memoryMB: number
+  diskGB: number
+  ipAddresses: string[]
+}
+
+/** What a host does at one moment, as its agent measures it. */
+export interface Metrics {
+  timestamp: string
+  cpu: { usagePercent: number; loadAvg1m: number; loadAvg5m: number; loadAvg15m: number }
+  memory: { totalMB: number; usedMB: number; availableMB: number; usagePercent: number }
+  disk: { mountPoint: string; totalGB: number; usedGB: number; usagePercent: number }[]
+  network: { rxBytesPerSec: number; txBytesPerSec: number; connections: number }
+}

@@ -1,4 +1,5 @@
-import type { AuditEntry, AuditQuery } from './protocol/http/audit.ts'
+import type { AuditEntry } from './audit.ts'
+import type { AuditQuery } from './protocol/http/audit.ts'
 import type { Cluster, ClusterCreate, ClusterPatch, ClusterQuery } from './protocol/http/clusters.ts'
 import type { NamedQuery, Page, PageQuery } from './protocol/http/common.ts'
 import type { Enrollment, EnrollmentCreate, EnrollmentCreated, Parted } from './protocol/http/enrollments.ts'

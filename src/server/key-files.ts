@@ -5,7 +5,7 @@ import { RsmError } from '../core/errors.ts'
 import { isRefusedByFullDisk, writeFileDurably } from '../disk/durable.ts'
 import { createKeys, newSigningKey, sealKeyBytes, sealKeyId, signingKeyId } from './keys.ts'
 import type { Keys, ReplacedKeys } from './seams/keys.ts'
-import type { KeyRecord } from './seams/records.ts'
+import type { KeyRecord } from './seams/records/run.ts'
 import type { Store, Transaction } from './seams/store.ts'
 import { bury } from './services/tombstones.ts'
 

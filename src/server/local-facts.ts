@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
-import type { ResultStatus, TaskStatus } from '../core/protocol/http/tasks.ts'
+import type { ResultStatus, TaskStatus } from '../core/task/task.ts'
 import type { UserCaller } from './access/caller.ts'
-import type { TerminalRecord } from './seams/records.ts'
+import type { TerminalRecord } from './seams/records/terminal.ts'
 
 /** What this process did or saw, by topic. */
 export interface Facts {

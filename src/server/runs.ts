@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { RunMark } from '../core/protocol/messages.ts'
 import { isRefusedByFullDisk } from '../disk/durable.ts'
 import { type Clock, isoTime } from './clock.ts'
-import type { RunRecord } from './seams/records.ts'
+import type { RunRecord } from './seams/records/run.ts'
 import type { Store } from './seams/store.ts'
 
 /** Starts that a store remembers; an agent that was away for longer looks like a witness of a restore, and a person decides. */

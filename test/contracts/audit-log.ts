@@ -1,5 +1,5 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { AuditEntry } from '../../src/core/protocol/http/audit.ts'
+import type { AuditEntry } from '../../src/core/audit.ts'
 import type { AuditLog } from '../../src/server/seams/audit-log.ts'
 import { event, verified } from '../helpers/audit/audit-log.ts'
 

@@ -1,5 +1,5 @@
 import type { ExecutionContext, TestFn } from 'ava'
-import type { ScriptRecord } from '../../src/server/seams/records.ts'
+import type { ScriptRecord } from '../../src/server/seams/records/script.ts'
 import type { ScriptVersions } from '../../src/server/seams/script-versions.ts'
 import { believed } from '../helpers/faults/believed-clock.ts'
 

@@ -1,7 +1,7 @@
 import test from 'ava'
 import fc from 'fast-check'
 import { createDownsample } from '../../src/core/downsample.ts'
-import type { Metrics } from '../../src/core/protocol/http/hosts.ts'
+import type { Metrics } from '../../src/core/host.ts'
 import { metrics } from '../helpers/metrics/metrics.ts'
 
 function downsample(samples: Metrics[], from: number, to: number, points: number): Metrics[] {

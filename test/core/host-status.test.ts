@@ -1,4 +1,5 @@
 import test from 'ava'
+import type { Metrics } from '../../src/core/host.ts'
 import {
   type HostSigns,
   hostStatus,
@@ -10,7 +11,6 @@ import {
   noLoad,
   tellsTheSame,
 } from '../../src/core/host-status.ts'
-import type { Metrics } from '../../src/core/protocol/http/hosts.ts'
 
 function metricsOf(cpu: number, memory: number, disks: Record<string, number> = {}): Metrics {
   return {

@@ -1,5 +1,5 @@
-import type { Limits } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { Limits } from '../../core/task/limits.ts'
 import type { Clock } from '../clock.ts'
 import type { Verify } from '../link/verify.ts'
 import type { Log } from '../log.ts'

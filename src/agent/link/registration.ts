@@ -39,7 +39,9 @@ export async function register(
   for (;;) {
     try {
       const enrollToken = options.enrollToken()
-      const { serverTime: _, ...registration } = await options.api.register(body, enrollToken)
+      const given = await options.api.register(body, enrollToken)
+      const { hostId, token, heartbeatInterval, metricsInterval, serverKey, keyId } = given
+      const registration = { hostId, token, heartbeatInterval, metricsInterval, serverKey, keyId }
       return { registration, enrollToken }
     } catch (error) {
       if (!(error instanceof RsmError)) throw error

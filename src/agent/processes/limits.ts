@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
-import type { Limits } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import { type LimitName, limitNames, limitSize, limitWords } from '../../core/task/limits.ts'
+import { type LimitName, type Limits, limitNames, limitSize, limitWords } from '../../core/task/limits.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
 

@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
+import type { Metrics } from '../../core/host.ts'
 import { longestReason } from '../../core/protocol/bounds.ts'
 import type { AgentAck, AgentConfig } from '../../core/protocol/http/agent.ts'
-import type { Metrics } from '../../core/protocol/http/hosts.ts'
 import { type RunMark } from '../../core/protocol/messages.ts'
 import { shortened } from '../../core/text/shortened.ts'
 import type { Clock } from '../clock.ts'

@@ -1,10 +1,16 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AuditFault, type AuditHead, AuditVerifier, verifyAudit } from '../../core/audit.ts'
+import {
+  type AuditEntry,
+  type AuditFault,
+  type AuditHead,
+  AuditVerifier,
+  verifyAudit,
+} from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
 import { largestPage } from '../../core/protocol/bounds.ts'
-import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import type { AuditQuery } from '../../core/protocol/http/audit.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { AuditService } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'

@@ -1,5 +1,6 @@
-import type { TaskResult, TaskScript } from '../../core/protocol/http/tasks.ts'
+import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
+import type { TaskResult } from '../../core/task/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { taskDescription } from '../../ui/flags/task.ts'

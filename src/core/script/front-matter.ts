@@ -1,7 +1,7 @@
-import type { ScriptType } from '../protocol/http/scripts.ts'
 import { durationSeconds } from '../text/duration.ts'
 import { nearest } from '../text/nearest.ts'
 import { paramFaults, paramNameFault } from './params.ts'
+import type { ScriptType } from './script-form.ts'
 
 /** A parameter as a script declares it. */
 export interface DeclaredParam {

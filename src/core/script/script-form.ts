@@ -1,4 +1,8 @@
-import type { ScriptType } from '../protocol/http/scripts.ts'
+export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const
+export type ScriptType = (typeof scriptTypes)[number]
+
+/** Bytes of UTF-8; the schema bounds characters, the service bounds bytes (contract §1). */
+export const maxScriptBytes = 1024 * 1024
 
 interface Family {
   /** Interpreters whose scripts this type runs, by the last part of their path. */

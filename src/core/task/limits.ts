@@ -1,7 +1,11 @@
 /** What can be limited, as the API and an agent's HELLO name it. */
 export const limitNames = ['memoryMB', 'processes', 'cpuPercent'] as const
 export type LimitName = (typeof limitNames)[number]
-type Limits = { [Name in LimitName]?: number }
+/**
+ * What one execution may take on its host. Where the host can't enforce one that is asked for, nothing runs there (exit
+ * 126). `memoryMB` in MiB, swap included; `cpuPercent` of one core: 200 is two of them.
+ */
+export type Limits = { [Name in LimitName]?: number }
 
 /** As people write them: `--limit memory=512M`. */
 export const limitWords: Record<LimitName, string> = {

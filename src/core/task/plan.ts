@@ -1,5 +1,12 @@
-import type { BatchSize, MaxFailures, ResultStatus, Strategy } from '../protocol/http/tasks.ts'
-import { type FinalStatus, isFailure, isFinal } from './task-state.ts'
+import {
+  type BatchSize,
+  type FinalStatus,
+  isFailure,
+  isFinal,
+  type MaxFailures,
+  type ResultStatus,
+  type Strategy,
+} from './task.ts'
 
 /** Seconds of run time on a host where neither the call nor the script says any (contract §4). */
 export const defaultTimeout = 300

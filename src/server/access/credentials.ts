@@ -1,7 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import { sha256 } from '../digest.ts'
-import type { TokenRecord } from '../seams/records.ts'
+import type { TokenRecord } from '../seams/records/token.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 import type { AgentCaller, Caller, UserCaller } from './caller.ts'
 import { standing } from './standing.ts'

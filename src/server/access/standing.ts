@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import { type Action, may, neededFor, type Right, type Role } from '../../core/permissions.ts'
-import type { TokenRecord, UserRecord } from '../seams/records.ts'
+import type { TokenRecord } from '../seams/records/token.ts'
+import type { UserRecord } from '../seams/records/user.ts'
 
 /** What a user's token lets its holder do. */
 export interface Standing {

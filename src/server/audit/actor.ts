@@ -1,4 +1,4 @@
-import type { AuditActor } from '../../core/protocol/http/audit.ts'
+import type { AuditActor } from '../../core/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Store } from '../seams/store.ts'
 

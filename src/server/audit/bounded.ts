@@ -1,5 +1,4 @@
-import type { AuditFacts } from '../../core/audit.ts'
-import type { AuditDetail } from '../../core/protocol/http/audit.ts'
+import type { AuditDetail, AuditFacts } from '../../core/audit.ts'
 import type { AuditEvent } from '../seams/audit-log.ts'
 
 /** Bounds of one entry, so that no request writes more than some KiB into the log. */

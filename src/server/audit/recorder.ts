@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditOutcome } from '../../core/audit.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { AuditOutcome } from '../../core/protocol/http/audit.ts'
 import type { AppInstance } from '../http/app.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'

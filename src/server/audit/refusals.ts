@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../core/protocol/http/audit.ts'
+import type { AuditEntry } from '../../core/audit.ts'
 import { sourceOf } from '../access/source.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { AuditEvent } from '../seams/audit-log.ts'

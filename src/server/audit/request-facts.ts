@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { AuditActor, AuditDetail, AuditObject } from '../../core/audit.ts'
 import { rights } from '../../core/permissions.ts'
-import type { AuditActor, AuditDetail, AuditObject } from '../../core/protocol/http/audit.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'

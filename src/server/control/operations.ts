@@ -1,4 +1,4 @@
-import type { AuditDetail } from '../../core/protocol/http/audit.ts'
+import type { AuditDetail } from '../../core/audit.ts'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Passwords } from '../access/passwords.ts'

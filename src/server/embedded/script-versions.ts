@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
 import { isDiskFull, writeFileDurably } from '../../disk/durable.ts'
-import type { ScriptRecord } from '../seams/records.ts'
+import type { ScriptRecord } from '../seams/records/script.ts'
 import { mostVersions, type ScriptVersions } from '../seams/script-versions.ts'
 import { createOrphans } from './orphans.ts'
 

@@ -4,7 +4,7 @@ import type { RunMark } from '../../core/protocol/messages.ts'
 import { isoTime } from '../clock.ts'
 import { isReceived } from '../executions/transitions.ts'
 import type { RunningExecution } from '../seams/executions.ts'
-import type { RestoreNote } from '../seams/records.ts'
+import type { RestoreNote } from '../seams/records/run.ts'
 import type { HostLanes } from './lanes/host-lanes.ts'
 import type { EngineParts } from './parts.ts'
 

@@ -1,5 +1,5 @@
 import { faultInBrackets } from '../../core/host-status.ts'
-import { isFinal } from '../../core/task/task-state.ts'
+import { isFinal } from '../../core/task/task.ts'
 import type { Execution } from '../seams/executions.ts'
 import type { EngineParts } from './parts.ts'
 

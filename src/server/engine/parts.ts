@@ -1,5 +1,5 @@
 import type { KnownHost } from '../../core/script/host-variables.ts'
-import { isFinal } from '../../core/task/task-state.ts'
+import { isFinal } from '../../core/task/task.ts'
 import type { Clock } from '../clock.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'

@@ -1,9 +1,9 @@
 import { RsmError } from '../../core/errors.ts'
-import type { Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { emptyCounts, isFinal } from '../../core/task/task-state.ts'
+import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import { emptyCounts, isFinal, type TaskResult } from '../../core/task/task.ts'
 import { resultOf, summaryOf } from '../executions/shown.ts'
 import type { RunningExecution } from '../seams/executions.ts'
-import type { TaskRecord } from '../seams/records.ts'
+import type { TaskRecord } from '../seams/records/task.ts'
 import { notesOf } from './notes.ts'
 import type { EngineParts } from './parts.ts'
 

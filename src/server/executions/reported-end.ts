@@ -1,7 +1,6 @@
 import { constants } from 'node:os'
-import type { Survivor } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import type { FinalStatus } from '../../core/task/task-state.ts'
+import type { FinalStatus, Survivor } from '../../core/task/task.ts'
 import { printable } from '../../core/text/printable.ts'
 import { isoTime } from '../clock.ts'
 import type { Execution, OutputSoFar, ReportedEnd } from '../seams/executions.ts'

@@ -1,27 +1,26 @@
-import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { Counts, TaskResult } from '../../core/task/task.ts'
+import { only } from '../only.ts'
 import type { Execution } from '../seams/executions.ts'
-import type { TaskRecord } from '../seams/records.ts'
+import type { TaskRecord } from '../seams/records/task.ts'
 
 export function resultOf(execution: Execution): TaskResult {
-  const { hostId, hostname, status, exitCode, signal, startedAt, completedAt, duration } = execution
-  const { stdoutBytes, stderrBytes, truncated, outputComplete, error, lateResult } = execution
   return {
-    hostId,
-    hostname,
-    status,
-    exitCode,
-    signal,
-    startedAt,
-    completedAt,
-    duration,
-    stdoutBytes,
-    stderrBytes,
-    truncated,
-    outputComplete,
-    error,
+    ...only(
+      execution,
+      'hostId',
+      'hostname',
+      'status',
+      'exitCode',
+      'signal',
+      'startedAt',
+      'completedAt',
+      'duration',
+    ),
+    ...only(execution, 'stdoutBytes', 'stderrBytes', 'truncated', 'outputComplete', 'error'),
     containment: execution.containment ?? null,
     survivors: execution.survivors === undefined ? [] : execution.survivors,
-    lateResult,
+    lateResult: execution.lateResult,
   }
 }
 
@@ -29,26 +28,14 @@ export function resultOf(execution: Execution): TaskResult {
 export function summaryOf(task: TaskRecord, counts: Counts): TaskSummary {
   return {
     taskId: task.id,
-    status: task.status,
-    hostCount: task.hostCount,
+    ...only(task, 'status', 'hostCount'),
     counts: { ...counts },
-    strategy: task.strategy,
-    batchSize: task.batchSize,
-    scriptId: task.scriptId,
-    scriptVersion: task.scriptVersion,
-    scriptName: task.scriptName,
+    ...only(task, 'strategy', 'batchSize', 'scriptId', 'scriptVersion', 'scriptName'),
     firstLine: task.firstLine ?? null,
-    type: task.type,
-    params: task.params,
-    timeout: task.timeout,
-    runAs: task.runAs,
+    ...only(task, 'type', 'params', 'timeout', 'runAs'),
     limits: task.limits ?? null,
     clusterId: task.clusterId,
     retryOf: task.retryOf ?? null,
-    createdBy: task.createdBy,
-    createdAt: task.createdAt,
-    startedAt: task.startedAt,
-    completedAt: task.completedAt,
-    duration: task.duration,
+    ...only(task, 'createdBy', 'createdAt', 'startedAt', 'completedAt', 'duration'),
   }
 }

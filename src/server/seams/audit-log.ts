@@ -1,5 +1,5 @@
-import type { AuditFacts, AuditHead } from '../../core/audit.ts'
-import type { AuditEntry, AuditQuery } from '../../core/protocol/http/audit.ts'
+import type { AuditEntry, AuditFacts, AuditHead } from '../../core/audit.ts'
+import type { AuditQuery } from '../../core/protocol/http/audit.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 
 /** What is to be recorded; `at` is the time of the call where it is left out. */

@@ -1,8 +1,9 @@
-import type { Counts, TaskResult } from '../../core/protocol/http/tasks.ts'
 import type { ScriptComplete, ScriptOutput } from '../../core/protocol/messages.ts'
+import type { Counts, TaskResult } from '../../core/task/task.ts'
 import type { LinkClaim } from './links.ts'
 import type { Member } from './ownership.ts'
-import type { ExecutionRecord, TaskRecord } from './records.ts'
+import type { ExecutionRecord } from './records/execution.ts'
+import type { TaskRecord } from './records/task.ts'
 import type { Transaction } from './store.ts'
 
 export type Execution = Readonly<ExecutionRecord>

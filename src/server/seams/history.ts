@@ -1,4 +1,4 @@
-import type { Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Metrics } from '../../core/host.ts'
 import type { Age } from '../../disk/agreed-clock.ts'
 
 /** How long history is kept, in milliseconds (contract §3: 7 days). */

@@ -1,4 +1,4 @@
-import type { KeyRecord } from './records.ts'
+import type { KeyRecord } from './records/run.ts'
 
 /** The server's own keys, apart from the store, so that a stolen store tells nothing (S04). All servers of a store have the same. */
 export interface Keys {

@@ -1,4 +1,4 @@
-import type { Stream } from '../../core/protocol/http/logs.ts'
+import type { Stream } from '../../core/task/task.ts'
 
 /** A piece of output before it has its number. */
 export interface NewEntry {

@@ -1,6 +1,5 @@
-import type { AgentStatus, HostStatus } from '../../core/host.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../core/host.ts'
 import type { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
-import type { Metrics } from '../../core/protocol/http/hosts.ts'
 
 /** What an agent's HELLO says; facts and version are absent where what was kept is from before they were. */
 export type Greeting = Partial<HelloFacts> & {

@@ -6,7 +6,7 @@ import type {
   TerminalClient,
 } from '../terminals/client.ts'
 import type { Member } from './ownership.ts'
-import type { TerminalRecord } from './records.ts'
+import type { TerminalRecord } from './records/terminal.ts'
 
 /** The terminal sessions of one server, as any server of the store reaches them. Errors cross with their codes. */
 export interface TerminalSite {

@@ -1,4 +1,4 @@
-import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { TaskResult } from '../../core/task/task.ts'
 import type { Orphans } from './orphans.ts'
 
 /** What a finished task leaves beside its output: the text that ran and every host's result. */

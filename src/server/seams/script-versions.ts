@@ -1,5 +1,5 @@
 import type { Age } from '../../disk/agreed-clock.ts'
-import type { ScriptRecord } from './records.ts'
+import type { ScriptRecord } from './records/script.ts'
 
 /** Former versions of scripts, apart from the store, which holds the present ones. */
 export interface ScriptVersions {

@@ -1,6 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
 import type { HostService } from '../../core/services.ts'
-import type { HostRecord } from '../seams/records.ts'
+import type { HostRecord } from '../seams/records/host.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { removeHost } from './hosts/removal.ts'

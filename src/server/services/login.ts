@@ -3,7 +3,7 @@ import type { LoginRequest, LoginResult, Me } from '../../core/protocol/http/use
 import type { UserCaller } from '../access/caller.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
-import type { TokenRecord } from '../seams/records.ts'
+import type { TokenRecord } from '../seams/records/token.ts'
 import { type Context, notFound } from './context.ts'
 import { Attempts, type Throttle } from './login/attempts.ts'
 import { endTokens, showUser } from './users.ts'

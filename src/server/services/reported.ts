@@ -1,6 +1,7 @@
+import type { Metrics } from '../../core/host.ts'
 import type { HeartbeatRequest, RegisterRequest } from '../../core/protocol/http/agent.ts'
 import { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
-import { Metrics } from '../../core/protocol/http/hosts.ts'
+import { Metrics as Report } from '../../core/protocol/http/hosts.ts'
 import type { Static, TObject } from '../../core/protocol/http/schema.ts'
 import type { AgentHello } from '../../core/protocol/messages.ts'
 import { limitNames } from '../../core/task/limits.ts'
@@ -52,7 +53,7 @@ const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
 /** A report that is too long loses its last disks. */
 export function shownMetrics({ timestamp, cpu, memory, network, disk }: Metrics): Metrics {
-  const { properties } = Metrics
+  const { properties } = Report
   const report: Metrics = {
     timestamp,
     cpu: fieldsOf(properties.cpu, cpu),

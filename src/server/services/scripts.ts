@@ -1,18 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type FieldFault, invalid, RsmError } from '../../core/errors.ts'
-import {
-  maxScriptBytes,
-  type Script,
-  type ScriptPatch,
-  type ScriptType,
-  type ScriptVersionSummary,
-} from '../../core/protocol/http/scripts.ts'
+import { type Script, type ScriptPatch, type ScriptVersionSummary } from '../../core/protocol/http/scripts.ts'
 import { declaredPatternFaults } from '../../core/script/declared-params.ts'
 import { type DeclaredParam, parseFrontMatter } from '../../core/script/front-matter.ts'
-import { scriptFaults } from '../../core/script/script-form.ts'
+import { maxScriptBytes, type ScriptType, scriptFaults } from '../../core/script/script-form.ts'
 import type { ScriptService } from '../../core/services.ts'
 import { sha256 } from '../digest.ts'
-import type { ScriptRecord } from '../seams/records.ts'
+import { only } from '../only.ts'
+import type { ScriptRecord } from '../seams/records/script.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { patched } from './merge-patch.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
@@ -61,17 +56,9 @@ function show(record: ScriptRecord): Script {
 }
 
 function summaryOf(script: ScriptRecord): ScriptVersionSummary {
-  const { version, name, type, updatedAt } = script
   const bytes = Buffer.byteLength(script.content)
-  return {
-    version,
-    name,
-    type,
-    sha256: script.sha256,
-    bytes,
-    changedBy: author(script),
-    changedAt: updatedAt,
-  }
+  const who = { changedBy: author(script), changedAt: script.updatedAt }
+  return { ...only(script, 'version', 'name', 'type', 'sha256'), bytes, ...who }
 }
 
 function changed(current: ScriptRecord, patch: ScriptPatch): ScriptRecord {

@@ -6,7 +6,7 @@ import type { UserCaller } from '../access/caller.ts'
 import { refusal } from '../access/standing.ts'
 import { newToken } from '../access/tokens.ts'
 import { isoTime } from '../clock.ts'
-import type { TokenRecord } from '../seams/records.ts'
+import type { TokenRecord } from '../seams/records/token.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { storePage } from './paging.ts'
 

@@ -1,7 +1,8 @@
 import { RsmError } from '../../core/errors.ts'
 import type { OpenEnrollment } from '../../core/protocol/http/enrollments.ts'
 import type { Caller } from '../access/caller.ts'
-import type { EnrollmentRecord, HostRecord, TombstoneRecord } from '../seams/records.ts'
+import type { EnrollmentRecord, TombstoneRecord } from '../seams/records/enrollment.ts'
+import type { HostRecord } from '../seams/records/host.ts'
 import type { Store, Transaction } from '../seams/store.ts'
 
 /** When an agent that is kept out asks again, seconds (contract §3). */

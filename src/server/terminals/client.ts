@@ -4,7 +4,7 @@ import type {
   TerminalPayloads,
 } from '../../core/protocol/terminal-messages.ts'
 import type { UserCaller } from '../access/caller.ts'
-import type { TerminalRecord } from '../seams/records.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
 
 /** Whoever shows a session to its user or watches it: the hub makes it, a session never sees a socket. */
 export interface TerminalClient {

@@ -1,4 +1,4 @@
-import type { TerminalRecord } from '../seams/records.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalClient } from './client.ts'
 import type { Replay } from './replay.ts'
 import type { Watchers } from './watchers.ts'

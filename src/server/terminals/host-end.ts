@@ -1,5 +1,5 @@
 import type { AgentLink } from '../engine/agent-link.ts'
-import type { TerminalRecord } from '../seams/records.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalClient } from './client.ts'
 import { InputQueue } from './input-queue.ts'
 

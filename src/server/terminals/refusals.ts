@@ -1,6 +1,7 @@
 import { RsmError } from '../../core/errors.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
-import type { HostRecord, TerminalRecord } from '../seams/records.ts'
+import type { HostRecord } from '../seams/records/host.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { TerminalSession } from './session.ts'
 
 /** Sessions that are open at once: of one user, on one host, on this server. */

@@ -2,7 +2,7 @@ import type { Age } from '../../disk/agreed-clock.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Recordings } from '../seams/recordings.ts'
-import type { TerminalRecord } from '../seams/records.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
 import type { Store } from '../seams/store.ts'
 
 const day = 24 * 3600_000

@@ -1,4 +1,4 @@
-import type { TerminalRecord } from '../seams/records.ts'
+import type { TerminalRecord } from '../seams/records/terminal.ts'
 import { Recording } from './recording/recording.ts'
 import { TerminalSession } from './session.ts'
 import { ended } from './session-end.ts'

@@ -1,4 +1,5 @@
-import type { HostMetrics, Metrics } from '../../core/protocol/http/hosts.ts'
+import type { Metrics } from '../../core/host.ts'
+import type { HostMetrics } from '../../core/protocol/http/hosts.ts'
 import { showBytes } from '../text/bytes.ts'
 import { type Reading, sparkline } from '../text/sparkline.ts'
 import { type Column, renderTable } from '../text/table.ts'

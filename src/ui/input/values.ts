@@ -1,5 +1,6 @@
 import { RsmError } from '../../core/errors.ts'
-import type { BatchSize, Limits, MaxFailures, Strategy } from '../../core/protocol/http/tasks.ts'
+import type { Limits } from '../../core/task/limits.ts'
+import type { BatchSize, MaxFailures, Strategy } from '../../core/task/task.ts'
 import { durationSeconds } from '../../core/text/duration.ts'
 import { nearest } from '../../core/text/nearest.ts'
 

@@ -1,6 +1,6 @@
 import type { TaskEvent } from '../../client/watch.ts'
-import type { Stream } from '../../core/protocol/http/logs.ts'
-import type { ResultStatus, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
+import type { ResultStatus, Stream, TaskResult } from '../../core/task/task.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { BoundedText, keptPerHost } from './bounded-text.ts'
 import type { FormatOptions, OutputFormat } from './format.ts'

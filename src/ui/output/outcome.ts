@@ -1,5 +1,6 @@
-import type { Counts, Task, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { Task } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import type { Counts, TaskResult } from '../../core/task/task.ts'
 import { timedOutExit } from '../command/failure.ts'
 import { sharedReason, withoutSpans } from '../hosts/silences.ts'
 import { counted } from '../text/counted.ts'

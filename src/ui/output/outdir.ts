@@ -11,8 +11,9 @@ import {
 import { join } from 'node:path'
 import type { TaskEvent } from '../../client/watch.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { LogEntry, Stream } from '../../core/protocol/http/logs.ts'
+import type { LogEntry } from '../../core/protocol/http/logs.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
+import type { Stream } from '../../core/task/task.ts'
 import { makeNamedDirectory } from '../input/named-directory.ts'
 import type { OutputFormat } from './format.ts'
 

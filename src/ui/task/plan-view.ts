@@ -1,6 +1,6 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
-import type { ScriptType } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
+import type { ScriptType } from '../../core/script/script-form.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/task/plan.ts'

@@ -1,5 +1,12 @@
-import type { Counts, ResultStatus, Task, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
-import { emptyCounts, isFailure, isFinal } from '../../core/task/task-state.ts'
+import type { Task, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import {
+  type Counts,
+  emptyCounts,
+  isFailure,
+  isFinal,
+  type ResultStatus,
+  type TaskResult,
+} from '../../core/task/task.ts'
 
 const stageOf = (status: ResultStatus) => (status === 'PENDING' ? 0 : status === 'RUNNING' ? 1 : 2)
 

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
-import type { TaskResult } from '../../core/protocol/http/tasks.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
+import type { TaskResult } from '../../core/task/task.ts'
 import { tellsHostState } from '../output/outcome.ts'
 import { shellWord } from '../text/shell-word.ts'
 

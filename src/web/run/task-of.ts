@@ -1,5 +1,7 @@
-import type { Script, ScriptType } from '../../core/protocol/http/scripts.ts'
-import type { Strategy, TaskCreate } from '../../core/protocol/http/tasks.ts'
+import type { Script } from '../../core/protocol/http/scripts.ts'
+import type { TaskCreate } from '../../core/protocol/http/tasks.ts'
+import type { ScriptType } from '../../core/script/script-form.ts'
+import type { Strategy } from '../../core/task/task.ts'
 
 const longestName = 60
 

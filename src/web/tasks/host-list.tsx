@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { ResultStatus, TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { ResultStatus, TaskResult } from '../../core/task/task.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showDuration } from '../../ui/text/time.ts'
 import { Badge } from '../parts/badge.tsx'

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { TaskResult } from '../../core/protocol/http/tasks.ts'
+import type { TaskResult } from '../../core/task/task.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { said } from '../api.ts'
 import { Fault } from '../parts/fault.tsx'

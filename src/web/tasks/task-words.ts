@@ -1,4 +1,5 @@
-import type { Counts, TaskResult, TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { TaskSummary } from '../../core/protocol/http/tasks.ts'
+import type { Counts, TaskResult } from '../../core/task/task.ts'
 
 export function nameOf({
   scriptName,

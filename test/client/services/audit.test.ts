@@ -1,6 +1,6 @@
 import test from 'ava'
 import { allEntries } from '../../../src/client/services/audit.ts'
-import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
+import type { AuditEntry } from '../../../src/core/audit.ts'
 import { auditDirectory, event, openLog } from '../../helpers/audit/audit-log.ts'
 
 const entry = (id: number) => ({ id, action: 'x' }) as AuditEntry

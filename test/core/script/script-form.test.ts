@@ -1,6 +1,5 @@
 import test from 'ava'
-import type { ScriptType } from '../../../src/core/protocol/http/scripts.ts'
-import { interpreterOptions, scriptFaults } from '../../../src/core/script/script-form.ts'
+import { interpreterOptions, type ScriptType, scriptFaults } from '../../../src/core/script/script-form.ts'
 
 const good: readonly (readonly [ScriptType, string, options?: string[]])[] = [
   ['BASH', 'echo one\necho two\n'],

@@ -1,6 +1,5 @@
 import test from 'ava'
 import fc from 'fast-check'
-import type { ResultStatus } from '../../../src/core/protocol/http/tasks.ts'
 import {
   failureLimit,
   Plan,
@@ -8,7 +7,7 @@ import {
   planBatches,
   type Standing,
 } from '../../../src/core/task/plan.ts'
-import { type FinalStatus, isFailure, isFinal } from '../../../src/core/task/task-state.ts'
+import { type FinalStatus, isFailure, isFinal, type ResultStatus } from '../../../src/core/task/task.ts'
 
 function optionsOf(options: Partial<PlanOptions>): PlanOptions {
   return {

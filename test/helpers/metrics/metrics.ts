@@ -1,4 +1,4 @@
-import type { Metrics } from '../../../src/core/protocol/http/hosts.ts'
+import type { Metrics } from '../../../src/core/host.ts'
 
 /** A report of a small host; `disks` are mount points with their usage in percent. */
 export function metrics(

@@ -1,12 +1,10 @@
-import type {
-  ClusterRecord,
-  ExecutionRecord,
-  HostRecord,
-  TaskRecord,
-  TerminalRecord,
-  TokenRecord,
-  UserRecord,
-} from '../../../src/server/seams/records.ts'
+import type { ClusterRecord } from '../../../src/server/seams/records/cluster.ts'
+import type { ExecutionRecord } from '../../../src/server/seams/records/execution.ts'
+import type { HostRecord } from '../../../src/server/seams/records/host.ts'
+import type { TaskRecord } from '../../../src/server/seams/records/task.ts'
+import type { TerminalRecord } from '../../../src/server/seams/records/terminal.ts'
+import type { TokenRecord } from '../../../src/server/seams/records/token.ts'
+import type { UserRecord } from '../../../src/server/seams/records/user.ts'
 
 const at = '2026-01-01T00:00:00.000Z'
 

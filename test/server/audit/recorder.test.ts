@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
+import type { AuditEntry } from '../../../src/core/audit.ts'
 import { RsmError } from '../../../src/core/errors.ts'
-import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
 import { recordRequests } from '../../../src/server/audit/recorder.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
 import { systemClock } from '../../../src/server/clock.ts'

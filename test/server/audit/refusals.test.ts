@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import type { AuditEntry } from '../../../src/core/protocol/http/audit.ts'
+import type { AuditEntry } from '../../../src/core/audit.ts'
 import { createRefusals } from '../../../src/server/audit/refusals.ts'
 import type { AuditEvent } from '../../../src/server/seams/audit-log.ts'
 import { event } from '../../helpers/audit/audit-log.ts'

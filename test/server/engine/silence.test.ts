@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava'
-import type { TaskResult } from '../../../src/core/protocol/http/tasks.ts'
+import type { TaskResult } from '../../../src/core/task/task.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { followEvents } from '../../helpers/clients/follow.ts'
 import { finished, startTask, task } from '../../helpers/clients/tasks.ts'

@@ -1,5 +1,5 @@
 import test from 'ava'
-import type { ClusterRecord } from '../../../src/server/seams/records.ts'
+import type { ClusterRecord } from '../../../src/server/seams/records/cluster.ts'
 import { clustersContract } from '../../contracts/clusters.ts'
 import { rejects } from '../../contracts/rejects.ts'
 import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'

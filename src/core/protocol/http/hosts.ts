@@ -100,9 +100,7 @@ export const SystemInfo = Type.Object(
   },
   { examples: [examples.systemInfo] },
 )
-export type SystemInfo = Static<typeof SystemInfo>
 
-/** A metrics report without its agentId. */
 export const Metrics = Type.Object(
   {
     timestamp: Time,
@@ -134,7 +132,6 @@ export const Metrics = Type.Object(
   },
   { examples: [examples.metrics] },
 )
-export type Metrics = Static<typeof Metrics>
 
 export const defaultPoints = 300
 

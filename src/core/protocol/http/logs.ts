@@ -1,11 +1,10 @@
+import { streams } from '../../task/task.ts'
 import { largestPage } from '../bounds.ts'
 import { Closed, Id, OpaqueId, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
-export const streams = ['stdout', 'stderr'] as const
-export const Stream = Type.Enum([...streams])
-export type Stream = Static<typeof Stream>
+const Stream = Type.Enum([...streams])
 
 /**
  * `after` is a cursor: the `id` of the last entry seen (contract §5). `before` reads the other way, where nothing is

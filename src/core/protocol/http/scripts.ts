@@ -1,13 +1,9 @@
+import { maxScriptBytes, scriptTypes } from '../../script/script-form.ts'
 import { Closed, Id, Line, Nullable, named, paging, Text, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
 import * as examples from './work-examples.ts'
 
-export const scriptTypes = ['BASH', 'PYTHON', 'POWERSHELL'] as const
 export const ScriptType = Type.Enum([...scriptTypes])
-export type ScriptType = Static<typeof ScriptType>
-
-/** Bytes of UTF-8; the schema bounds characters, the service bounds bytes (contract §1). */
-export const maxScriptBytes = 1024 * 1024
 
 export const Content = Type.String({ minLength: 1, maxLength: maxScriptBytes, format: 'not-blank' })
 /** Seconds on the host, 0 = no limit (contract §4). */

@@ -1,3 +1,5 @@
+import type * as core from '../../task/task.ts'
+import { resultStatuses, strategies, taskStatuses } from '../../task/task.ts'
 import { largestPage } from '../bounds.ts'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
@@ -6,33 +8,14 @@ import { type Static, Type } from './schema.ts'
 import { Content, ScriptType, Timeout } from './scripts.ts'
 import * as examples from './work-examples.ts'
 
-export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const
 export const Strategy = Type.Enum([...strategies])
-export type Strategy = Static<typeof Strategy>
-
-export const taskStatuses = ['RUNNING', 'SUCCESS', 'FAILED', 'CANCELLED'] as const
 export const TaskStatus = Type.Enum([...taskStatuses])
-export type TaskStatus = Static<typeof TaskStatus>
-
-export const resultStatuses = [
-  'PENDING',
-  'RUNNING',
-  'SUCCESS',
-  'FAILED',
-  'TIMEOUT',
-  'CANCELLED',
-  'SKIPPED',
-  'UNREACHABLE',
-  'LOST',
-] as const
 export const ResultStatus = Type.Enum([...resultStatuses])
-export type ResultStatus = Static<typeof ResultStatus>
 
 const Percent = Type.String({ pattern: '^(100|[0-9]{1,2})%$' })
 const SomePercent = Type.String({ pattern: '^(100|0?[1-9]|[1-9][0-9])%$' })
 const Count = Type.Integer({ minimum: 1, maximum: 100_000 })
 const BatchStep = Type.Union([Count, SomePercent])
-/** A number, a percentage of the hosts, or a list for canaries whose last entry repeats (contract §4). */
 export const BatchSize = Type.Union(
   [Count, SomePercent, Type.Array(BatchStep, { minItems: 1, maxItems: 100 })],
   {
@@ -40,11 +23,9 @@ export const BatchSize = Type.Union(
       'a whole number from 1 to 100000, a percentage from "1%" to "100%", or a list of 1 to 100 of these, like [1, "10%", "50%"]',
   },
 )
-export type BatchSize = Static<typeof BatchSize>
 export const MaxFailures = Type.Union([Type.Integer({ minimum: 0, maximum: 100_000 }), Percent], {
   description: 'a whole number from 0 to 100000, or a percentage from "0%" to "100%"',
 })
-export type MaxFailures = Static<typeof MaxFailures>
 
 /**
  * Names match `[A-Za-z_][A-Za-z0-9_]*`; the service refuses names that change how programs load (contract §4), and
@@ -56,16 +37,11 @@ export const Params = Type.Record(
   { additionalProperties: false, maxProperties: 1000, propertyNames: { format: 'unreserved' } },
 )
 
-/**
- * What one execution may take on its host. Where the host can't enforce one that is asked for, nothing runs there (exit
- * 126). `memoryMB` in MiB, swap included; `cpuPercent` of one core: 200 is two of them.
- */
 export const Limits = Closed({
   memoryMB: Type.Optional(Type.Integer({ minimum: 8, maximum: 1_048_576 })),
   processes: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   cpuPercent: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
 })
-export type Limits = Static<typeof Limits>
 
 /** Options of every execute call (contract §4). */
 const options = {
@@ -153,14 +129,8 @@ export const LateResult = Type.Object({
   completedAt: Time,
 })
 
-/** A process that neither TERM nor KILL ended; `command` is its program's name. */
 export const Survivor = Type.Object({ pid: Type.Integer(), command: Type.String() })
-export type Survivor = Static<typeof Survivor>
 
-/**
- * One host's part of a task. `containment`: what held its processes together, by which a timeout or a cancel finds them;
- * null where nothing was started, or nothing is known. `survivors`: what could not be ended, 20 at most;
- * null where a process may have left unseen; `duration` in milliseconds. */
 export const TaskResult = Type.Object(
   {
     hostId: Id,
@@ -182,16 +152,13 @@ export const TaskResult = Type.Object(
   },
   { examples: [examples.taskResult] },
 )
-export type TaskResult = Static<typeof TaskResult>
 
-/** How many hosts are in each status; statuses without a host are 0. */
 export const Counts = Type.Object(
   Object.fromEntries(resultStatuses.map((status) => [status, Type.Integer()])) as Record<
-    ResultStatus,
+    core.ResultStatus,
     ReturnType<typeof Type.Integer>
   >,
 )
-export type Counts = Record<ResultStatus, number>
 
 /** A task without its results, as lists carry it. */
 export const TaskSummary = Type.Object(
@@ -224,12 +191,12 @@ export const TaskSummary = Type.Object(
   },
   { examples: [examples.taskSummary] },
 )
-export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: Counts }
+export type TaskSummary = Omit<Static<typeof TaskSummary>, 'counts'> & { counts: core.Counts }
 export const Task = Type.Object(
   { ...TaskSummary.properties, results: Type.Array(TaskResult) },
   { examples: [examples.task] },
 )
-export type Task = TaskSummary & { results: TaskResult[] }
+export type Task = TaskSummary & { results: core.TaskResult[] }
 
 /** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). */
 export const TaskScript = Type.Object(

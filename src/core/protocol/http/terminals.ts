@@ -1,3 +1,4 @@
+import { longestCommandShown, terminalStatuses } from '../../terminal.ts'
 import { largestScreen } from '../bounds.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
 import { type Static, Type } from './schema.ts'
@@ -49,11 +50,7 @@ export const TerminalEnded = Type.Object(
 )
 export type TerminalEnded = Static<typeof TerminalEnded>
 
-export const TerminalStatus = Type.Enum(['OPEN', 'CLOSED'])
-export type TerminalStatus = Static<typeof TerminalStatus>
-
-/** Characters of a session's command that its record shows: a list of 500 whole scripts would be 100 MB. */
-export const longestCommandShown = 1024
+export const TerminalStatus = Type.Enum([...terminalStatuses])
 
 /** A terminal session (contract §3); `reason` says why it ended where the shell did not end by itself. */
 export const Terminal = Type.Object(

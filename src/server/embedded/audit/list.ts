@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { AuditEntry, AuditQuery } from '../../../core/protocol/http/audit.ts'
+import type { AuditEntry } from '../../../core/audit.ts'
+import type { AuditQuery } from '../../../core/protocol/http/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
 import { pageOf } from '../../services/paging.ts'
 import { type Line, offsetAfter, parseEntry, readBackward } from './read.ts'

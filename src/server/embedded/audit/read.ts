@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { AuditEntry } from '../../../core/protocol/http/audit.ts'
+import type { AuditEntry } from '../../../core/audit.ts'
 
 /** Read at once: few enough lines that parsing them holds the event loop for a few milliseconds only. */
 const chunkBytes = 64 * 1024

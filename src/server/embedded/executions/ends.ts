@@ -1,9 +1,9 @@
 import { faultPoint } from '#fault-point'
-import { finalTaskStatus } from '../../../core/task/task-state.ts'
+import { finalTaskStatus } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
 import { resultOf } from '../../executions/shown.ts'
 import type { Executions } from '../../seams/executions.ts'
-import type { TaskRecord } from '../../seams/records.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 import type { ExecutionsDependencies } from './dependencies.ts'
 import type { RunningTasks } from './running-tasks.ts'
 

@@ -1,7 +1,7 @@
-import { emptyCounts, isFinal } from '../../../core/task/task-state.ts'
+import { emptyCounts, isFinal } from '../../../core/task/task.ts'
 import type { Execution, OutputSoFar, RunningExecution } from '../../seams/executions.ts'
 import type { Progress } from '../../seams/outputs.ts'
-import type { TaskRecord } from '../../seams/records.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 import { LiveOutput } from './live-output.ts'
 
 /** What is known of an execution beyond its record: volatile, made again after a restart. */

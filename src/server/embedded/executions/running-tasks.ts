@@ -1,8 +1,8 @@
-import { isFinal } from '../../../core/task/task-state.ts'
+import { isFinal } from '../../../core/task/task.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Progress } from '../../seams/outputs.ts'
-import type { TaskRecord } from '../../seams/records.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 import { OpenOnHost } from './open-on-host.ts'
 import { RunningTask } from './running-task.ts'
 

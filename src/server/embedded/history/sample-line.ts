@@ -1,4 +1,4 @@
-import type { Metrics } from '../../../core/protocol/http/hosts.ts'
+import type { Metrics } from '../../../core/host.ts'
 import { isoTime } from '../../clock.ts'
 
 const disksAt = 12

@@ -1,4 +1,4 @@
-import type { AgentStatus, HostStatus } from '../../../core/host.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../../core/host.ts'
 import {
   type HostStanding,
   hostStatus,
@@ -10,7 +10,6 @@ import {
   noLoad,
 } from '../../../core/host-status.ts'
 import type { BeatFacts } from '../../../core/protocol/http/host-agent.ts'
-import type { Metrics } from '../../../core/protocol/http/hosts.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Greeting, PresenceView } from '../../seams/presence.ts'
 import { ClockComparison } from './clock-comparison.ts'

@@ -1,6 +1,6 @@
 import { LineBudget } from '../../../core/line-budget.ts'
 import type { ScriptComplete, ScriptOutput, ScriptReceived } from '../../../core/protocol/messages.ts'
-import { isFinal } from '../../../core/task/task-state.ts'
+import { isFinal } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
 import { signalOf, statusOf, withoutTheRest } from '../../executions/reported-end.ts'
 import type { ReportedEnd, RunningExecution } from '../../seams/executions.ts'

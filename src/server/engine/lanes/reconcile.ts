@@ -1,5 +1,5 @@
 import type { AgentHello } from '../../../core/protocol/messages.ts'
-import { isFinal } from '../../../core/task/task-state.ts'
+import { isFinal } from '../../../core/task/task.ts'
 import { isReceived } from '../../executions/transitions.ts'
 import type { End, Execution, RunningExecution } from '../../seams/executions.ts'
 import type { AgentLink } from '../agent-link.ts'

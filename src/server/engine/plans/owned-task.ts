@@ -1,6 +1,6 @@
 import { Plan } from '../../../core/task/plan.ts'
 import type { Execution } from '../../seams/executions.ts'
-import type { TaskRecord } from '../../seams/records.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 
 /**
  * Until when the pause lasts, if there is one now (the plan knows). A server that was killed after the last end of a

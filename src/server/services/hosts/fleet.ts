@@ -7,8 +7,10 @@ import { createDirectory, type Directory } from '../../../core/selector/director
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { resolveInSlices } from '../../../core/selector/resolve.ts'
 import type { Log } from '../../log.ts'
+import { only } from '../../only.ts'
 import type { PresenceView, Views } from '../../seams/presence.ts'
-import type { ClusterRecord, HostRecord } from '../../seams/records.ts'
+import type { ClusterRecord } from '../../seams/records/cluster.ts'
+import type { HostRecord } from '../../seams/records/host.ts'
 import type { Store } from '../../seams/store.ts'
 import { inTurns } from '../../slices.ts'
 import { fieldsOf } from '../reported.ts'
@@ -108,20 +110,17 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
       const known = records.some(({ selector }) => selector !== null) ? await directory() : null
       const shown: Cluster[] = []
       for (const record of records) {
-        const { id, name, description, selector, createdAt, updatedAt } = record
+        const { selector } = record
         const hostIds =
           selector !== null && known
             ? (await memberships.dynamic(record, selector, known)).ids
             : record.hostIds
         shown.push({
-          id,
-          name,
-          description,
+          ...only(record, 'id', 'name', 'description'),
           hostIds,
           selector,
           hostCount: hostIds.length,
-          createdAt,
-          updatedAt,
+          ...only(record, 'createdAt', 'updatedAt'),
         })
       }
       return shown
@@ -130,19 +129,12 @@ export function createFleet(store: Store, presence: Views, log: Log): Fleet {
 }
 
 function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds: number[]): Host {
-  const { id, hostname, ip, sshPort, authType, username, tags, systemInfo, createdAt, updatedAt } = record
   return {
-    id,
-    hostname,
-    ip,
-    sshPort,
-    authType,
-    username,
-    tags,
+    ...only(record, 'id', 'hostname', 'ip', 'sshPort', 'authType', 'username', 'tags'),
     status: view?.status ?? 'OFFLINE',
     statusReason: view?.statusReason ?? null,
     clusterIds,
-    systemInfo,
+    systemInfo: record.systemInfo,
     agent: record.agent && {
       agentId: record.agent.agentId,
       agentVersion: view?.greeting?.agentVersion ?? record.agent.agentVersion,
@@ -158,7 +150,6 @@ function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds
       clockOffsetSeconds: view?.clockOffsetSeconds ?? null,
     },
     metrics: view?.metrics ?? null,
-    createdAt,
-    updatedAt,
+    ...only(record, 'createdAt', 'updatedAt'),
   }
 }

@@ -3,7 +3,7 @@ import type { Directory } from '../../../core/selector/directory.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { resolveInSlices } from '../../../core/selector/resolve.ts'
 import type { Log } from '../../log.ts'
-import type { ClusterRecord } from '../../seams/records.ts'
+import type { ClusterRecord } from '../../seams/records/cluster.ts'
 import type { Store } from '../../seams/store.ts'
 import { inTurns } from '../../slices.ts'
 

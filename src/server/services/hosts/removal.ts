@@ -1,6 +1,6 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { Parted } from '../../../core/protocol/http/enrollments.ts'
-import { isFinal } from '../../../core/task/task-state.ts'
+import { isFinal } from '../../../core/task/task.ts'
 import type { Transaction } from '../../seams/store.ts'
 import { type Context, notFound, tellTokenEnded } from '../context.ts'
 import { bury, openEnrollments } from '../tombstones.ts'

@@ -1,7 +1,7 @@
 import type { LogQuery } from '../../../core/protocol/http/logs.ts'
-import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
+import type { TaskResult } from '../../../core/task/task.ts'
 import { formatEvent } from '../../http/sse.ts'
-import type { TaskRecord } from '../../seams/records.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Context } from '../context.ts'
 import { hostnamesOf, resultsOf, startCursor } from './logs.ts'
 

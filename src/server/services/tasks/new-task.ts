@@ -1,7 +1,7 @@
 import { type FieldFault, invalid } from '../../../core/errors.ts'
-import type { ScriptType } from '../../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Target } from '../../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../../core/script/params.ts'
+import type { ScriptType } from '../../../core/script/script-form.ts'
 import { parseSelector } from '../../../core/selector/parse.ts'
 import { whyEmpty } from '../../../core/selector/why-empty.ts'
 import { defaultTimeout } from '../../../core/task/plan.ts'

@@ -1,7 +1,7 @@
 import { invalid, RsmError } from '../../../core/errors.ts'
 import type { ExecutionOptions, TaskRetry } from '../../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../../core/script/params.ts'
-import type { TaskRecord } from '../../seams/records.ts'
+import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Context } from '../context.ts'
 import { secretFaults } from './declared.ts'
 import type { NewTask } from './start-task.ts'

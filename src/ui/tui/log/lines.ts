@@ -1,4 +1,5 @@
-import type { LogEntry, Stream } from '../../../core/protocol/http/logs.ts'
+import type { LogEntry } from '../../../core/protocol/http/logs.ts'
+import type { Stream } from '../../../core/task/task.ts'
 import { sanitize } from '../../text/sanitize.ts'
 import { widthOf, withoutBidi } from '../../text/width.ts'
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { mendable } from '../../../core/errors.ts'
-import type { LogEntry, LogPage, LogQuery, Stream } from '../../../core/protocol/http/logs.ts'
+import type { LogEntry, LogPage, LogQuery } from '../../../core/protocol/http/logs.ts'
+import type { Stream } from '../../../core/task/task.ts'
 import { type Find, searchLog } from './search.ts'
 import { LogWindow, pageSize } from './window.ts'
 

@@ -1,6 +1,6 @@
 import type { Host } from '../../../core/protocol/http/hosts.ts'
-import type { ResultStatus, TaskResult } from '../../../core/protocol/http/tasks.ts'
 import { compareNatural } from '../../../core/selector/natural-order.ts'
+import type { ResultStatus, TaskResult } from '../../../core/task/task.ts'
 import { type HostState, hostState } from '../../hosts/state.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import type { Style } from '../screen/screen.ts'

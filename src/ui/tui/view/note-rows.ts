@@ -1,5 +1,4 @@
-import type { TaskResult } from '../../../core/protocol/http/tasks.ts'
-import { isFailure } from '../../../core/task/task-state.ts'
+import { isFailure, type TaskResult } from '../../../core/task/task.ts'
 import { silentLines } from '../../task/silent-hosts.ts'
 import { sanitizeLine } from '../../text/sanitize.ts'
 import { partsOf } from '../log/viewport.ts'

@@ -1,12 +1,12 @@
 import test from 'ava'
-import { resultStatuses } from '../../../src/core/protocol/http/tasks.ts'
 import {
   emptyCounts,
   finalTaskStatus,
   isFailure,
   isFinal,
   mayBecome,
-} from '../../../src/core/task/task-state.ts'
+  resultStatuses,
+} from '../../../src/core/task/task.ts'
 
 test('final states never change', (t) => {
   for (const from of resultStatuses.filter(isFinal))

@@ -1,0 +1,60 @@
+import type { ScriptType } from '../../../core/script/script-form.ts'
+import type { Limits } from '../../../core/task/limits.ts'
+import type { BatchSize, Counts, MaxFailures, Strategy, TaskStatus } from '../../../core/task/task.ts'
+import type { Sealed } from './sealed.ts'
+
+/** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
+export interface TaskRecord {
+  id: string
+  status: TaskStatus
+  hostCount: number
+  /** Counts by result status, kept when the task is final; while it runs they follow from its executions. */
+  counts: Counts | null
+  strategy: Strategy
+  batchSize: BatchSize | null
+  concurrency: number | null
+  maxFailures: MaxFailures | null
+  pauseSeconds: number
+  queueSeconds: number | null
+  scriptId: number | null
+  scriptVersion: number | null
+  scriptName: string | null
+  /** Of a script without a name. Absent in records of older servers, and of scripts with one. */
+  firstLine?: string | null
+  type: ScriptType
+  /** The text that runs; null when the task is final: then it stands in the task's archive. */
+  content: string | null
+  params: Record<string, string>
+  /** JSON of `secretParams`, sealed; removed when the task is final. */
+  secretParams: Sealed | null
+  timeout: number
+  workDir: string | null
+  runAs: string | null
+  /** Absent in records of older servers. */
+  limits?: Limits | null
+  maxOutputBytes: number
+  clusterId: number | null
+  /** Ids of its hosts, folded like `1-300,305`: what a search by host needs. Absent in records of older servers. */
+  hostSet?: string
+  /** Names of the secret params, which a retry has to be given again. Absent in records of older servers. */
+  secretParamNames?: string[]
+  /** The task whose unsuccessful hosts this one took up again. Absent in records of older servers. */
+  retryOf?: string | null
+  createdBy: string
+  createdById: number
+  createdAt: string
+  startedAt: string | null
+  completedAt: string | null
+  duration: number | null
+  cancelRequestedAt: string | null
+  /** When the next batch may start, while the strategy pauses; survives a restart. */
+  pauseUntil: string | null
+}
+
+/** An Idempotency-Key of a user, for 24 h; id is `userId/key`. */
+export interface IdempotencyRecord {
+  id: string
+  bodyHash: string
+  taskId: string
+  createdAt: string
+}

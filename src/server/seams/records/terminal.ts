@@ -1,0 +1,30 @@
+import type { TerminalStatus } from '../../../core/terminal.ts'
+
+/** A terminal session (contract §7). */
+export interface TerminalRecord {
+  id: string
+  hostId: number
+  hostname: string
+  agentId: string
+  user: string
+  userId: number
+  /** Of the token that it hangs on: the session ends with it. */
+  tokenId: number
+  status: TerminalStatus
+  cols: number
+  rows: number
+  runAs: string | null
+  shell: string | null
+  term: string | null
+  command: string | null
+  /** Whether the command has nothing to read. */
+  noStdin: boolean
+  startedAt: string
+  endedAt: string | null
+  exitCode: number | null
+  signal: string | null
+  reason: string | null
+  recorded: boolean
+  /** Of an ended session. */
+  recordingBytes: number
+}

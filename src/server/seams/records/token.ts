@@ -1,0 +1,16 @@
+import type { Role } from '../../../core/permissions.ts'
+
+/** A login session or a personal access token: opaque to its holder, a hash to us. */
+export interface TokenRecord {
+  id: number
+  kind: 'session' | 'personal'
+  name: string | null
+  tokenHash: string
+  userId: number
+  role: Role
+  /** Of a personal one: whether it may write users and enrolment tokens. Absent in records of older servers: it may not. */
+  admin?: boolean
+  createdAt: string
+  lastUsedAt: string
+  expiresAt: string
+}
