@@ -1,5 +1,6 @@
 import type { HostStatus } from '../../core/host.ts'
 import type { Family, Sample } from './family.ts'
+import type { Room } from './room.ts'
 
 /** What is counted when a scrape asks for it. */
 export interface Counted {
@@ -16,6 +17,8 @@ export interface Counted {
   journalQueue(): number
   /** Passwords that wait to be checked. */
   loginQueue(): number
+  /** The file system of the data directory; null where it gives no answer. */
+  room(): Promise<Room | null>
   readOnly(): boolean
   auditRefused(): boolean
 }
@@ -29,6 +32,10 @@ const gauge = (name: string, help: string, samples: Family['samples']): Family =
 })
 
 export function createGauges(counted: Counted): Family[] {
+  const ofRoom = async (part: keyof Room): Promise<Sample[]> => {
+    const room = await counted.room()
+    return room === null ? [] : one(room[part])
+  }
   const queues = async (): Promise<[string, number][]> => [
     ['journal', counted.journalQueue()],
     ['executions', (await counted.work()).waiting],
@@ -57,6 +64,8 @@ export function createGauges(counted: Counted): Family[] {
       'What waits: writes for the journal, executions for their host, passwords to be checked.',
       async () => (await queues()).map(([queue, value]) => ({ labels: { queue }, value })),
     ),
+    gauge('rsm_disk_size_bytes', 'The file system of the data directory.', () => ofRoom('size')),
+    gauge('rsm_disk_available_bytes', 'What the server may still write there.', () => ofRoom('available')),
     gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
       one(counted.readOnly() ? 1 : 0),
     ),

@@ -7,6 +7,7 @@ import { buildApp } from '../http/app.ts'
 import { createListener } from '../http/listener.ts'
 import { trackUnusedConnections } from '../http/unused-connections.ts'
 import { createHub, type Hub } from '../hub/hub.ts'
+import { roomOf } from '../metrics/room.ts'
 import { explainListen, type ServerOptions } from '../options.ts'
 import type { RouteDependencies } from '../routes/dependencies.ts'
 import { registerRoutes } from '../routes/routes.ts'
@@ -120,7 +121,7 @@ async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus
 
 /** What the routes call. */
 function behindRoutes(
-  { data, metrics }: Base,
+  { data, metrics, path }: Base,
   { context, fleetEvents, backup }: Work,
   options: ServerOptions,
   { hub, status, accepting }: { hub: Hub; status: () => Promise<ServerStatus>; accepting: () => boolean },
@@ -147,6 +148,7 @@ function behindRoutes(
       terminals: () => terminals.load(),
       journalQueue: () => data.waitingWrites(),
       loginQueue: () => passwords.queueLength,
+      room: () => roomOf(path),
       readOnly: () => store.readOnlyReason !== null,
       auditRefused: () => audit.refusal !== null,
     }),

@@ -9,6 +9,7 @@ import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createExposition } from '../../../src/server/metrics/exposition.ts'
 import { type Counted, createGauges } from '../../../src/server/metrics/gauges.ts'
 import { Histogram } from '../../../src/server/metrics/histogram.ts'
+import type { Room } from '../../../src/server/metrics/room.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 
@@ -34,10 +35,12 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
     terminals: () => ({ open: 11 }),
     journalQueue: () => 9,
     loginQueue: () => 10,
+    room: async () => room,
     readOnly: () => refuses,
     auditRefused: () => refuses,
   }
   let refuses = true
+  let room: Room | null = { size: 1e12, available: 12_345 }
   const text = createExposition(createGauges(counted))
   const { of } = parseScrape(await text())
   t.is(of('rsm_store_read_only'), 1)
@@ -47,10 +50,14 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   t.is(of('rsm_queue_length{queue="journal"}'), 9)
   t.is(of('rsm_queue_length{queue="executions"}'), 6)
   t.is(of('rsm_queue_length{queue="logins"}'), 10)
+  t.is(of('rsm_disk_size_bytes'), 1e12)
+  t.is(of('rsm_disk_available_bytes'), 12_345)
   refuses = false
+  room = null
   const later = parseScrape(await text())
   t.is(later.of('rsm_store_read_only'), 0)
   t.is(later.of('rsm_audit_refused'), 0)
+  t.false(later.series.has('rsm_disk_available_bytes'), 'unknown is not zero')
 })
 
 test('passwords beyond those that are checked at once wait in the queue of logins', async (t) => {

@@ -155,6 +155,7 @@ test('a scrape is Prometheus text for any user, and with --metrics-open for ever
     t.regex(body.data, new RegExp(`^${name} \\d`, 'm'))
   t.regex(body.data, /^process_start_time_seconds \d/m)
   t.regex(body.data, /^nodejs_eventloop_lag_p99_seconds \d/m)
+  t.regex(body.data, /^rsm_disk_available_bytes [1-9]/m)
   t.regex(body.data, /^rsm_store_read_only 0$/m)
   t.regex(body.data, /^rsm_audit_refused 0$/m)
   const head = await fetch(`${server.url}/metrics`, {
