@@ -1,0 +1,63 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+
+/** Whether Prometheus is here (Debian package `prometheus`). */
+export const hasPrometheus = spawnSync('prometheus', ['--version']).error === undefined
+
+export interface Prometheus {
+  /** Evaluates now; rejects with what Prometheus says of an expression that it can't evaluate. */
+  query(expression: string): Promise<readonly { metric: Record<string, string>; value: [number, string] }[]>
+  /** Its rules, with what came of them. */
+  rules(): Promise<readonly { name: string; health: string; lastError?: string }[]>
+}
+
+/** A real Prometheus with this configuration, until the test is over. */
+export async function startPrometheus(t: ExecutionContext, config: string): Promise<Prometheus> {
+  const data = temporaryDirectory(t)
+  const child = spawn(
+    'prometheus',
+    [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(data, 'tsdb')}`,
+      '--web.listen-address=127.0.0.1:0',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  t.teardown(async () => {
+    child.kill()
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  })
+  const url = `http://${await addressOf(child.stderr)}/api/v1`
+  async function call(path: string): Promise<any> {
+    const answer = (await (await fetch(`${url}${path}`)).json()) as {
+      status: string
+      data: any
+      error?: string
+    }
+    if (answer.status !== 'success') throw new Error(`${decodeURIComponent(path)}: ${answer.error}`)
+    return answer.data
+  }
+  return {
+    query: async (expression) => (await call(`/query?query=${encodeURIComponent(expression)}`)).result,
+    rules: async () =>
+      (await call('/rules')).groups.flatMap((group: { rules: readonly unknown[] }) => group.rules),
+  }
+}
+
+async function addressOf(log: NodeJS.ReadableStream): Promise<string> {
+  const told: string[] = []
+  let address: string | undefined
+  for await (const line of createInterface({ input: log })) {
+    told.push(line)
+    address ??= /msg="Listening on" address=(\S+)/.exec(line)?.[1]
+    if (address === undefined || !line.includes('Server is ready')) continue
+    // What it says from here on is read and dropped: a full pipe would stop it.
+    log.resume()
+    return address
+  }
+  throw new Error(`Prometheus did not start: ${told.join('\n')}`)
+}
