@@ -112,7 +112,7 @@ test('A13 an agent that starts after it was removed runs on, and so does one tha
   const stop = new AbortController()
   const starting = startAgent({ ...setting, signal: stop.signal })
   await until('it is refused', () => refusals(lines) === 2)
-  t.regex(readAgentState(dataDir).reason ?? '', /was removed.*rsm hosts join$/)
+  await until('it says why', () => /was removed.*rsm hosts join$/.test(readAgentState(dataDir).reason ?? ''))
   stop.abort()
   await t.throwsAsync(starting, { message: /stopped before it was registered/ })
   t.is((await hosts(server)).length, 0)
