@@ -1,20 +1,138 @@
 #!/usr/bin/env node
-// Makes what people install, into packages/ or `--out DIR`: the npm package (`npm`). Needs `npm run build`.
-import { mkdirSync } from 'node:fs'
-import { resolve } from 'node:path'
+// Makes what people install, into packages/ or `--out DIR`: all of it, or what is named: `npm`, `single`, `deb`, `rpm`. Needs
+// `npm run build`. What a tool is missing for is left out, with a line that says so. `--no-code-cache` makes the same bytes
+// every time; executables then start in twice the time until a user's first command has kept the code. For tests: `--machine x64`
+// makes what is for one machine only, `--fast` compresses little.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { parts, root } from './bundling/bundling.js'
+import { makeCodeCache } from './packaging/code-cache.js'
+import { makeDeb } from './packaging/deb.js'
+import { nodeFor, postject } from './packaging/fetched.js'
 import { packNpm } from './packaging/npm.js'
+import { bundleParts, scripts } from './packaging/parts.js'
+import { published } from './packaging/release.js'
+import { makeRpm } from './packaging/rpm.js'
+import { makeSingle } from './packaging/single.js'
+import { signSums, writeSbom, writeSums } from './packaging/sums.js'
+import { layOut } from './packaging/tree.js'
 
-const makers = { npm: packNpm }
-
+const kinds = ['npm', 'single', 'deb', 'rpm']
+const machines = [
+  { machine: 'x64', debian: 'amd64', redHat: 'x86_64' },
+  { machine: 'arm64', debian: 'arm64', redHat: 'aarch64' },
+]
 const { values, positionals } = parseArgs({
-  options: { out: { type: 'string', default: 'packages' } },
+  options: {
+    out: { type: 'string', default: 'packages' },
+    'no-code-cache': { type: 'boolean' },
+    machine: { type: 'string' },
+    fast: { type: 'boolean' },
+  },
   allowPositionals: true,
 })
 for (const name of positionals)
-  if (!(name in makers))
-    throw new Error(`nothing is called ${name}; there are ${Object.keys(makers).join(', ')}`)
+  if (!kinds.includes(name)) throw new Error(`nothing is called ${name}; there are ${kinds.join(', ')}`)
+const preset = values.fast ? 0 : 6
+const isWanted = (kind) => positionals.length === 0 || positionals.includes(kind)
+const { version } = published
 const out = resolve(values.out)
+
+const leaveOut = (name, why) => process.stderr.write(`left out: ${name}: ${why}\n`)
+/** Whether a program is there, and a line for what is left out if not. */
+function has(program, name) {
+  const isThere = spawnSync(program, ['--version']).error === undefined
+  if (!isThere) leaveOut(name, `${program} is missing`)
+  return isThere
+}
+
+/** The executables that can be made; everything else is made around them. */
+async function makeExecutables(work) {
+  await bundleParts()
+  for (const part of parts) rmSync(join(root, scripts, `${part}.cache`), { force: true })
+  const own = nodeFor(process.arch)
+  if (own === null || postject() === null) {
+    leaveOut('executables, deb and rpm', 'npm cannot fetch Node and postject')
+    return []
+  }
+  if (!values['no-code-cache']) await makeCodeCache(join(own, 'bin/node'))
+  const made = []
+  for (const each of machines) {
+    if (values.machine !== undefined && values.machine !== each.machine) continue
+    const name = `rsm-linux-${each.machine}`
+    if (nodeFor(each.machine) === null) leaveOut(`${name}, its deb and rpm`, 'npm cannot fetch its Node')
+    else {
+      const file = join(work, name)
+      await makeSingle(each.machine, file, work)
+      made.push({ ...each, name, file })
+    }
+  }
+  return made
+}
+
+function compress(file, name) {
+  if (!has('xz', `${name}.xz`)) return []
+  // Two threads, however many there are: their number is in the bytes.
+  const { status, stderr } = spawnSync('sh', [
+    '-c',
+    'xz -"$0" -T2 -c "$1" >"$2"',
+    String(preset),
+    file,
+    join(out, `${name}.xz`),
+  ])
+  if (status !== 0) throw new Error(`xz: ${stderr.toString()}`)
+  return [`${name}.xz`]
+}
+
+async function makeAll(work) {
+  const made = []
+  const executables = positionals.length === 1 && isWanted('npm') ? [] : await makeExecutables(work)
+  if (isWanted('single')) {
+    for (const { name, file } of executables) {
+      spawnSync('cp', [file, join(out, name)])
+      made.push(name)
+    }
+    for (const { name, file } of executables) made.push(...compress(file, name))
+  }
+  for (const { machine, debian, file } of isWanted('deb') ? executables : []) {
+    const name = `rsm_${version}_${debian}.deb`
+    if (!has('dpkg-deb', name)) continue
+    const tree = join(work, 'deb', machine)
+    layOut(tree, machine, file, 'usr/share/zsh/vendor-completions')
+    makeDeb(tree, debian, join(out, name), preset)
+    made.push(name)
+  }
+  for (const { machine, redHat, file } of isWanted('rpm') ? executables : []) {
+    const name = `rsm-${version}.${redHat}.rpm`
+    if (!has('rpmbuild', name)) continue
+    const tree = join(work, 'rpm', machine)
+    layOut(tree, machine, file, 'usr/share/zsh/site-functions')
+    makeRpm(tree, redHat, join(out, name), preset, join(work, 'rpmbuild', machine))
+    made.push(name)
+  }
+  if (isWanted('npm')) {
+    packNpm(out)
+    made.push(`rsm-${version}.tgz`)
+  }
+  if (positionals.length === 0) {
+    const name = `rsm-${version}.cdx.json`
+    writeSbom(join(out, name))
+    made.push(name)
+  }
+  writeSums(out, made)
+  const key = process.env['RSM_RELEASE_KEY']
+  if (key) signSums(out, key)
+}
+
 mkdirSync(out, { recursive: true })
-for (const [name, make] of Object.entries(makers))
-  if (positionals.length === 0 || positionals.includes(name)) make(out)
+// What lies there is of one release only.
+for (const name of readdirSync(out)) if (/^(rsm[-_]|SHA256SUMS)/.test(name)) rmSync(join(out, name))
+const work = mkdtempSync(join(existsSync('/var/tmp') ? '/var/tmp' : tmpdir(), 'rsm-package-'))
+try {
+  await makeAll(work)
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}

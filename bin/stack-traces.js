@@ -1,11 +1,12 @@
 // Stack traces name the lines of the sources, not those of a bundle. Node could do it too (--enable-source-maps), but reads every
 // map as it loads a file: 70 ms of each server's start. Here a map is read when the first stack is asked for.
 const { SourceMap } = require('node:module')
+const { readMap } = require('./from-files.js')
 
 const maps = new Map()
 
 /** The map of a bundled file; undefined where there is none, or where it was replaced under this process. */
-function mapOf(file, readMap) {
+function mapOf(file) {
   if (!maps.has(file))
     try {
       maps.set(file, new SourceMap(JSON.parse(readMap(file))))
@@ -15,19 +16,18 @@ function mapOf(file, readMap) {
   return maps.get(file)
 }
 
-function named(site, readMap) {
+function named(site) {
   const text = String(site)
   const file = site.getFileName()
   if (!file || file.startsWith('node:')) return text
   const [line, column] = [site.getLineNumber(), site.getColumnNumber()]
-  const { originalSource, originalLine, originalColumn } =
-    mapOf(file, readMap)?.findEntry(line - 1, column - 1) ?? {}
+  const { originalSource, originalLine, originalColumn } = mapOf(file)?.findEntry(line - 1, column - 1) ?? {}
   // Of packages a map knows nothing (.ci/bundling/bundling.js).
   if (originalSource === undefined || originalSource.includes('node_modules/')) return text
   const source = originalSource.replace(/^(\.\.\/)+/, '')
   return text.replace(`${file}:${line}:${column}`, `${source}:${originalLine + 1}:${originalColumn + 1}`)
 }
 
-/** A stack as Node writes it; `readMap` has the text of the map of a file. */
-exports.stackOf = (error, sites, readMap) =>
-  [Error.prototype.toString.call(error), ...sites.map((site) => `    at ${named(site, readMap)}`)].join('\n')
+/** A stack as Node writes it. */
+exports.stackOf = (error, sites) =>
+  [Error.prototype.toString.call(error), ...sites.map((site) => `    at ${named(site)}`)].join('\n')

@@ -13,6 +13,10 @@ const git = (...words) => {
 const commit = git('rev-parse', 'HEAD')
 export const gitHead = commit === '' ? null : commit + (git('status', '--porcelain') === '' ? '' : '-dirty')
 
+/** Seconds: when the commit was made, so that the same commit makes the same packages. */
+export const epoch = Number(git('log', '-1', '--format=%ct') || 0)
+export const date = new Date(epoch * 1000).toISOString().slice(0, 10)
+
 const { name, version, description, license, type, engines, os, bin, oclif } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 )

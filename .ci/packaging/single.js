@@ -1,0 +1,68 @@
+// The single executable: Node with rsm inside (https://nodejs.org/docs/latest-v22.x/api/single-executable-applications.html).
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { parts, root } from '../bundling/bundling.js'
+import { nodeFor, postject } from './fetched.js'
+import { scripts } from './parts.js'
+import { published } from './release.js'
+import { stripElf } from './strip-elf.js'
+
+/** The mark that a Node without anything inside bears, and tells by where it looks. */
+const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
+
+/** The assets by their names, each the path of a file. */
+function assetsOf(machine, work) {
+  const packageFile = join(work, 'package.json')
+  writeFileSync(packageFile, JSON.stringify(published))
+  const own = [
+    'oclif.manifest.json',
+    ...['dist/web', 'dist/docs'].flatMap((directory) =>
+      readdirSync(join(root, directory)).map((name) => `${directory}/${name}`),
+    ),
+    `dist/native/linux-${machine}.node`,
+  ].map((path) => [path, join(root, path)])
+  const made = parts
+    .flatMap((part) => [`${part}.cjs`, `${part}.cjs.map`, `${part}.id`, `${part}.cache`])
+    .map((name) => [name, join(root, scripts, name)])
+    // V8's code is for the machine that it was made on.
+    .filter(([name, path]) => !name.endsWith('.cache') || (machine === process.arch && existsSync(path)))
+  return Object.fromEntries([['package.json', packageFile], ...own, ...made])
+}
+
+/** Writes the executable for a machine to `file`. */
+export async function makeSingle(machine, file, work) {
+  const config = join(work, 'sea.json')
+  const blob = join(work, 'sea.blob')
+  writeFileSync(
+    config,
+    JSON.stringify({
+      main: join(root, scripts, 'main.cjs'),
+      output: blob,
+      disableExperimentalSEAWarning: true,
+      execArgv: ['--disable-sigusr1'],
+      assets: assetsOf(machine, work),
+    }),
+  )
+  // The blob is the same for all machines, but Node has to be the same.
+  execFileSync(join(nodeFor(process.arch), 'bin/node'), ['--experimental-sea-config', config], {
+    stdio: 'pipe',
+  })
+  rmSync(file, { force: true })
+  writeFileSync(file, stripElf(readFileSync(join(nodeFor(machine), 'bin/node'))))
+  const { inject } = createRequire(import.meta.url)(postject())
+  await quietly(() => inject(file, 'NODE_SEA_BLOB', readFileSync(blob), { sentinelFuse: fuse }))
+  chmodSync(file, 0o755)
+}
+
+/** postject warns of a section without a name, which does no harm. */
+async function quietly(work) {
+  const { warn, log } = console
+  Object.assign(console, { warn: () => {}, log: () => {} })
+  try {
+    await work()
+  } finally {
+    Object.assign(console, { warn, log })
+  }
+}

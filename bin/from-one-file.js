@@ -1,0 +1,61 @@
+// Loads rsm out of the single executable of which this is a part, in place of from-files.js: one script for each part of rsm,
+// with what V8 made of it when it was packaged, which more than halves a start. Where nothing came along (another machine's
+// executable, --no-code-cache), the first command of a user keeps it for the next.
+const { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } = require('node:fs')
+const path = require('node:path')
+const { getAsset, getRawAsset } = require('node:sea')
+const { compilePart, runPart } = require('./compile-part.js')
+
+/** A file that comes with rsm, as text. */
+exports.readOwn = (path) => getAsset(path, 'utf8')
+
+/** The source map of a part that a stack names. */
+exports.readMap = (file) => getAsset(`${file}.map`, 'utf8')
+
+let directory
+/** Keeps what V8 has compiled in this directory, or reads it there. */
+exports.keepCompiled = (where) => {
+  directory = where
+}
+
+function shipped(part) {
+  try {
+    return Buffer.from(getRawAsset(`${part}.cache`))
+  } catch {
+    return undefined
+  }
+}
+
+/** `name` holds the source's hash: V8 compares lengths only. */
+function kept(name) {
+  try {
+    return readFileSync(path.join(directory, name))
+  } catch {
+    return undefined
+  }
+}
+
+/** Whole or not at all, and in place of what another release kept. A command does not fail because nothing can be kept. */
+function keep(part, name, script) {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    const draft = path.join(directory, `.${name}.${process.pid}`)
+    writeFileSync(draft, script.createCachedData(), { mode: 0o600 })
+    renameSync(draft, path.join(directory, name))
+    for (const other of readdirSync(directory))
+      if (other.startsWith(`${part}-`) && other !== name) rmSync(path.join(directory, other))
+  } catch {
+    // Then the next one starts as slowly.
+  }
+}
+
+/** What a part exports: a single script has all of it, whatever the file is called. */
+exports.load = (part) => {
+  const source = getAsset(`${part}.cjs`, 'utf8')
+  const found = shipped(part)
+  if (found !== undefined || directory === undefined) return runPart(compilePart(part, source, found), '/')
+  const name = `${part}-${getAsset(`${part}.id`, 'utf8')}`
+  const script = compilePart(part, source, kept(name))
+  if (script.cachedDataRejected !== false) process.once('exit', () => keep(part, name, script))
+  return runPart(script, '/')
+}
