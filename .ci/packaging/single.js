@@ -18,7 +18,7 @@ function assetsOf(machine, work) {
   writeFileSync(packageFile, JSON.stringify(published))
   const own = [
     'oclif.manifest.json',
-    ...['dist/web', 'dist/docs'].flatMap((directory) =>
+    ...['dist/web', 'dist/docs', 'packaging/units'].flatMap((directory) =>
       readdirSync(join(root, directory)).map((name) => `${directory}/${name}`),
     ),
     `dist/native/linux-${machine}.node`,
