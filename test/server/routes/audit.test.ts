@@ -284,6 +284,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'DELETE',
     `/api/hosts/${host}?force=true`,
   )
+  await leaves('server.backup', { object: { type: 'server' } }, 'GET', '/api/server/backup')
   await leaves(
     'user.password',
     { object: { type: 'user', id: 1, name: 'admin' } },
