@@ -12,7 +12,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   client: ['client', 'core', 'disk', 'net'],
   ui: ['ui', 'core', 'client', 'disk', 'net'],
   web: ['web', 'core', 'net', 'client', 'ui'],
-  commands: ['commands', 'ui', 'client', 'net', 'core'],
+  install: ['install', 'core', 'disk'],
+  commands: ['commands', 'ui', 'client', 'net', 'core', 'install'],
   // The entry: it finds the command of a line and shows what went wrong.
   'cli.ts': ['ui', 'core', 'disk'],
 }
@@ -26,7 +27,9 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/doctor.ts': ['server'],
   'commands/server/retention.ts': ['server'],
   'commands/server/reset-password.ts': ['server'],
+  'commands/server/install.ts': ['server'],
   'commands/agent/run.ts': ['agent'],
+  'commands/agent/install.ts': ['agent'],
   'commands/agent/status.ts': ['agent'],
   'commands/quickstart.ts': ['server', 'agent'],
 }
@@ -190,6 +193,7 @@ test('few files ask where they or Node are: once bundled they lie elsewhere, or 
     'agent/processes/own-process.ts',
     'cli.ts',
     'disk/own-files.ts',
+    'install/program.ts',
     'ui/command/own-command.ts',
   ])
 })

@@ -18,6 +18,7 @@ function assetsOf(machine, work) {
   writeFileSync(packageFile, JSON.stringify(published))
   const own = [
     'oclif.manifest.json',
+    'packaging/install.sh',
     ...['dist/web', 'dist/docs', 'packaging/units'].flatMap((directory) =>
       readdirSync(join(root, directory)).map((name) => `${directory}/${name}`),
     ),

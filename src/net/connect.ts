@@ -2,9 +2,9 @@ import type { Agent } from 'node:http'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { type Pin, readPin } from '../core/pins.ts'
+import { normalUrl } from '../core/server-url.ts'
 import { mismatch } from './pinned.ts'
 import { bareHost, type Environment, portOf, proxyFor } from './proxy.ts'
-import { normalUrl } from './server-url.ts'
 import { trustedCertificates } from './trust.ts'
 
 /** Where a server is and how its certificate is trusted. */

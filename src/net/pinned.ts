@@ -10,6 +10,12 @@ function pinOf(certificate: X509Certificate, of: Pin['of']): Pin {
   return { of, sha256: hash('sha256', key, 'base64') }
 }
 
+/** The pin of the key of a certificate in PEM, as `showPin` has it. */
+export function keyPin(pem: Buffer): string {
+  const { X509Certificate } = process.getBuiltinModule('node:crypto')
+  return showPin(pinOf(new X509Certificate(pem), 'key'))
+}
+
 /** What is wrong with the certificate that a server showed; null where it fits the pin. */
 export function mismatch(pin: Pin, shown: X509Certificate | undefined): string | null {
   if (shown === undefined) return 'it shows no certificate'

@@ -8,7 +8,7 @@ import { startWork, type Work } from './start/work.ts'
 export interface RunningServer {
   url: string
   port: number
-  /** Of the certificate that serves now, `sha256:` and hex; null without TLS. */
+  /** Of the key that serves now, `sha256//` and base64; null without TLS. */
   readonly fingerprint: string | null
   /** Whether nobody but itself has signed that certificate: clients have to pin it. */
   readonly selfSigned: boolean

@@ -24,6 +24,8 @@ export interface ServerOptions {
   adminPassword?: string
   /** Plain HTTP by default. */
   tls?: TlsOptions
+  /** How hosts reach the server, in what they are told to join by; as the caller reaches it by default. */
+  publicUrl?: string | undefined
   /** Allows a host other than loopback without TLS. */
   insecureHttp: boolean
   /** Addresses and networks (CIDR) of proxies that say who the client is; none by default. */
@@ -52,7 +54,11 @@ export interface ServerOptions {
 }
 
 /** Errors: `usage` where the options would send secrets in the clear, or those of TLS contradict each other. */
-export function refuseOpenHttp({ host, insecureHttp, tls = {} }: ServerOptions): void {
+export function refuseOpenHttp({
+  host,
+  insecureHttp,
+  tls = {},
+}: Pick<ServerOptions, 'host' | 'insecureHttp' | 'tls'>): void {
   if (wantsTls(tls) || insecureHttp || isLoopback(host)) return
   throw new RsmError(
     'usage',

@@ -18,7 +18,7 @@ test('A13 a service that names its token file for good stays up and out after ho
     writeFileSync(tokenFile, JSON.parse(stdout).token)
   }
   await join_()
-  // As examples/rsm-agent.service has it.
+  // As rsm agent install has it.
   const environment = { RSM_AGENT_URL: server.url, RSM_AGENT_ENROLL_TOKEN_FILE: tokenFile }
   const service = () => {
     const argv = ['agent', 'run', '--data-dir', dataDir, '--hostname', 'web1']

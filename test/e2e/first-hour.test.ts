@@ -2,12 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
+import { readJoin } from '../../src/core/join/join-string.ts'
 import { temporaryDirectory } from '../fixtures/rsm.ts'
 import { commandsOf, freePort, startShell } from '../helpers/examples/shell.ts'
 
 /** Lines that are not run here, each with why. */
 const elsewhere: readonly (readonly [line: RegExp, why: string])[] = [
-  [/^(npm|sudo npm|scp|useradd|cp|journalctl) /, 'they change the machine; CI installs the package'],
+  [/^(npm|sudo npm|scp) /, 'they change the machine; CI installs the package'],
   [/^rsm (tui|terminal web1)$/, 'they need a screen: tui.test.ts and terminal.test.ts'],
 ]
 
@@ -17,21 +18,25 @@ function unitOf(path: string): { command: string; variables: string[] } {
   const valuesOf = (key: string) =>
     lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1))
   const [command = ''] = valuesOf('ExecStart')
-  return { command: command.replace('/usr/bin/env ', ''), variables: valuesOf('Environment') }
+  return { command: command.replace('/usr/bin/', ''), variables: valuesOf('Environment') }
 }
+
+/** The settings that an installation would write. */
+const settingsIn = (text: string): string[] =>
+  [...text.matchAll(/^ {2}\+ (RSM_\w+=.*)$/gm)].map(([, setting = '']) => setting)
 
 const missing = ['jq', 'openssl'].find((program) => spawnSync(program, ['--version']).error)
 const whereThere = missing === undefined ? test : test.skip
 
 whereThere(
-  'A16 every command of the first hour does what it says, with the units of examples/',
+  'A16 every command of the first hour does what it says, with the units of packaging/',
   async (t) => {
     const home = temporaryDirectory(t)
     const port = await freePort()
     const shell = startShell(t, home)
     const started = {
-      server: unitOf('examples/rsm-server.service'),
-      agent: unitOf('examples/rsm-agent.service'),
+      server: unitOf('packaging/units/rsm-server.service'),
+      agent: unitOf('packaging/units/rsm-agent.service'),
     }
     const own = (text: string) =>
       text
@@ -47,21 +52,28 @@ whereThere(
     ])) {
       if (elsewhere.some(([line]) => line.test(written))) continue
       ran++
-      if (written === 'systemctl enable --now rsm-server') {
+      if (written === 'rsm server install --host 0.0.0.0 --tls-self-signed') {
+        // It would make a service of this machine: shown, and then started as its unit does.
+        const { exit, text } = await shell.run(`${written} --dry-run`)
+        t.is(exit, 0, text)
         const { command, variables } = started.server
-        shell.background(`env ${variables.join(' ')} RSM_PORT=${port} ${own(command)}`)
+        const set = [...variables, ...settingsIn(text), `RSM_PORT=${port}`].map(own)
+        shell.background(`env ${set.join(' ')} ${command}`)
         ;[, password = ''] = await shell.untilShown(/with the password (\S+)/)
         ;[, fingerprint = ''] = await shell.untilShown(/fingerprint (sha256\/\/\S+)/)
         continue
       }
       if (written.startsWith('for host in web1 web2 web3')) {
-        t.regex(written, /agent\.conf \/etc\/systemd\/system\/rsm-agent\.service\.d\/server\.conf/)
+        const [install = ''] = /rsm agent install --join-file join-string/.exec(written) ?? []
+        const { exit, text } = await shell.run(`${install} --dry-run`)
+        t.is(exit, 0, text)
         const { command, variables } = started.agent
-        const more = [...readFileSync(join(home, 'agent.conf'), 'utf8').matchAll(/^Environment=(.*)$/gm)]
-        const set = [...variables, ...more.map(([, variable = '']) => variable)].map(own).join(' ')
+        const { token } = readJoin(readFileSync(join(home, 'join-string'), 'utf8'))
+        const settings = settingsIn(text).filter((each) => !each.includes('TOKEN_FILE'))
+        const set = [...variables, ...settings, `RSM_AGENT_ENROLL_TOKEN=${token}`].map(own).join(' ')
         for (const name of ['web1', 'web2', 'web3'])
           shell.background(
-            `env ${set} RSM_AGENT_HOSTNAME=${name} ${own(command).replace('/agent', `/${name}`)} 2>/dev/null`,
+            `env ${set.replace('/agent ', `/${name} `)} RSM_AGENT_HOSTNAME=${name} ${command} 2>/dev/null`,
           )
         continue
       }

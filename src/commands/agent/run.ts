@@ -1,7 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import type { LogLevel } from '../../agent/log.ts'
 import type { SandboxMode } from '../../core/host.ts'
-import { normalUrl } from '../../net/server-url.ts'
+import { normalUrl } from '../../core/server-url.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'

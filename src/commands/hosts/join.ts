@@ -1,5 +1,7 @@
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
+import { readJoin } from '../../core/join/join-string.ts'
+import { runLine } from '../../core/join/lines.ts'
 import { isLoopback } from '../../core/loopback.ts'
 import { readPin, showPin } from '../../core/pins.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/enrollments.ts'
@@ -15,7 +17,7 @@ import { showTime } from '../../ui/text/time.ts'
 import { wrapAdvice } from '../../ui/text/wrap.ts'
 
 export default class HostsJoin extends BaseCommand {
-  static override summary = 'Make an enrolment token and print the command to run on the host'
+  static override summary = 'Make an enrollment token and print the line to paste on the host'
   static override examples = ['$ rsm hosts join -t role=web', '$ rsm hosts join --replace web1']
   static override flags = {
     replace: string({
@@ -36,7 +38,9 @@ export default class HostsJoin extends BaseCommand {
   async run() {
     const { flags } = await this.parse(HostsJoin)
     const client = await this.client()
-    const input: EnrollmentCreate = given({ maxUses: flags['max-uses'] })
+    const { tlsFingerprint, caFile } = this.server()
+    const fingerprint = tlsFingerprint === undefined ? undefined : showPin(readPin(tlsFingerprint))
+    const input: EnrollmentCreate = given({ maxUses: flags['max-uses'], url: client.api.url, fingerprint })
     if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id
@@ -53,15 +57,16 @@ export default class HostsJoin extends BaseCommand {
         await client.enrollments.remove(made.id).catch(() => {})
         throw error
       })
-    const { tlsFingerprint, caFile } = this.server()
-    const pin = tlsFingerprint === undefined ? '' : ` --tls-fingerprint ${showPin(readPin(tlsFingerprint))}`
-    this.print(`RSM_AGENT_ENROLL_TOKEN=${made.token} rsm agent run --url ${client.api.url}${pin}`)
-    if (pin === '' && caFile !== undefined)
+    const { url } = client.api
+    const line = made.line ?? runLine({ url, token: made.token, ...given({ fingerprint }) })
+    this.print(line)
+    if (fingerprint === undefined && caFile !== undefined)
       this.notice(
-        `the host also needs the certificate of the authority: copy ${caFile} there and add --ca-file`,
+        `the host also needs the certificate of the authority: copy ${caFile} there and add --ca-file, or join with --tls-fingerprint`,
       )
-    if (isLoopback(new URL(client.api.url).hostname))
-      this.notice(`${new URL(client.api.url).host} is only this machine: another host needs its address`)
+    const named = new URL(made.join ? readJoin(made.join).url : url)
+    if (isLoopback(named.hostname))
+      this.notice(`${named.host} is only this machine: another host needs its address`)
     const next = `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: \`rsm hosts list\``
     this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
     return made

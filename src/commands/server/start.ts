@@ -90,6 +90,10 @@ export default class ServerStart extends BaseCommand {
         description:
           'proxy or network of proxies that says who the client is: PROXY protocol v2 or X-Forwarded-For',
       }),
+      'public-url': string({
+        helpValue: 'URL',
+        description: 'how hosts reach this server, for rsm hosts join (default: as its caller reaches it)',
+      }),
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
       }),
@@ -134,6 +138,7 @@ export default class ServerStart extends BaseCommand {
       },
       insecureHttp: flags['insecure-http'],
       trustedProxies: flags['trusted-proxy'] ?? [],
+      publicUrl: flags['public-url'],
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
       logLevel: flags['log-level'] as LogLevel,

@@ -9,7 +9,7 @@ import { clockWords } from './words.ts'
 export const clockTolerance = 10
 
 const asService =
-  'run the agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (examples/rsm-agent.service)'
+  'run the agent as root under systemd with Delegate=yes and DelegateSubgroup=agent (rsm agent install writes such a unit)'
 
 /** How far the clock of the host is ahead of the server's. Nothing of ours hangs on it; TLS, scripts and logs there do. */
 export function lookAtClock(offset: number | null): Look {

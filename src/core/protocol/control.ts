@@ -69,6 +69,17 @@ export interface ProcessStatus extends ServerStatus {
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
 export type LogLevel = (typeof logLevels)[number]
 
+/** An executable that the server hands out (contract §10). */
+export interface Release {
+  /** As `/dl` has it: `rsm-linux-x64`, or `rsm-linux-x64.xz`. */
+  name: string
+  /** Bytes. */
+  size: number
+  sha256: string
+  /** Null for the server's own executable. */
+  addedAt: string | null
+}
+
 /**
  * What commands on the server's own machine ask of it, over the Unix socket in its data directory (contract §11): its
  * file rights are the permission. Each is a POST to `/NAME`, whose body is the input and whose answer is the envelope of
@@ -82,6 +93,10 @@ export interface ControlCalls {
   status: { input: Record<string, never>; answer: ProcessStatus }
   'log-level': { input: { level: LogLevel }; answer: { level: LogLevel; before: LogLevel } }
   compact: { input: Record<string, never>; answer: Compacted }
+  /** `incoming` is the name of a file that lies in `releases/` of the data directory already. */
+  'releases-add': { input: { incoming: string; name: string }; answer: Release }
+  'releases-list': { input: Record<string, never>; answer: { releases: Release[] } }
+  'releases-remove': { input: { name: string }; answer: Release }
 }
 export type ControlName = keyof ControlCalls
 

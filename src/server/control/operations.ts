@@ -9,6 +9,7 @@ import type { BeginBackup } from '../keep/backups.ts'
 import type { RemoveOld } from '../keep/remove-old.ts'
 import { resetPassword } from '../keep/reset-password.ts'
 import type { LeveledLog } from '../log.ts'
+import type { HandedOut } from '../releases/handed-out.ts'
 import type { AuditLog } from '../seams/audit-log.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { Keep } from '../seams/keep.ts'
@@ -23,6 +24,7 @@ interface Parts {
   backup: BeginBackup
   keep: Pick<Keep, 'compact'>
   removeOld: RemoveOld
+  handedOut: Pick<HandedOut, 'releases'>
   store: Store
   passwords: Pick<Passwords, 'hash'>
   hints: Pick<Hints, 'publish'>
@@ -33,6 +35,7 @@ interface Parts {
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
 export function controlOperations(parts: Parts): ControlOperations {
   const { agreed, engine, audit, clock, backup, keep, store, passwords, hints, log } = parts
+  const { releases } = parts.handedOut
   const record = (action: string, detail: AuditDetail) =>
     audit.append({ actor: systemActor, ip: null, action, object: null, outcome: 'SUCCESS', detail })
   return {
@@ -96,6 +99,19 @@ export function controlOperations(parts: Parts): ControlOperations {
         throw error
       })
       return stream
+    },
+    'releases-add': async ({ incoming, name }) => {
+      const release = await releases.add(incoming, name)
+      const { sha256, size } = release
+      await record('release.add', { name, sha256, size })
+      return release
+    },
+    'releases-list': async () => ({ releases: await releases.list() }),
+    'releases-remove': async ({ name }) => {
+      const release = await releases.remove(name)
+      const { sha256, size } = release
+      await record('release.remove', { name, sha256, size })
+      return release
     },
   }
 }

@@ -9,6 +9,7 @@ import { enrollmentRoutes } from './enrollments.ts'
 import { eventRoutes } from './events.ts'
 import { healthRoutes } from './health.ts'
 import { hostRoutes } from './hosts.ts'
+import { installRoutes } from './install.ts'
 import { loginRoutes } from './login.ts'
 import { metricsRoutes } from './metrics.ts'
 import { openapiRoutes } from './openapi.ts'
@@ -25,6 +26,7 @@ export function registerRoutes(app: AppInstance, deps: RouteDependencies): void 
   docsRoutes(app)
   consoleRoutes(app)
   healthRoutes(app, deps)
+  installRoutes(app, deps)
   serverRoutes(app, deps)
   metricsRoutes(app, deps)
   loginRoutes(app, deps)

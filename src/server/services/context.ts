@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.ts'
 import { createReadersOfTasks, type ReadersOfTasks } from '../housekeeping/readers-of-tasks.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
+import type { HandedOut } from '../releases/handed-out.ts'
 import type { Hints } from '../seams/hints.ts'
 import type { History } from '../seams/history.ts'
 import type { Keys } from '../seams/keys.ts'
@@ -49,6 +50,7 @@ export interface Context {
   versions: ScriptVersions
   keys: Keys
   passwords: Passwords
+  handedOut: HandedOut
   /** How old something is, as far as the clock is agreed: whatever ends by age asks here. */
   agreed: { age(): Age }
   clock: Clock

@@ -1,5 +1,7 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
-import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
+import { readPin, showPin } from '../../core/pins.ts'
+import type { Enrollment, EnrollmentCreate } from '../../core/protocol/http/enrollments.ts'
+import { normalUrl } from '../../core/server-url.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { newToken } from '../access/tokens.ts'
@@ -17,8 +19,28 @@ function show(record: EnrollmentRecord): Enrollment {
   return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
 }
 
+/** Where the server is, as the caller reaches it. Errors: `invalid`. */
+function checkedAddress({ url, fingerprint }: EnrollmentCreate) {
+  const faults: FieldFault[] = []
+  function checked(field: string, read: () => string): string | undefined {
+    try {
+      return read()
+    } catch (error) {
+      faults.push({ field, message: (error as Error).message })
+      return undefined
+    }
+  }
+  const address = {
+    url: url === undefined ? undefined : checked('url', () => normalUrl(url)),
+    fingerprint:
+      fingerprint === undefined ? undefined : checked('fingerprint', () => showPin(readPin(fingerprint))),
+  }
+  if (faults.length > 0) throw invalid(faults)
+  return address
+}
+
 export function createEnrollments(context: Context): ForCallers<EnrollmentService> {
-  const { store, clock } = context
+  const { store, clock, handedOut } = context
   return {
     async list(_, query) {
       const where = { equals: { name: query.name?.toLowerCase() } }
@@ -35,6 +57,8 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
         faults.push({ field: 'clusterId', message: 'is a dynamic cluster: its selector says who is in it' })
       if (faults.length > 0) throw invalid(faults)
       const { token, tokenHash } = newToken('enrollment')
+      // Before the token is made: what fails here leaves nothing behind.
+      const told = await handedOut.joining.describe(token, checkedAddress(input))
       const now = clock.now()
       const record = await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'administer', { lasting: true })
@@ -54,7 +78,7 @@ export function createEnrollments(context: Context): ForCallers<EnrollmentServic
         tx.put('enrollments', created)
         return created
       })
-      return { ...show(record), token }
+      return { ...show(record), token, ...told }
     },
     async remove(_, id) {
       await store.transact(async (tx) => {

@@ -16,6 +16,7 @@ import { createRemoval } from '../keep/remove-old.ts'
 import { createTurn } from '../keep/turn.ts'
 import { joinServers } from '../membership.ts'
 import type { ServerOptions } from '../options.ts'
+import { openHandedOut } from '../releases/handed-out.ts'
 import { createContext } from '../services/context.ts'
 import { createFleet } from '../services/hosts/fleet.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
@@ -29,7 +30,8 @@ const serverName = 'server'
 export type Work = Awaited<ReturnType<typeof startWork>>
 
 /** What a server does on its store while no door is open: tasks, terminal sessions, what is recorded, what expires. */
-export async function startWork({ data, clients, facts, clock, log }: Base, options: ServerOptions) {
+export async function startWork(base: Base, options: ServerOptions) {
+  const { data, clients, facts, clock, log } = base
   const { store, presence, agreed, audit, notedHead: noted } = data
   const membership = await joinServers(data.ownership, serverName, log)
   const { member } = membership
@@ -50,7 +52,19 @@ export async function startWork({ data, clients, facts, clock, log }: Base, opti
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock)
   const tickets = createTickets(data.shortLived, clock)
-  const context = createContext({ ...data, fleet, engine, terminals, tickets, passwords, facts, clock, log })
+  const handedOut = await openHandedOut(base, options)
+  const context = createContext({
+    ...data,
+    handedOut,
+    fleet,
+    engine,
+    terminals,
+    tickets,
+    passwords,
+    facts,
+    clock,
+    log,
+  })
   const retention = createRetention(
     { ...data, ...context },
     { days: options.taskRetention ?? defaultTaskRetention, maxOutputBytes: options.maxOutputBytes ?? 0 },

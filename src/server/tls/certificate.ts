@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { RsmError } from '../../core/errors.ts'
-import { showPin } from '../../core/pins.ts'
+import { readPin, showPin } from '../../core/pins.ts'
 import { whyUnreadable } from '../../disk/unreadable.ts'
 
 /** A certificate with its key, as PEM, checked to belong together. */
@@ -11,6 +11,8 @@ export interface Certificate {
   readonly cert: string
   /** SHA-256 of the public key (SPKI), `sha256//` and base64: what `--tls-fingerprint` and curl's --pinnedpubkey take. */
   readonly fingerprint: string
+  /** SHA-256 of the whole certificate, `sha256:` and 64 hex digits. */
+  readonly certificatePin: string
   /** Signed by its own key: nobody trusts it without a pin or `--ca-file`. */
   readonly selfSigned: boolean
   /** Milliseconds since 1970. */
@@ -77,6 +79,7 @@ export function pair(
   return {
     key,
     cert,
+    certificatePin: showPin(readPin(parsed.fingerprint256)),
     fingerprint: showPin({ of: 'key', sha256: createHash('sha256').update(spki).digest('base64') }),
     selfSigned: parsed.subject === parsed.issuer && parsed.verify(parsed.publicKey),
     expiresAt: Date.parse(parsed.validTo),

@@ -15,7 +15,7 @@ export interface TlsOptions {
 /** The certificate in force, and how to take up another. */
 export interface Tls {
   readonly certificate: Certificate
-  /** Reads the files again. Errors: as at the start; the former certificate stays then. */
+  /** Reads the files again. Errors: as at the start; the former certificate stays in force then. */
   renewed(): Promise<Certificate>
 }
 
@@ -63,5 +63,14 @@ export async function openTls(
     noteExpiry(certificate, certFile, log)
     return certificate
   }
-  return { certificate: await read(), renewed: read }
+  let certificate = await read()
+  return {
+    get certificate() {
+      return certificate
+    },
+    async renewed() {
+      certificate = await read()
+      return certificate
+    },
+  }
 }

@@ -17,6 +17,7 @@ const namedBy = {
   limit: ['exec --limit', 'scripts:run --limit', 'agent:run --limit'],
   file: [
     '--file',
+    '--join-file',
     '--token-file',
     '--ca-file',
     '--enroll-token-file',
@@ -26,7 +27,7 @@ const namedBy = {
     '--tls-key',
     'file',
   ],
-  directory: ['--data-dir', '--keys', '--outdir'],
+  directory: ['--data-dir', '--keys', '--outdir', '--prefix'],
   task: ['task'],
   token: ['token'],
   enrollment: ['enrollment'],
@@ -39,10 +40,10 @@ const namedBy = {
 const free = `
 --limit --action --after --agent-id --allow-run-as --batch-size --category --concurrency --data --deadline --description --email
 --enroll-token --escape --expires --from --head --heartbeat-interval --hostname --idempotency-key --idle-limit --ip
---max-executions --max-failures --max-output-bytes --max-uses --metrics-interval --name --object --param --pause --points --port --queue
+--max-executions --max-failures --max-output-bytes --max-uses --metrics-interval --name --object --param --pause --points --port --public-url --queue
 --recording-retention --run-as --search --secret-param --shell --since --speed --ssh-port --ssh-user --tail --task-retention
 --terminal-idle-limit --timeout --tls-fingerprint --to --trusted-proxy --until --url --username --warn-after --workdir
---ws-idle-timeout hostname name path url username version
+--ws-idle-timeout hostname join name path url username version
 `
 const freeOfOne = ['server:start --host', 'scripts:add --tag', 'scripts:edit --tag', 'scripts:list --tag']
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { RsmError } from '../../core/errors.ts'
+import { normalUrl } from '../../core/server-url.ts'
 import { unknownName } from '../../core/text/nearest.ts'
-import { normalUrl } from '../../net/server-url.ts'
 import { readCertificates } from '../../net/trust.ts'
 import { readSecretFile } from '../input/named-file.ts'
 import { baseDirectory } from './base-directory.ts'

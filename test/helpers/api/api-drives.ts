@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava'
 import { type Identity, ScriptedAgent } from '../agents/scripted-agent.ts'
+import { handOut } from '../servers/hand-out.ts'
 import { adminLogin, startTestServer, type TestServer } from '../servers/server.ts'
 
 /** What a call of an operation needs beside its method and path. */
@@ -85,6 +86,12 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   getDocs: () => ({}),
   getDocsFile: () => ['start.js', 'swagger-ui.css', 'favicon-32x32.png'].map((file) => ({ path: { file } })),
   getConsole: () => ({}),
+  getInstallScript: () => ({}),
+  getReleaseSums: () => ({}),
+  getRelease: async ({ server }) => {
+    await handOut(server, '#!/bin/sh\n')
+    return { path: { file: 'rsm-linux-x64' } }
+  },
   getConsoleFile: () => ['main.js', 'main.css', 'icon.svg'].map((file) => ({ path: { file } })),
 
   login: () => ({ body: adminLogin }),
@@ -113,7 +120,10 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   deleteToken: async (w) => ({ path: { id: await made(w, '/api/tokens', { name: w.fresh('token') }) } }),
 
   listEnrollmentTokens: () => ({}),
-  createEnrollmentToken: () => ({ body: { name: 'web', tags: { role: 'web' } } }),
+  createEnrollmentToken: () => [
+    { body: { name: 'web', tags: { role: 'web' } } },
+    { body: { url: 'https://rsm.example.org', fingerprint: `sha256//${'A'.repeat(43)}=` } },
+  ],
   deleteEnrollmentToken: async (w) => ({ path: { id: await made(w, '/api/enrollment-tokens', {}) } }),
 
   listHosts: () => ({ query: 'size=500' }),

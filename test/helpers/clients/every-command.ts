@@ -22,6 +22,13 @@ export const notOnTour: readonly string[] = [
   'server log-level',
   'server confirm-clock',
   'server confirm-restore',
+  'agent install',
+  'agent uninstall',
+  'server install',
+  'server uninstall',
+  'server releases add',
+  'server releases list',
+  'server releases remove',
   'events',
   'api',
 ]

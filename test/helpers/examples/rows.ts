@@ -5,6 +5,7 @@ import type { ExecutionContext } from 'ava'
 import { readAgentState } from '../../../src/agent/status/read-state.ts'
 import { cleanEnv, runRsm } from '../../fixtures/rsm.ts'
 import { realAgent } from '../agents/real-agent.ts'
+import { handOut } from '../servers/hand-out.ts'
 import { until } from '../until.ts'
 import type { ExampleWorld } from './world.ts'
 
@@ -87,6 +88,30 @@ async function backedUp(world: ExampleWorld, t: ExecutionContext): Promise<strin
   await runRsm(['server', 'backup', file, ...where, ...keys], cleanEnv(world.home))
   return file
 }
+const joinString: Given = async ({ server, home }) => {
+  const { join: text } = await server.data('POST', '/api/enrollment-tokens', { url: server.url })
+  await writeFile(join(home, 'join-string'), text, { mode: 0o600 })
+  return { 'join-string': join(home, 'join-string') }
+}
+/** What belongs to the machine that tests run on is not theirs to remove. */
+const onlyShown: Given = async () => ({ uninstall: 'uninstall --dry-run' })
+const dataDirectory: Given = async ({ server }) => ({
+  '/var/lib/rsm/server': server.dataDir,
+  'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
+})
+const executable: Given = async (world, t) => {
+  const file = join(world.home, 'rsm-linux-arm64')
+  await writeFile(file, '#!/bin/sh\n')
+  return {
+    ...(await dataDirectory(world, t)),
+    'packages/rsm-linux-arm64': file,
+    './rsm': file,
+  }
+}
+const released: Given = async (world, t) => {
+  await handOut(world.server, '#!/bin/sh\n', 'rsm-linux-arm64')
+  return dataDirectory(world, t)
+}
 /** By the text of the example. A row that names none fails the test, as an example that fails does. */
 export const rows: Readonly<Record<string, Row>> = {
   'source <(rsm completion zsh)': { shell: 'zsh' },
@@ -105,6 +130,31 @@ export const rows: Readonly<Record<string, Row>> = {
     alone: true,
     given: enrolment,
     exit: [2, 'it has no enrolment token'],
+  },
+  'rsm agent install - < join-string': {
+    given: async (world, t) => ({ ...(await joinString(world, t)), 'install -': 'install - --dry-run' }),
+  },
+  'rsm agent install --join-file join-string --run-as deploy --dry-run': { given: joinString },
+  'rsm agent install --url https://rsm.example.org --enroll-token-file /etc/rsm/token --user --no-start': {
+    alone: true,
+    given: enrolment,
+  },
+  'rsm agent uninstall --keep-data --yes': { given: onlyShown },
+  'rsm agent uninstall --user': { given: onlyShown },
+  'rsm server uninstall': { given: onlyShown },
+  'rsm server uninstall --keep-data --yes': { given: onlyShown },
+  'rsm server install --host 0.0.0.0 --tls-self-signed': {
+    given: async () => ({ '--tls-self-signed': '--tls-self-signed --dry-run' }),
+  },
+  'rsm server releases list': { given: dataDirectory },
+  'rsm server releases list --data-dir /var/lib/rsm/server': { given: dataDirectory },
+  'rsm server releases add packages/rsm-linux-arm64': { given: executable },
+  'rsm server releases add ./rsm --name rsm-linux-x64 --data-dir /var/lib/rsm/server': { given: executable },
+  'rsm server releases remove rsm-linux-arm64 --yes': { alone: true, given: released },
+  'rsm server releases remove rsm-linux-arm64 --data-dir /var/lib/rsm/server': {
+    alone: true,
+    given: released,
+    typed: [[/\?/, 'y\r']],
   },
   'rsm agent status': { exit: [5, 'no agent runs here'] },
   'rsm agent status --data-dir /tmp/web1 --json': {

@@ -22,9 +22,11 @@ import { createScriptVersions } from '../../../src/server/embedded/script-versio
 import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
+import { createClients } from '../../../src/server/http/client-address.ts'
 import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
+import { openHandedOut } from '../../../src/server/releases/handed-out.ts'
 import { beginRun } from '../../../src/server/runs.ts'
 import type { Results } from '../../../src/server/seams/results.ts'
 import type { Store, Transaction } from '../../../src/server/seams/store.ts'
@@ -168,6 +170,10 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     keys,
     agreed: believed(() => clock.now()),
     passwords,
+    handedOut: await openHandedOut(
+      { path: directory, tls: null, clients: createClients([]), log },
+      { host: '127.0.0.1' },
+    ),
     clock,
     log,
   }

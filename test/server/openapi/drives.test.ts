@@ -139,6 +139,7 @@ test('what does not change is sent once to who asks by its tag, as the document 
     'getConsoleFile',
     'getDocs',
     'getDocsFile',
+    'getInstallScript',
     'getOpenapi',
   ])
   for (const operation of unchanging)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import test from 'ava'
 import { RsmError } from '../../../src/core/errors.ts'
-import { normalUrl } from '../../../src/net/server-url.ts'
+import { normalUrl } from '../../../src/core/server-url.ts'
 import { Contexts } from '../../../src/ui/contexts/contexts.ts'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
 

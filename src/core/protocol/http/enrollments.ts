@@ -10,6 +10,8 @@ export const EnrollmentCreate = Closed(
     tags: Type.Optional(Tags),
     clusterId: Type.Optional(Id),
     hostId: Type.Optional(Id),
+    url: Type.Optional(Line(2048)),
+    fingerprint: Type.Optional(Line(128)),
   },
   { examples: [examples.enrollmentCreate] },
 )
@@ -55,9 +57,17 @@ export const Parted = Type.Object(
 )
 export type Parted = Static<typeof Parted>
 
-/** `token` is shown this once. */
+/**
+ * `token` is shown this once, and in `join`, which holds all that a host needs to know, and in `line`, which is pasted on the
+ * host (contract §10). Both are null as long as no URL is known.
+ */
 export const EnrollmentCreated = Type.Object(
-  { ...Enrollment.properties, token: Type.String() },
+  {
+    ...Enrollment.properties,
+    token: Type.String(),
+    join: Nullable(Type.String()),
+    line: Nullable(Type.String()),
+  },
   { examples: [examples.enrollmentCreated] },
 )
 export type EnrollmentCreated = Static<typeof EnrollmentCreated>

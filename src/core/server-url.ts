@@ -1,4 +1,4 @@
-import { RsmError } from '../core/errors.ts'
+import { RsmError } from './errors.ts'
 
 /** A bare `HOST` or `HOST:PORT` is the likeliest slip; which scheme it has can't be guessed, for a password follows. */
 function urlHint(text: string): string {

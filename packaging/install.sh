@@ -1,0 +1,206 @@
+#!/bin/sh
+# Installs rsm on this host and runs `rsm agent install`, which joins the host to the server of a join string.
+#
+#   sh install.sh [--join-file FILE] [ARCH=SHA256…] [rsm agent install - [OPTION…]]
+#
+# The join string comes on stdin, or from FILE, which is removed. ARCH=SHA256 (x64, arm64) says which executable is meant;
+# left out, the server is asked, whose key the join string pins. Of the options this script heeds --prefix and --user.
+# All of it is in functions, so that half a download does nothing.
+set -u
+
+fail() {
+  printf 'rsm: %s\n' "$*" >&2
+  exit 1
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# Only what writes to the system is run as root.
+as_root() {
+  if [ "$mode" = user ] || [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+read_arguments() {
+  join_file='' sum_x64='' sum_arm64='' prefix='' mode=system
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --join-file)
+        [ $# -ge 2 ] || fail '--join-file needs a file'
+        join_file=$2
+        shift
+        ;;
+      x64=*) sum_x64=${1#x64=} ;;
+      arm64=*) sum_arm64=${1#arm64=} ;;
+      rsm) break ;;
+      *) fail "unknown argument: $1 (ARCH=SHA256, --join-file FILE, then rsm agent install - …)" ;;
+    esac
+    shift
+  done
+  for word in "$@"; do
+    case $word in
+      --user) mode=user ;;
+      --prefix=*) prefix=${word#--prefix=} ;;
+      *) [ "${before:-}" != --prefix ] || prefix=$word ;;
+    esac
+    before=$word
+  done
+  if [ -z "$prefix" ]; then
+    if [ "$mode" = user ]; then prefix=$HOME/.local; else prefix=/usr/local; fi
+  fi
+  case $prefix in /*) ;; *) fail "--prefix is not absolute: $prefix" ;; esac
+  [ "$mode" = user ] || [ "$(id -u)" = 0 ] || has sudo ||
+    fail 'run this as root, or with --user at its end: then the agent is yours alone'
+}
+
+# What rsm and its scripts need of a host.
+check_host() {
+  [ "$(uname -s)" = Linux ] || fail "there are builds for Linux only, not for $(uname -s)"
+  case $(uname -m) in
+    x86_64) arch=x64 ;;
+    aarch64 | arm64) arch=arm64 ;;
+    *) fail "there is no build for $(uname -m), only for x86_64 and aarch64; with Node 20 the npm package runs here" ;;
+  esac
+  for libc in /lib/ld-musl-*; do
+    if [ -e "$libc" ] && ! has_glibc; then
+      fail 'this host has musl (Alpine), and rsm needs glibc 2.28 or newer: run the agent in a container with glibc'
+    fi
+  done
+  glibc=$(ldd --version 2>/dev/null | sed -n '1s/.* \([0-9]*\.[0-9]*\).*/\1/p')
+  [ -n "$glibc" ] || glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/^glibc //')
+  case $glibc in
+    2.*)
+      minor=${glibc#2.}
+      [ "${minor%%[!0-9]*}" -ge 28 ] || fail "this host has glibc $glibc, and rsm needs 2.28 or newer"
+      ;;
+  esac
+  for library in /lib*/libstdc++.so.6 /usr/lib*/libstdc++.so.6 /lib/*/libstdc++.so.6 /usr/lib/*/libstdc++.so.6; do
+    [ ! -e "$library" ] || return 0
+  done
+  fail 'libstdc++.so.6 is missing: apt-get install libstdc++6, dnf install libstdc++, or zypper install libstdc++6'
+}
+
+has_glibc() {
+  for loader in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do
+    [ ! -e "$loader" ] || return 0
+  done
+  return 1
+}
+
+# FIELD of the join string: base64url of JSON whose strings hold no quote.
+join_field() {
+  printf '%s' "$json" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"
+}
+
+read_join() {
+  if [ -n "$join_file" ]; then
+    join=$(cat "$join_file") || fail "can't read $join_file"
+    rm -f "$join_file" || fail "can't remove $join_file, which holds a token"
+  else
+    [ ! -t 0 ] || fail 'the join string is missing: echo rsm-join:… | sh install.sh'
+    join=$(cat)
+  fi
+  case $join in
+    rsm-join:*) ;;
+    *) fail 'what came on stdin is no join string: one begins with rsm-join:' ;;
+  esac
+  coded=$(printf '%s' "${join#rsm-join:}" | tr '_-' '/+')
+  while [ $((${#coded} % 4)) != 0 ]; do coded=$coded=; done
+  json=$(printf '%s' "$coded" | base64 -d 2>/dev/null)
+  url=$(join_field url) pin=$(join_field fingerprint)
+  case $json in
+    '{"v":1,'*'}') ;;
+    '{"v":1,'*) fail 'the join string was cut: its end is missing' ;;
+    *) fail 'the join string was altered, or is of another version: rsm hosts join makes a new one' ;;
+  esac
+  case $url in
+    https://* | http://*) ;;
+    *) fail 'the join string was altered: its URL is none' ;;
+  esac
+  case $pin in
+    '' | sha256//*) ;;
+    *) fail 'the join string pins a whole certificate, which neither curl nor wget can do' ;;
+  esac
+}
+
+# PATH of the server to stdout, over TLS with the key that the join string pins.
+fetch() {
+  if has curl; then
+    if [ -n "$pin" ]; then
+      curl -fsSk --pinnedpubkey "$pin" --retry 2 "$url$1"
+    else
+      curl -fsS --retry 2 "$url$1"
+    fi
+  elif has wget && wget --help 2>&1 | grep -q pinnedpubkey; then
+    if [ -n "$pin" ]; then
+      wget -nv -O- --no-check-certificate "--pinnedpubkey=$pin" "$url$1"
+    else
+      wget -nv -O- "$url$1"
+    fi
+  else
+    fail 'curl (7.39 or newer) or GNU wget is needed'
+  fi
+}
+
+wanted_sum() {
+  case $arch in
+    x64) sum=$sum_x64 ;;
+    *) sum=$sum_arm64 ;;
+  esac
+  if [ -z "$sum_x64$sum_arm64" ]; then
+    sums=$(fetch /dl/SHA256SUMS) || fail "could not fetch $url/dl/SHA256SUMS"
+    sum=$(printf '%s\n' "$sums" | sed -n "s/^\([0-9a-f]\{64\}\)  rsm-linux-$arch\$/\1/p")
+  fi
+  [ -n "$sum" ] || fail "the server has no build for $arch; who runs it adds one: rsm server releases add rsm-linux-$arch"
+}
+
+is_wanted() {
+  case $(as_root sha256sum "$1" 2>/dev/null) in
+    "$sum "*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# Beside its place, so that the rename is one step; nobody runs half a file.
+download() {
+  bin=$prefix/bin
+  if is_wanted "$bin/rsm"; then
+    echo "rsm: $bin/rsm is there already"
+    return 0
+  fi
+  if ! { as_root mkdir -p "$bin" && part=$(as_root mktemp "$bin/.rsm.XXXXXX"); }; then
+    fail "can't write to $bin: add --prefix DIR at the end of the line, as --prefix /opt/rsm"
+  fi
+  trap 'as_root rm -f "$part"' EXIT
+  trap 'exit 1' HUP INT TERM
+  echo "rsm: fetching rsm-linux-$arch from $url"
+  if has xz && fetch "/dl/rsm-linux-$arch.xz" 2>/dev/null | xz -dc 2>/dev/null | as_root tee "$part" >/dev/null && is_wanted "$part"; then
+    :
+  else
+    fetch "/dl/rsm-linux-$arch" | as_root tee "$part" >/dev/null ||
+      fail "could not fetch $url/dl/rsm-linux-$arch into $bin"
+    is_wanted "$part" ||
+      fail "nothing was installed: what came from $url is not the executable with the sha256 $sum"
+  fi
+  as_root chmod 755 "$part" || fail "can't make $part executable"
+  said=$("$part" --version 2>&1) ||
+    fail "it does not run in $bin (mounted noexec? then add --prefix DIR on another file system): $said"
+  as_root mv -f "$part" "$bin/rsm" || fail "can't write $bin/rsm"
+  trap - EXIT HUP INT TERM
+  echo "rsm: installed $bin/rsm"
+}
+
+main() {
+  umask 022
+  read_arguments "$@"
+  while [ $# -gt 0 ] && [ "$1" != rsm ]; do shift; done
+  [ $# -gt 0 ] || set -- rsm agent install -
+  shift
+  has sha256sum || fail 'sha256sum is needed (coreutils)'
+  check_host
+  read_join
+  wanted_sum
+  download
+  printf '%s\n' "$join" | as_root "$prefix/bin/rsm" "$@"
+}
+
+main "$@"

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join, resolve } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { isLoopback } from '../../core/loopback.ts'
+import { accountChange, accountOf, type Change, directoryChange } from '../../install/change.ts'
+import {
+  applyPlan,
+  enable,
+  mergedSettings,
+  needRoot,
+  type Plan,
+  planOf,
+  replaces,
+  showPlan,
+  untilUp,
+} from '../../install/plan.ts'
+import { needPort } from '../../install/port-holder.ts'
+import { type Service, systemService } from '../../install/service.ts'
+import { findSystemd, type Systemd } from '../../install/systemd.ts'
+import { keyPin } from '../../net/pinned.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { control } from '../../ui/command/control.ts'
+import { installFlags, typedSettings } from '../../ui/flags/install.ts'
+import { confirm } from '../../ui/input/prompt.ts'
+import ServerStart from './start.ts'
+
+/** Milliseconds until the server has to answer. */
+const upWithin = 60_000
+/** The user that the unit names. */
+const account = 'rsm'
+const passwordVariable = 'RSM_ADMIN_PASSWORD'
+
+const { 'new-keys': _newKeys, ...settings } = ServerStart.flags
+
+export default class ServerInstall extends BaseCommand {
+  static override summary = 'Install the server of this machine as a service, and wait until it answers'
+  static override description =
+    'Makes the user rsm, /etc/rsm/server.env and a unit, starts rsm-server, and prints where it is, the fingerprint to ' +
+    'pin, and the password of admin if this is its first start. Run it again to change settings: what is not given stays.'
+  static override examples = [
+    '$ rsm server install --host 0.0.0.0 --tls-self-signed',
+    '$ rsm server install --host 0.0.0.0 --tls-cert /etc/rsm/fullchain.pem --tls-key /etc/rsm/privkey.pem --dry-run',
+  ]
+  static override flags = { ...settings, ...installFlags }
+
+  async run() {
+    const { flags, metadata } = await this.parse(ServerInstall)
+    const service = systemService('server')
+    const typed = typedSettings(ServerStart.flags, flags, metadata, this.variables)
+    for (const name of ['RSM_DATA_DIR', 'RSM_KEYS', 'RSM_TLS_CERT', 'RSM_TLS_KEY']) {
+      const path = typed.get(name)
+      if (path !== undefined) typed.set(name, resolve(path))
+    }
+    const all = mergedSettings(service, typed)
+    const [host, port] = [all.get('RSM_HOST') ?? '127.0.0.1', Number(all.get('RSM_PORT') ?? 18080)]
+    const isOn = (name: string) => /^(1|true|y|yes|on)$/i.test(all.get(name) ?? '')
+    const tls = {
+      certFile: all.get('RSM_TLS_CERT'),
+      keyFile: all.get('RSM_TLS_KEY'),
+      selfSigned: isOn('RSM_TLS_SELF_SIGNED'),
+      hsts: isOn('RSM_HSTS'),
+    }
+    const { refuseOpenHttp } = await import('../../server/options.ts')
+    refuseOpenHttp({ host, tls, insecureHttp: isOn('RSM_INSECURE_HTTP') })
+    const dataDir = all.get('RSM_DATA_DIR') ?? service.dataDir
+    const systemd = findSystemd(false)
+    const first = this.#first(service, all)
+    const plan = planOf({
+      service,
+      settings: typed,
+      token: undefined,
+      prefix: flags.prefix,
+      systemd,
+      first,
+      writable: ['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? []),
+    })
+    if (flags['dry-run']) {
+      this.print(showPlan(plan, 'would'))
+      return this.#result(plan, null)
+    }
+    needRoot(service)
+    const isUp =
+      systemd !== null && (await systemd.ctl('is-active', service.unit).catch(() => '')) === 'active'
+    if (!isUp) await needPort(host, port)
+    if (replaces(plan) && !flags.yes) {
+      this.notice(showPlan(plan, 'would'))
+      if (!(await confirm('Change the installation?', 'use --yes')))
+        throw new RsmError('interrupted', 'nothing was changed')
+    }
+    const changed = applyPlan(plan)
+    if (changed) this.done(showPlan(plan, 'did'))
+    const url = `${tls.certFile !== undefined || tls.selfSigned ? 'https' : 'http'}://${/^(0\.0\.0\.0|::)$/.test(host) ? hostname() : host}:${port}`
+    const start = { start: !flags['no-start'], changed }
+    const told = await this.#start(service, systemd, plan, { dataDir, url, certFile: tls.certFile, ...start })
+    if (told !== null && isLoopback(host))
+      this.hint('only this machine reaches it: hosts need --host 0.0.0.0 and --tls-self-signed or --tls-cert')
+    return this.#result(plan, told)
+  }
+
+  /** The user of the unit, and directories that systemd does not make. */
+  #first({ dataDir }: Service, all: ReadonlyMap<string, string>): Change[] {
+    const given = all.get('RSM_DATA_DIR')
+    const changes = [accountChange(account, '/var/lib/rsm')]
+    if (given !== undefined && given !== dataDir)
+      changes.push(directoryChange(given, 0o700, () => accountOf(account)))
+    return changes
+  }
+
+  async #start(
+    service: Service,
+    systemd: Systemd | null,
+    plan: Plan,
+    {
+      dataDir,
+      url,
+      certFile,
+      start,
+      changed,
+    }: { dataDir: string; url: string; certFile: string | undefined; start: boolean; changed: boolean },
+  ) {
+    if (systemd === null) {
+      const how = `no systemd runs on this machine. Run this as the user ${account} at every boot, as your init system has it:\n${plan.line}`
+      if (start)
+        throw new RsmError('unavailable', 'the server is installed, but was not started', { hint: how })
+      this.print(how)
+      return null
+    }
+    const isFirst = !existsSync(join(dataDir, 'used'))
+    const password = process.env[passwordVariable] || randomBytes(15).toString('base64url')
+    // Its first start makes the user admin. What it would print itself stands in the journal, for others to read.
+    const rewrite = (more: ReadonlyMap<string, string>) =>
+      plan.writeSettings(new Map([...plan.settings, ...more]))
+    if (isFirst && start) rewrite(new Map([[passwordVariable, password]]))
+    try {
+      await enable(service, systemd, { start, changed })
+      if (!start) {
+        this.done(`to start it: systemctl start ${service.unit}`)
+        return null
+      }
+      await untilUp(
+        { service, systemd, within: upWithin },
+        async () => (await control(dataDir, 'releases-list', {}).catch(() => null)) && true,
+        () => 'it does not answer',
+      )
+    } finally {
+      if (isFirst && start) rewrite(new Map())
+    }
+    const keys = plan.settings.get('RSM_KEYS') ?? join(dataDir, 'keys')
+    const pem = url.startsWith('https:') ? readFileSync(certFile ?? join(keys, 'tls.crt')) : null
+    const fingerprint = pem === null ? null : keyPin(pem)
+    this.print(`${service.unit} runs: ${url}${fingerprint === null ? '' : `\nfingerprint ${fingerprint}`}`)
+    const made = isFirst && process.env[passwordVariable] === undefined ? password : null
+    if (made !== null) this.print(`created user admin with the password ${made} (shown this once)`)
+    const pin = fingerprint !== null && certFile === undefined ? ` --tls-fingerprint ${fingerprint}` : ''
+    this.hint(`next: rsm login ${url}${pin} --username admin`)
+    return { url, fingerprint, password: made }
+  }
+
+  #result({ changes }: Plan, server: object | null) {
+    return { changes: changes.map(({ what, state, lines }) => ({ what, state, lines })), server }
+  }
+}

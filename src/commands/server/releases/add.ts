@@ -1,0 +1,45 @@
+import { basename } from 'node:path'
+import { string } from '@oclif/core/flags'
+import { RsmError } from '../../../core/errors.ts'
+import { buildOf } from '../../../core/join/builds.ts'
+import { BaseCommand } from '../../../ui/command/base-command.ts'
+import { control } from '../../../ui/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
+import { withIncoming } from '../../../ui/command/incoming.ts'
+import { needed } from '../../../ui/flags/checks.ts'
+
+export default class ServerReleasesAdd extends BaseCommand {
+  static override summary = 'Let the server hand out an executable of rsm to hosts'
+  static override description =
+    'A server that is one executable hands out itself. For hosts of another architecture, or where the server runs from ' +
+    'an npm package, add the executable of the release; it replaces the one of that name. Run this on the machine of ' +
+    'the server, as its user or root. It needs no token.'
+  static override examples = [
+    '$ rsm server releases add packages/rsm-linux-arm64',
+    '$ rsm server releases add ./rsm --name rsm-linux-x64 --data-dir /var/lib/rsm/server',
+  ]
+  static override args = {
+    file: needed('rsm-linux-x64 or rsm-linux-arm64, or its .xz'),
+  }
+  static override flags = {
+    name: string({ helpValue: 'NAME', description: 'which executable it is, if its file has another name' }),
+    'data-dir': serverDirectoryFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerReleasesAdd)
+    const name = flags.name ?? basename(args.file)
+    if (buildOf(name) === null)
+      throw new RsmError('usage', `${name} is not the name of an executable that hosts take`, {
+        hint: 'say which it is: --name rsm-linux-x64 or --name rsm-linux-arm64, with .xz where it is compressed',
+      })
+    const directory = dataDirectory('server', flags['data-dir'])
+    // Before 120 MB are copied: whether anybody is there.
+    await control(directory, 'releases-list', {})
+    const added = await withIncoming(directory, args.file, (incoming) =>
+      control(directory, 'releases-add', { incoming, name }),
+    )
+    this.done(`the server hands out ${added.name} now, sha256 ${added.sha256}`)
+    return added
+  }
+}

@@ -1,0 +1,36 @@
+import { BaseCommand } from '../../../ui/command/base-command.ts'
+import { control } from '../../../ui/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
+import { showBytes } from '../../../ui/text/bytes.ts'
+import { renderTable } from '../../../ui/text/table.ts'
+import { showTime } from '../../../ui/text/time.ts'
+
+export default class ServerReleasesList extends BaseCommand {
+  static override summary = 'List the executables of rsm that the server hands out to hosts'
+  static override examples = [
+    '$ rsm server releases list',
+    '$ rsm server releases list --data-dir /var/lib/rsm/server',
+  ]
+  static override flags = { 'data-dir': serverDirectoryFlag }
+
+  async run() {
+    const { flags } = await this.parse(ServerReleasesList)
+    const listed = await control(dataDirectory('server', flags['data-dir']), 'releases-list', {})
+    const { releases } = listed
+    if (releases.length === 0)
+      this.print('no executables: rsm server releases add FILE; until then hosts need an rsm of their own')
+    else
+      this.print(
+        renderTable(releases, [
+          { heading: 'NAME', value: ({ name }) => name, keep: true },
+          { heading: 'SIZE', value: ({ size }) => showBytes(size) },
+          {
+            heading: 'ADDED',
+            value: ({ addedAt }) => (addedAt ? showTime(addedAt, flags.utc) : "the server's own"),
+          },
+          { heading: 'SHA256', value: ({ sha256 }) => sha256, keep: true },
+        ]),
+      )
+    return listed
+  }
+}

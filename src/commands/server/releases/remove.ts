@@ -1,0 +1,31 @@
+import { boolean } from '@oclif/core/flags'
+import { BaseCommand } from '../../../ui/command/base-command.ts'
+import { control } from '../../../ui/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
+import { needed } from '../../../ui/flags/checks.ts'
+import { confirmRemoval } from '../../../ui/input/prompt.ts'
+
+export default class ServerReleasesRemove extends BaseCommand {
+  static override summary = 'Hand out an added executable no longer, nor its .xz'
+  static override examples = [
+    '$ rsm server releases remove rsm-linux-arm64 --yes',
+    '$ rsm server releases remove rsm-linux-arm64 --data-dir /var/lib/rsm/server',
+  ]
+  static override args = {
+    name: needed('its name, as the list has it'),
+  }
+  static override flags = {
+    yes: boolean({ char: 'y', description: 'do not ask' }),
+    'data-dir': serverDirectoryFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerReleasesRemove)
+    await confirmRemoval(args.name, flags.yes)
+    const removed = await control(dataDirectory('server', flags['data-dir']), 'releases-remove', {
+      name: args.name,
+    })
+    this.done(`the server hands out ${removed.name} no longer`)
+    return removed
+  }
+}

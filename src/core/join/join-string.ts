@@ -1,0 +1,77 @@
+import { RsmError } from '../errors.ts'
+import { readPin, showPin } from '../pins.ts'
+import { normalUrl } from '../server-url.ts'
+
+/** What a host needs to know to join a server (contract §10). */
+export interface Join {
+  /** As `normalUrl` has it. */
+  readonly url: string
+  /** An enrollment token. */
+  readonly token: string
+  /** As `showPin` has it; left out where an authority vouches for the server. */
+  readonly fingerprint?: string
+}
+
+const prefix = 'rsm-join:'
+const version = 1
+const enrollmentToken = /^rsm_enr_[\w-]{43}$/
+const askAnew = 'make a new one: rsm hosts join'
+
+/** The fields stand in this order: `packaging/install.sh` reads them without a JSON parser. */
+export function joinString({ url, token, fingerprint }: Join): string {
+  const text = JSON.stringify({ v: version, url, token, ...(fingerprint !== undefined && { fingerprint }) })
+  return prefix + btoa(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
+}
+
+const wrong = (what: string, hint: string) => new RsmError('usage', what, { hint })
+const cut = () => wrong('the join string was cut: its end is missing', `copy all of it, or ${askAnew}`)
+const altered = (why: string) => wrong(`the join string was altered: ${why}`, `copy it anew, or ${askAnew}`)
+
+function decoded(text: string): Record<string, unknown> {
+  const strange = /[^\w-]/.exec(text)?.[0]
+  if (strange !== undefined) throw altered(`${JSON.stringify(strange)} can't be in it`)
+  let json: string
+  try {
+    json = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
+  } catch {
+    throw cut()
+  }
+  try {
+    const value: unknown = JSON.parse(json)
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+  } catch {
+    if (json.startsWith('{"v":') && !json.endsWith('}')) throw cut()
+  }
+  throw altered('it holds no JSON object')
+}
+
+function field<T>(name: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw altered(`its ${name} is none (${(error as Error).message})`)
+  }
+}
+
+/** What `joinString` made. Errors: `usage`, which says whether it was cut, altered, or is of another version. */
+export function readJoin(text: string): Join {
+  const trimmed = text.trim()
+  if (trimmed === '')
+    throw wrong('there is no join string', 'it begins with rsm-join:; rsm hosts join prints one')
+  if (!trimmed.startsWith(prefix))
+    throw wrong('not a join string: one begins with rsm-join:', 'rsm hosts join prints one')
+  const { v, url, token, fingerprint, ...more } = decoded(trimmed.slice(prefix.length))
+  if (typeof v === 'number' && v !== version)
+    throw wrong(
+      `the join string is of version ${v}, and this rsm knows only ${version}`,
+      'install the rsm that the server has: its /install.sh does',
+    )
+  const [unknown] = Object.keys(more)
+  if (v !== version || unknown !== undefined) throw altered(`its ${unknown ?? 'version'} is unknown`)
+  if (typeof token !== 'string' || !enrollmentToken.test(token)) throw altered('its token is none')
+  if (typeof url !== 'string') throw altered('it has no url')
+  const join = { url: field('url', () => normalUrl(url)), token }
+  if (fingerprint === undefined) return join
+  if (typeof fingerprint !== 'string') throw altered('its fingerprint is none')
+  return { ...join, fingerprint: field('fingerprint', () => showPin(readPin(fingerprint))) }
+}

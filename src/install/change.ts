@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { RsmError } from '../core/errors.ts'
+import { makeDirectory } from '../disk/make-directory.ts'
+import { readText } from './read-text.ts'
+
+/** One thing that an installation needs on this host. */
+export interface Change {
+  /** For people: `write /etc/rsm/agent.env`. */
+  readonly what: string
+  /** Nothing to do; something new; or something that is there and would be another: then it needs consent. */
+  readonly state: 'done' | 'new' | 'differs'
+  /** Lines that go and come, with - and + before them; secrets are not shown. */
+  readonly lines: readonly string[]
+  apply(): void
+}
+
+/** Errors: `unavailable`, which names the path and the way out. */
+function explained(path: string, act: () => void): void {
+  try {
+    act()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (!(error instanceof Error) || code === undefined) throw error
+    const hint =
+      code === 'EROFS'
+        ? 'the file system is read-only: choose another place for the program with --prefix, as --prefix /opt/rsm'
+        : code === 'EACCES' || code === 'EPERM'
+          ? 'run this as root (sudo), or with --user'
+          : code === 'ENOSPC'
+            ? 'the disk is full: make room and run this again'
+            : undefined
+    throw new RsmError('unavailable', `cannot write ${path}: ${message}`, {
+      cause: error,
+      ...(hint && { hint }),
+    })
+  }
+}
+
+/** Which lines go and which come, without their order. */
+function difference(before: string, after: string): string[] {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  const gone = old.filter((line) => line !== '' && !now.includes(line)).map((line) => `- ${line}`)
+  return [...gone, ...now.filter((line) => line !== '' && !old.includes(line)).map((line) => `+ ${line}`)]
+}
+
+interface FileSpec {
+  readonly path: string
+  readonly text: string
+  readonly mode: number
+  /** What it holds is shown to nobody, and is replaced without being asked for. */
+  readonly isSecret?: boolean
+}
+
+export function fileChange({ path, text, mode, isSecret = false }: FileSpec): Change {
+  const before = readText(path)
+  const isSame = before === text && (statSync(path).mode & 0o777) === mode
+  return {
+    what: `write ${path}`,
+    state: isSame ? 'done' : before === null || isSecret || before === text ? 'new' : 'differs',
+    lines: isSecret ? [] : difference(before ?? '', text),
+    apply: () =>
+      explained(path, () => {
+        makeDirectory(dirname(path), 0o755)
+        const temporary = `${path}.rsm-new`
+        writeFileSync(temporary, text, { mode })
+        chmodSync(temporary, mode)
+        renameSync(temporary, path)
+      }),
+  }
+}
+
+/** A program is replaced by rename: one that runs goes on as it was. */
+export function programChange(from: string, path: string): Change {
+  return {
+    what: `install ${path}`,
+    state: 'new',
+    lines: [],
+    apply: () =>
+      explained(path, () => {
+        makeDirectory(dirname(path), 0o755)
+        const temporary = `${path}.rsm-new`
+        try {
+          copyFileSync(from, temporary)
+          chmodSync(temporary, 0o755)
+          renameSync(temporary, path)
+        } finally {
+          rmSync(temporary, { force: true })
+        }
+      }),
+  }
+}
+
+export function directoryChange(
+  path: string,
+  mode: number,
+  owner: () => { uid: number; gid: number } | null = () => null,
+): Change {
+  const state = existsSync(path) ? 'done' : 'new'
+  return {
+    what: `make ${path}`,
+    state,
+    lines: [],
+    apply: () =>
+      explained(path, () => {
+        makeDirectory(dirname(path), 0o755)
+        makeDirectory(path, mode)
+        const whose = owner()
+        if (whose !== null) chownSync(path, whose.uid, whose.gid)
+      }),
+  }
+}
+
+/** The system's account of this name, wherever it is kept; null where there is none. */
+export function accountOf(name: string): { uid: number; gid: number } | null {
+  try {
+    const words = ['passwd', name]
+    const line = execFileSync('getent', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+    const [, , uid, gid] = line.split(':')
+    return { uid: Number(uid), gid: Number(gid) }
+  } catch {
+    return null
+  }
+}
+
+export function accountChange(name: string, home: string): Change {
+  return {
+    what: `make the user ${name}`,
+    state: accountOf(name) === null ? 'new' : 'done',
+    lines: [],
+    apply() {
+      const words = ['--system', '--user-group', '--home-dir', home, '--no-create-home']
+      try {
+        execFileSync('useradd', [...words, '--shell', '/usr/sbin/nologin', name], {
+          stdio: ['ignore', 'ignore', 'pipe'],
+        })
+      } catch (error) {
+        const { stderr } = error as { stderr?: Buffer }
+        throw new RsmError('unavailable', `cannot make the user ${name}: ${String(stderr ?? error).trim()}`, {
+          hint: `make it by hand and run this again: useradd --system --user-group ${name}`,
+          cause: error,
+        })
+      }
+    },
+  }
+}

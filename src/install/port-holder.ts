@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { RsmError } from '../core/errors.ts'
+
+/** LISTEN in /proc/net/tcp. */
+const listening = '0A'
+
+function inodesListening(port: number): Set<string> {
+  const inodes = new Set<string>()
+  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    let text = ''
+    try {
+      text = readFileSync(file, 'latin1')
+    } catch {
+      continue
+    }
+    for (const line of text.split('\n').slice(1)) {
+      const [, local = '', , state, , , , , , inode = ''] = line.trim().split(/\s+/)
+      if (state === listening && Number.parseInt(local.split(':')[1] ?? '', 16) === port) inodes.add(inode)
+    }
+  }
+  return inodes
+}
+
+/** `nginx (pid 812)`, as far as it may be seen who listens on a port. */
+export function holderOf(port: number): string | null {
+  const sockets = new Set([...inodesListening(port)].map((inode) => `socket:[${inode}]`))
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      for (const fd of readdirSync(`/proc/${pid}/fd`))
+        if (sockets.has(readlinkSync(`/proc/${pid}/fd/${fd}`)))
+          return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (pid ${pid})`
+    } catch {
+      // Ended meanwhile, or another user's.
+    }
+  }
+  return null
+}
+
+/** Errors: `unavailable`, naming who listens there already. */
+export async function needPort(host: string, port: number): Promise<void> {
+  if (port === 0) return
+  const server = createServer()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ host, port, exclusive: true }, resolve)
+    })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    // Ports below 1024 are the unit's to open, not the installer's.
+    if (code === 'EACCES') return
+    const holder = code === 'EADDRINUSE' ? holderOf(port) : null
+    throw new RsmError(
+      'unavailable',
+      code === 'EADDRINUSE'
+        ? `port ${port} of ${host} is in use${holder === null ? '' : ` by ${holder}`}`
+        : `cannot listen on ${host} port ${port}: ${message}`,
+      { hint: 'stop what listens there, or choose another with --port', cause: error },
+    )
+  } finally {
+    await new Promise((resolve) => server.close(resolve))
+  }
+}

@@ -1,0 +1,26 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { isSingleFile, ownPath } from '../disk/own-files.ts'
+import type { Service } from './service.ts'
+
+/** The program that a service runs. */
+export interface Program {
+  /** The words before the command: an executable, or Node and rsm's own file. */
+  readonly command: readonly string[]
+  /** Where it has to be copied from first; null where it lies in its place. */
+  readonly from: string | null
+}
+
+const packaged = '/usr/bin/rsm'
+
+/**
+ * One executable runs from `/usr/bin` (packages) or `PREFIX/bin`, and is copied there from elsewhere; what npm installed runs
+ * from where it is.
+ */
+export function programFor(service: Service, prefix: string | undefined): Program {
+  if (!isSingleFile) return { command: [process.execPath, ownPath('bin/run.js')], from: null }
+  if (prefix === undefined && process.execPath === packaged) return { command: [packaged], from: null }
+  const target = join(resolve(prefix ?? service.prefix), 'bin/rsm')
+  const isThere = existsSync(target) && realpathSync(target) === realpathSync(process.execPath)
+  return { command: [target], from: isThere ? null : '/proc/self/exe' }
+}

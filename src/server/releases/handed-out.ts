@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http'
+import { isLoopback } from '../../core/loopback.ts'
+import { normalUrl } from '../../core/server-url.ts'
+import type { Clients } from '../http/client-address.ts'
+import type { Log } from '../log.ts'
+import type { Tls } from '../tls/tls.ts'
+import { type Installer, readInstaller } from './installer.ts'
+import { createJoining, type Joining } from './joining.ts'
+import { openReleases, type Releases } from './releases.ts'
+
+/** What a host gets that has no rsm yet, and what it is told. */
+export interface HandedOut {
+  readonly installer: Installer
+  readonly releases: Releases
+  readonly joining: Joining
+  /** Whether it comes to this request unchanged: over TLS, or on loopback (contract §10). */
+  mayGoTo(request: IncomingMessage): boolean
+}
+
+interface Parts {
+  /** The data directory. */
+  readonly path: string
+  readonly tls: Tls | null
+  readonly clients: Clients
+  readonly log: Log
+}
+
+/** Errors: `usage` for a public URL that is none. */
+export async function openHandedOut(
+  { path, tls, clients, log }: Parts,
+  { host, publicUrl }: { readonly host: string; readonly publicUrl?: string | undefined },
+): Promise<HandedOut> {
+  const isSafe = tls !== null || isLoopback(host)
+  const installer = readInstaller()
+  const releases = await openReleases(path, log)
+  const joining = createJoining({
+    publicUrl: publicUrl === undefined ? undefined : normalUrl(publicUrl),
+    certificate: () => tls?.certificate ?? null,
+    isHandedOut: isSafe || clients.hasProxies,
+    releases,
+    scriptSha256: installer.sha256,
+  })
+  return {
+    installer,
+    releases,
+    joining,
+    mayGoTo: (request) => isSafe || clients.schemeOf(request) === 'https',
+  }
+}

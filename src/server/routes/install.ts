@@ -1,0 +1,119 @@
+import { createReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { RsmError } from '../../core/errors.ts'
+import type { AppInstance } from '../http/app.ts'
+import { sendUnchanging } from '../http/unchanging-file.ts'
+import { rangeOf } from '../releases/ranges.ts'
+import type { HandedFile } from '../releases/releases.ts'
+import type { RouteDependencies } from './dependencies.ts'
+import { operation } from './operation/operation.ts'
+
+/** Downloads at once: more would take the line of the agents. */
+const mostDownloads = 16
+/** Milliseconds after which a download whose client takes nothing is ended. */
+const stalledAfter = 30_000
+/** Seconds after which one who found no place may ask again. */
+const askAgainAfter = 10
+
+const allow = { open: true } as const
+const tag = 'server' as const
+
+/** What a host needs that has no rsm yet: it bears no secret, and asks for none. */
+export function installRoutes(app: AppInstance, { context }: RouteDependencies): void {
+  let downloads = 0
+
+  function check(request: FastifyRequest): void {
+    if (context.handedOut.mayGoTo(request.raw)) return
+    throw new RsmError(
+      'not_found',
+      'This server speaks no TLS: what it handed out could be changed on its way; see --tls-self-signed',
+    )
+  }
+
+  function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { path, sha256, size }: HandedFile,
+  ): FastifyReply {
+    const etag = `"${sha256}"`
+    reply.headers({ 'accept-ranges': 'bytes', 'cache-control': 'no-cache', etag })
+    reply.type('application/octet-stream')
+    const condition = request.headers['if-range']
+    const range = condition === undefined || condition === etag ? rangeOf(request.headers.range, size) : null
+    if (range === 'unsatisfiable')
+      return reply.code(416).header('content-range', `bytes */${size}`).send(Readable.from([]))
+    const { first, last } = range ?? { first: 0, last: size - 1 }
+    if (range !== null) reply.code(206).header('content-range', `bytes ${first}-${last}/${size}`)
+    reply.header('content-length', last - first + 1)
+    if (request.method === 'HEAD') return reply.send(Readable.from([]))
+    if (downloads >= mostDownloads) {
+      for (const name of ['content-length', 'content-range', 'accept-ranges', 'etag'])
+        reply.removeHeader(name)
+      reply.type('application/json; charset=utf-8')
+      throw new RsmError('unavailable', `${mostDownloads} downloads are running; try again later`, {
+        retryAfter: askAgainAfter,
+      })
+    }
+    downloads++
+    const file = createReadStream(path, { start: first, end: last })
+    file.once('close', () => downloads--)
+    reply.raw.once('close', () => file.destroy())
+    reply.raw.setTimeout(stalledAfter, () => reply.raw.destroy())
+    return reply.send(file)
+  }
+
+  app.get(
+    '/install.sh',
+    operation({
+      id: 'getInstallScript',
+      tag,
+      summary: 'The script that installs rsm on a host',
+      allow,
+      unchanging: true,
+      media: { 'text/x-shellscript': { holds: 'The script', example: '#!/bin/sh' } },
+      errors: ['not_found'],
+    }),
+    async (request, reply) => {
+      check(request)
+      return sendUnchanging(request, reply, context.handedOut.installer)
+    },
+  )
+  app.get(
+    '/dl/SHA256SUMS',
+    operation({
+      id: 'getReleaseSums',
+      tag,
+      summary: 'SHA-256 of the executables that the server hands out',
+      allow,
+      media: { 'text/plain': { holds: 'A line for each, as sha256sum writes it', example: '' } },
+      errors: ['not_found'],
+    }),
+    async (request, reply) => {
+      check(request)
+      return reply.type('text/plain; charset=utf-8').send(await context.handedOut.releases.sums())
+    },
+  )
+  app.get(
+    '/dl/:file',
+    operation({
+      id: 'getRelease',
+      tag,
+      summary: 'An executable of rsm: rsm-linux-x64, rsm-linux-arm64, or its .xz',
+      allow,
+      media: {
+        'application/octet-stream': {
+          holds: 'The executable, or the part of it that Range names',
+          example: '\u007fELF',
+        },
+      },
+      headers: { Range: 'One range of bytes; several are answered with the whole file' },
+      errors: ['not_found', 'unavailable'],
+    }),
+    async (request, reply) => {
+      check(request)
+      const { file } = request.params as { file: string }
+      return send(request, reply, await context.handedOut.releases.find(file))
+    },
+  )
+}

@@ -1,0 +1,48 @@
+import test from 'ava'
+import { type Join, joinString, readJoin } from '../../../src/core/join/join-string.ts'
+
+const token = `rsm_enr_${'aB3_-'.repeat(9).slice(0, 43)}`
+const fingerprint = `sha256//${'A'.repeat(43)}=`
+const url = 'https://rsm.example.org:18080'
+
+const joins: readonly Join[] = [
+  { url, token },
+  { url, token, fingerprint },
+  { url: "https://rsm.example.org/it's/rsm", token, fingerprint: `sha256:${'0'.repeat(64)}` },
+]
+for (const join of joins)
+  test(`a join string holds ${JSON.stringify(join)}`, (t) => {
+    const text = joinString(join)
+    t.regex(text, /^rsm-join:[\w-]+$/)
+    t.deepEqual(readJoin(`\n ${text}\n`), join)
+  })
+
+const whole = joinString({ url, token, fingerprint })
+const made = (value: unknown) => `rsm-join:${Buffer.from(JSON.stringify(value)).toString('base64url')}`
+
+test('wherever a join string is cut, nothing of it is used', (t) => {
+  for (let length = 0; length < whole.length; length++)
+    t.throws(() => readJoin(whole.slice(0, length)), { code: 'usage' }, `cut to ${length}`)
+  for (let length = 40; length < whole.length; length++)
+    t.throws(() => readJoin(whole.slice(0, length)), { message: /^the join string was cut/ }, `${length}`)
+})
+
+const bad: readonly (readonly [what: string, text: string, message: RegExp])[] = [
+  ['nothing', '', /^there is no join string$/],
+  ['a token', token, /^not a join string: one begins with rsm-join:$/],
+  ['a blank within', `${whole.slice(0, 50)} ${whole.slice(50)}`, /altered: " " can't be in it/],
+  ['a strange letter', whole.replace(/.$/, '%'), /altered: "%" can't be in it/],
+  ['JSON that is no object', made(null), /altered: it holds no JSON object/],
+  ['a newer version', made({ v: 2, url, token }), /is of version 2, and this rsm knows only 1/],
+  ['no version', made({ url, token }), /altered: its version is unknown/],
+  ['a field more', made({ v: 1, url, token, extra: 1 }), /altered: its extra is unknown/],
+  ['no URL', made({ v: 1, token }), /altered: it has no url/],
+  ['a strange URL', made({ v: 1, url: 'ftp://x', token }), /altered: its url is none/],
+  ['half a token', made({ v: 1, url, token: token.slice(0, -1) }), /altered: its token is none/],
+  ['a strange pin', made({ v: 1, url, token, fingerprint: 'x' }), /altered: its fingerprint is none/],
+]
+for (const [what, text, message] of bad)
+  test(`a join string with ${what} says what is wrong`, (t) => {
+    const error = t.throws(() => readJoin(text), { code: 'usage', message })
+    t.notRegex(error.message, /rsm_enr_/)
+  })

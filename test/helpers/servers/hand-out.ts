@@ -1,0 +1,24 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Release } from '../../../src/core/protocol/control.ts'
+import { control } from '../../../src/ui/command/control.ts'
+import { withIncoming } from '../../../src/ui/command/incoming.ts'
+
+/** Lets a server hand out a file of this text (or bytes), as `rsm server releases add` does. */
+export async function handOut(
+  { dataDir }: { readonly dataDir: string },
+  content: string | Buffer,
+  name = 'rsm-linux-x64',
+): Promise<Release> {
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-release-'))
+  try {
+    const file = join(directory, name)
+    await writeFile(file, content, { mode: 0o755 })
+    return await withIncoming(dataDir, file, (incoming) =>
+      control(dataDir, 'releases-add', { incoming, name }),
+    )
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
