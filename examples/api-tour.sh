@@ -101,13 +101,13 @@ call 200 admin GET "/api/hosts?search=$run&status=OFFLINE&tag=tour:$run&page=0&s
 call 200 admin GET "/api/hosts?selector=%40tour:$run"
 call 405 admin PUT "/api/hosts/$host"
 
-title 'an agent: enrolment, registration, heartbeat, metrics, configuration'
+title 'an agent: enrollment, registration, heartbeat, metrics, configuration'
 call 201 admin POST /api/enrollment-tokens '{"name":"'$run'","tags":{"tour":"'$run'"},"maxUses":1,"expiresInHours":1}'
-enrolment=$(get .data.id)
-use enrolment "$(get .data.token)"
+enrollment=$(get .data.id)
+use enrollment "$(get .data.token)"
 call 200 admin GET /api/enrollment-tokens
-call 403 enrolment GET /api/hosts
-call 200 enrolment POST /api/agent/register '{"agentId":"'$run'","hostname":"'$run'-b","ipAddresses":["192.0.2.20"],"os":"linux","kernel":"6.1","arch":"x86_64","cpuCores":2,"memoryMB":2048,"diskGB":20,"agentVersion":"1.0"}'
+call 403 enrollment GET /api/hosts
+call 200 enrollment POST /api/agent/register '{"agentId":"'$run'","hostname":"'$run'-b","ipAddresses":["192.0.2.20"],"os":"linux","kernel":"6.1","arch":"x86_64","cpuCores":2,"memoryMB":2048,"diskGB":20,"agentVersion":"1.0"}'
 agentHost=$(get .data.hostId)
 use agent "$(get .data.token)"
 now() { date -u +%Y-%m-%dT%H:%M:%S.000Z; }
@@ -118,7 +118,7 @@ call 200 agent POST /api/agent/metrics '{"agentId":"'$run'","timestamp":"'"$(now
 call 200 agent GET "/api/agent/config?agentId=$run"
 call 200 admin GET "/api/hosts/$agentHost"
 call 200 admin GET "/api/hosts/$agentHost/metrics?points=10"
-call 200 admin DELETE "/api/enrollment-tokens/$enrolment"
+call 200 admin DELETE "/api/enrollment-tokens/$enrollment"
 
 title 'scripts and their versions'
 call 201 admin POST /api/scripts '{"name":"'$run'","description":"says hello","type":"BASH","content":"echo hello","timeout":60,"tags":["tour"],"category":"examples"}'

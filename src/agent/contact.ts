@@ -5,7 +5,7 @@ import type { LogLevel } from './log.ts'
 import type { Parts } from './parts.ts'
 
 /** Registrations of an agent whose token is void: so many at once, and then one in 5 minutes. */
-const enrolmentsAtOnce = 3
+const enrollmentsAtOnce = 3
 
 /** Begins heartbeats and metrics, and does what their answers ask for. `setLevel` takes the level of logs that the server gives. */
 export function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): void {
@@ -28,14 +28,14 @@ export function keepContact(parts: Parts, setLevel: (level: LogLevel) => void): 
   })
 }
 
-/** Registers an agent anew whose token is not valid any more, with its enrolment token; resolves to false where it can't. */
+/** Registers an agent anew whose token is not valid any more, with its enrollment token; resolves to false where it can't. */
 function registrar({ membership, status, options, clock, signal, log }: Parts): () => Promise<boolean> {
   const { agentId } = membership
   // Two that take the place of each other must not do so without a pause.
-  const enrolling = new Allowance(enrolmentsAtOnce, revokedDelay)
+  const enrolling = new Allowance(enrollmentsAtOnce, revokedDelay)
   return async () => {
     log('ERROR', 'the token of this agent is not valid any more', {
-      hint: 'enrol the host anew: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
+      hint: 'enroll the host anew: `rsm hosts join --replace HOST`, or `rsm hosts join` where it was removed, and give the agent that token',
     })
     if (options.enrollToken === undefined || enrolling.take(agentId, clock.monotonic()) > 0) return false
     try {

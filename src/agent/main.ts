@@ -5,7 +5,7 @@ import type { AgentOptions, RunningAgent } from './agent-options.ts'
 import { systemClock } from './clock.ts'
 import { keepContact } from './contact.ts'
 import { converse } from './conversation.ts'
-import { tokenToEnrol } from './link/enroll-token.ts'
+import { tokenToEnroll } from './link/enroll-token.ts'
 import { type LogLevel, leveled, stderrLog } from './log.ts'
 import { enter, openParts, type Parts } from './parts.ts'
 import { checkAccounts, warnOfRoot, warnOfUnknown } from './script/script-setting.ts'
@@ -19,7 +19,7 @@ export type { AgentOptions, RunningAgent } from './agent-options.ts'
 
 /**
  * Starts the agent; settles once it is registered, at once where it was before. Rejects with RsmError: `conflict` for a
- * data directory in use, the server's refusal of a registration, `usage` without an enrolment token where one is needed.
+ * data directory in use, the server's refusal of a registration, `usage` without an enrollment token where one is needed.
  */
 export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const clock = options.clock ?? systemClock
@@ -32,7 +32,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   const connection = openConnection(options)
   // Before there is a directory: an agent that can't be as it was told to leaves nothing on its host.
   const accounts = await checkAccounts(options)
-  const enrollToken = await tokenToEnrol(options)
+  const enrollToken = await tokenToEnroll(options)
   const directory = await openDataDirectory(options.dataDir)
   const opened: (() => unknown)[] = [() => directory.release(), () => connection.agent.destroy()]
   const stopping = new AbortController()

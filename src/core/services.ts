@@ -57,7 +57,7 @@ export interface HostService {
   create(input: HostCreate): Promise<Host>
   update(id: number, patch: HostPatch): Promise<Host>
   /**
-   * Revokes the agent token; its link closes at once (contract §3), and no enrolment token that there is lets it in again
+   * Revokes the agent token; its link closes at once (contract §3), and no enrollment token that there is lets it in again
    * (contract §3). `not_found` for a host without one.
    */
   revokeAgent(id: number): Promise<Parted>

@@ -120,7 +120,7 @@ function note(store: Store, ids: KeyRecord[], bad: Name[], at: string): Promise<
   })
 }
 
-/** Agents believe the former key only: their tokens are void, and a new enrolment brings them the new key. */
+/** Agents believe the former key only: their tokens are void, and a new enrollment brings them the new key. */
 async function voidAgents(tx: Transaction, at: string): Promise<string[]> {
   const hosts = (await tx.query('hosts')).items.filter(({ agent }) => agent?.tokenHash != null)
   for (const host of hosts) {

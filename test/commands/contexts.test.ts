@@ -139,7 +139,7 @@ test('A16 https to a port without TLS names http', async (t) => {
   t.regex(ran.stderr, /it does not speak TLS there\n +then write http:\/\//)
 })
 
-test('A16 an enrolment token is listed with the name of its cluster', async (t) => {
+test('A16 an enrollment token is listed with the name of its cluster', async (t) => {
   const token = {
     id: 3,
     name: null,

@@ -45,7 +45,7 @@ withXmllint('S06 one run is shown as a GitHub step and kept in files of every fo
   const server = await startTestServer(t)
   await realAgent(t, server, { hostname: 'web1' })
   for (const hostname of ['web2', 'web3']) {
-    const agent = await ScriptedAgent.link(server, await server.enrol(hostname))
+    const agent = await ScriptedAgent.link(server, await server.enroll(hostname))
     agent.serve(() => ({ output: 'same\n' }))
   }
   const rsm = commandLine(t, server)

@@ -9,7 +9,7 @@ const cases: [string[], number, RegExp][] = [
   [
     ['agent', 'run', '--url', 'http://127.0.0.1:1'],
     2,
-    /not registered, and there is no enrolment token\n.*rsm hosts join/,
+    /not registered, and there is no enrollment token\n.*rsm hosts join/,
   ],
   [['agent', 'run', '--url', 'http://127.0.0.1:1', '--run-as', 'no-such-user'], 2, /no-such-user/],
   [

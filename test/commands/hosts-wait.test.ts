@@ -41,7 +41,7 @@ test('hosts wait gives up with 124, naming who is not there and why; --new waits
   const server = await startTestServer(t)
   const rsm = commandLine(t, server)
   await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '192.0.2.1' })
-  await server.enrol('web2')
+  await server.enroll('web2')
   const late = await rsm(['hosts', 'wait', 'web1,web2', '--timeout', '0.1'])
   t.is(late.exit, 124)
   t.is(
@@ -52,7 +52,7 @@ test('hosts wait gives up with 124, naming who is not there and why; --new waits
   t.is(unknown.exit, 5, unknown.stderr)
   const [waited] = await Promise.all([
     rsm(['hosts', 'wait', '--new', 'web[2-3]', '--json']),
-    server.enrol('web3'),
+    server.enroll('web3'),
   ])
   t.is(waited.exit, 0, waited.stderr)
   const { hosts } = JSON.parse(waited.stdout) as { hosts: { hostname: string }[] }

@@ -83,14 +83,14 @@ test('several hosts are listed by name before the list is cut, edited, shown and
 
 test('hosts revoke closes the link; the host joins again with --replace', async (t) => {
   const server = await startTestServer(t)
-  const agent = await ScriptedAgent.link(server, await server.enrol('web1'))
+  const agent = await ScriptedAgent.link(server, await server.enroll('web1'))
   const rsm = commandLine(t, server)
   t.is((await rsm(['hosts', 'revoke', 'web1'])).exit, 2)
   t.is((await rsm(['hosts', 'revoke', 'web1', '--yes'])).stdout, 'revoked the agent of web1\n')
   t.is((await agent.closed).code, 4401)
   const again = await rsm(['hosts', 'revoke', 'web1', '--yes'])
   t.is(again.exit, 5)
-  t.is(again.stderr, 'rsm: web1 has no agent to revoke\n     to enrol one: rsm hosts join --replace web1\n')
+  t.is(again.stderr, 'rsm: web1 has no agent to revoke\n     to enroll one: rsm hosts join --replace web1\n')
   const joined = await rsm(['hosts', 'join', '--replace', 'web1', '--yes'])
   t.is(joined.exit, 0, joined.stderr)
   t.regex(joined.stdout, /^RSM_AGENT_ENROLL_TOKEN=\S+ rsm agent run --url /)
@@ -98,7 +98,7 @@ test('hosts revoke closes the link; the host joins again with --replace', async 
 
 test('hosts join --replace takes no agent away where no token is made, and leaves no token where the agent stays', async (t) => {
   const server = await startTestServer(t)
-  const agent = await ScriptedAgent.link(server, await server.enrol('web1'))
+  const agent = await ScriptedAgent.link(server, await server.enroll('web1'))
   const rsm = commandLine(t, server)
   const late = await rsm(['hosts', 'join', '--replace', 'web1', '--yes', '--expires', '400d'])
   t.is(late.exit, 2, late.stderr)

@@ -27,7 +27,7 @@ test('A16 under -q every command prints what was asked for and errors, and confi
 
 test('A16 what is done to several hosts is told in one line', async (t) => {
   const server = await startTestServer(t)
-  for (const name of ['web1', 'web2', 'web3', 'db1']) await server.enrol(name)
+  for (const name of ['web1', 'web2', 'web3', 'db1']) await server.enroll(name)
   const rsm = commandLine(t, server)
   t.is((await rsm(['hosts', 'edit', 'web*', '-t', 'role=web'])).stdout, 'changed 3 hosts: web[1-3]\n')
   t.is((await rsm(['hosts', 'edit', 'db1', '-t', 'role=db'])).stdout, 'changed db1 (id 4, role=db)\n')

@@ -11,7 +11,7 @@ test('A13 a service that names its token file for good stays up and out after ho
   const server = await startTestServer(t, { heartbeatInterval: 1 })
   const rsm = commandLine(t, server)
   const home = temporaryDirectory(t)
-  const tokenFile = join(home, 'enrol.token')
+  const tokenFile = join(home, 'enroll.token')
   const dataDir = join(home, 'agent')
   const join_ = async () => {
     const { stdout } = await rsm(['hosts', 'join', '--max-uses', '20', '--json'])
@@ -34,7 +34,7 @@ test('A13 a service that names its token file for good stays up and out after ho
   t.is(removed.stdout, 'removed web1\n')
   t.regex(
     removed.stderr,
-    /^rsm: 1 enrolment token is open, .*: 1 \(19 of 20 uses left, until .*\); to end one: rsm enrollments remove 1\n$/,
+    /^rsm: 1 enrollment token is open, .*: 1 \(19 of 20 uses left, until .*\); to end one: rsm enrollments remove 1\n$/,
   )
   for (let starts = 0; starts < 2; starts++) {
     await until('it says why', async () => (await status()).stdout.includes('web1) was removed'))
@@ -55,7 +55,7 @@ test('A13 a service that names its token file for good stays up and out after ho
   running = service()
   await linked()
   const revoked = await rsm(['hosts', 'revoke', 'web1', '--yes'])
-  t.regex(revoked.stderr, /^rsm: 2 enrolment tokens are open/)
+  t.regex(revoked.stderr, /^rsm: 2 enrollment tokens are open/)
   await until('it says why', async () => (await status()).stdout.includes('web1) was revoked'))
   t.regex((await status()).stdout, /rsm hosts join --replace web1$/m)
 })

@@ -33,7 +33,7 @@ const startRestored = async (t: ExecutionContext, dataDir: string): Promise<Test
 test('a backup under eight writers has every write that was acknowledged before it began, with output, audit log and recordings', async (t) => {
   const server = await startTestServer(t)
   const { at, keys, rsm } = await place(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminal: true } })
   agent.serveTerminals()
   agent.serve(({ params }) => ({ output: `${'line '.repeat(2000)}${params['N']}\n` }))
@@ -138,7 +138,7 @@ test('a backup that is interrupted leaves no file', async (t) => {
   const server = await startTestServer(t)
   const { home, at } = await place(t)
   const noise = randomBytes(48 * 1024 * 1024)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId], { queueSeconds: 0 })
   await finished(server, taskId)
   await writeFile(join(server.dataDir, 'tasks', taskId, 'output.log'), `${noise.toString('base64')}\n`)
@@ -153,7 +153,7 @@ test('a backup that is interrupted leaves no file', async (t) => {
 test('damaged output is in the backup as it is, and the command names it; a damaged store is refused, and rsm server compact mends it', async (t) => {
   const server = await startTestServer(t)
   const { at, rsm } = await place(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   agent.serve(() => ({ output: 'hello\n' }))
   const taskId = await startTask(server, [identity.hostId])
@@ -184,7 +184,7 @@ test('damaged output is in the backup as it is, and the command names it; a dama
 test('what was to start in a restored backup is held, what was on its way is LOST, and confirm-restore goes on', async (t) => {
   const server = await startTestServer(t)
   const { at, keys, rsm } = await place(t)
-  const [away, near] = [await server.enrol('web1'), await server.enrol('web2')]
+  const [away, near] = [await server.enroll('web1'), await server.enroll('web2')]
   const agent = await ScriptedAgent.link(server, near)
   const waiting = await startTask(server, [away.hostId], { queueSeconds: 3600 })
   const sent = await startTask(server, [near.hostId])

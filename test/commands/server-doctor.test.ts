@@ -20,7 +20,7 @@ interface Told {
 /** A stopped server with something of everything, and its doctor. */
 async function patient(t: ExecutionContext) {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminal: true } })
   agent.serve(() => ({ output: 'hello\n' }))
   agent.serveTerminals()

@@ -18,7 +18,7 @@ async function place(t: ExecutionContext, options: Partial<ServerOptions> = {}) 
 
 /** Ended tasks with output, oldest first. */
 async function withTasks(server: TestServer, count: number): Promise<string[]> {
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   agent.serve(() => ({ output: 'x'.repeat(10_000) }))
   const ids: string[] = []
@@ -117,7 +117,7 @@ test('housekeeping removes by size too, every hour and soon after the start', as
 
 test('rsm server status and log-level are for a server that runs', async (t) => {
   const { server, rsm } = await place(t)
-  await server.enrol('web1')
+  await server.enroll('web1')
   const status = await rsm('status')
   t.is(status.exit, 0, status.stderr)
   t.regex(status.stdout, new RegExp(`^pid +${process.pid}$`, 'm'))

@@ -27,10 +27,10 @@ test('server start, login, hosts join, agent run, exec: the real binary, end to 
   const joined = await runRsm(['hosts', 'join', '--tag', 'role=test'], user)
   const line = /^RSM_AGENT_ENROLL_TOKEN=(\S+) rsm agent run --url (\S+)\n$/.exec(joined.stdout)
   t.is(line?.[2], url)
-  const enrolment = { ...user, RSM_AGENT_ENROLL_TOKEN: line?.[1] ?? '' }
+  const enrollment = { ...user, RSM_AGENT_ENROLL_TOKEN: line?.[1] ?? '' }
   const agent = startRsm(
     ['agent', 'run', '--url', url, '--hostname', 'test1', '--data-dir', join(home, 'agent')],
-    enrolment,
+    enrollment,
   )
   t.teardown(() => agent.child.kill('SIGKILL'))
   await agent.shows('is host 1')
@@ -86,15 +86,15 @@ test('a server beyond loopback without TLS says why it does not start', async (t
   t.regex(ran.stderr, /in the clear\n.*--insecure-http/)
 })
 
-test('an agent without an enrolment token says how to get one; its token leaves the list of processes', async (t) => {
+test('an agent without an enrollment token says how to get one; its token leaves the list of processes', async (t) => {
   const home = temporaryDirectory(t)
   const argv = ['agent', 'run', '--url', 'http://127.0.0.1:1', '--data-dir', join(home, 'agent')]
   const ran = await runRsm(argv, cleanEnv(home))
   t.is(ran.exit, 2)
   t.regex(ran.stderr, /rsm hosts join/)
   for (const [token, said] of [
-    ['', /the enrolment token is empty/],
-    ['rsm_enr_a b', /the enrolment token holds a space/],
+    ['', /the enrollment token is empty/],
+    ['rsm_enr_a b', /the enrollment token holds a space/],
   ] as const) {
     const refused = await runRsm([...argv, '--enroll-token', token], cleanEnv(home))
     t.is(refused.exit, 2)

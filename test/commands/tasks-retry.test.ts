@@ -16,7 +16,7 @@ async function failedTask(t: ExecutionContext, options: Record<string, unknown> 
   const secrets: unknown[] = []
   const hostIds: number[] = []
   for (const hostname of ['web1', 'web2']) {
-    const identity = await server.enrol(hostname)
+    const identity = await server.enroll(hostname)
     hostIds.push(identity.hostId)
     const agent = await ScriptedAgent.link(server, identity)
     agent.serve(({ params }) => {

@@ -54,5 +54,5 @@ test('enrollments: list shows what hosts join made, remove ends it', async (t) =
   t.is((await rsm(['enrollments', 'remove', String(id), '--yes'])).exit, 0)
   const gone = await rsm(['enrollments', 'remove', String(id), '--yes'])
   t.is(gone.exit, 5)
-  t.regex(gone.stderr, /no such enrolment token/)
+  t.regex(gone.stderr, /no such enrollment token/)
 })

@@ -62,7 +62,7 @@ test('the last enabled ADMIN can be neither demoted nor removed: exit 6, and why
 
 test('what a VIEWER may not do is exit 3', async (t) => {
   const server = await startTestServer(t)
-  await server.enrol('web1')
+  await server.enroll('web1')
   const script = { name: 'deploy', type: 'BASH', content: 'true' }
   await server.data('POST', '/api/scripts', script)
   const rsm = commandLine(t, server, await viewerToken(server))

@@ -71,7 +71,7 @@ async function startRealFleet(): Promise<RealFleet> {
   const url = `http://127.0.0.1:${port}`
   await run(env, ['login', url, '--username', 'admin', '--password-stdin'], password)
   const { stdout } = await fleet.rsm('hosts', 'join', '--max-uses', '3', '--json')
-  const tokenFile = join(directory, 'enrol.token')
+  const tokenFile = join(directory, 'enroll.token')
   await writeFile(tokenFile, (JSON.parse(String(stdout)) as { token: string }).token)
   for (const name of hosts) {
     const where = ['--hostname', name, '--data-dir', join(directory, name)]

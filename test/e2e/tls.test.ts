@@ -117,7 +117,7 @@ test('client and agent pin a self-signed server, and speak to no other', async (
     RSM_AGENT_ENROLL_TOKEN: 'rsm_enr_mistyped',
   })
   t.is(unknownToken.exit, 3)
-  t.regex(unknownToken.stderr, /does not take the enrolment token: .*revoked\n.*rsm hosts join/)
+  t.regex(unknownToken.stderr, /does not take the enrollment token: .*revoked\n.*rsm hosts join/)
 
   const bad = await runRsm(
     ['agent', 'run', '--url', url, '--tls-fingerprint', 'abc', '--data-dir', join(home, 'bad')],

@@ -36,7 +36,7 @@ async function filled(t: ExecutionContext, firstSweepAfter: number) {
   await until('the session has ended', async () => {
     return (await server.data('GET', `/api/terminals/${sessionId}`)).status !== 'OPEN'
   })
-  const other = await server.enrol('metered')
+  const other = await server.enroll('metered')
   const sample = { agentId: other.agentId, ...metrics(new Date().toISOString(), { cpu: 42 }) }
   await server.api('POST', '/api/agent/metrics', sample, { authorization: `Bearer ${other.token}` })
   const { token } = await server.data('POST', '/api/tokens', { name: 'pat', expiresInDays: 30 })
@@ -98,7 +98,7 @@ async function filled(t: ExecutionContext, firstSweepAfter: number) {
       const enrolled = await server.api('POST', '/api/agent/register', registration, {
         authorization: `Bearer ${enrollToken}`,
       })
-      t.is(enrolled.status, 200, 'the enrolment token')
+      t.is(enrolled.status, 200, 'the enrollment token')
       const again = await server.api('POST', '/api/tasks', body(hostId), keyed)
       t.is(again.body.data.taskId, taskId, 'the idempotency key')
     },

@@ -28,7 +28,7 @@ async function agentOf(t: ExecutionContext, server: TestServer, hostname: string
 
 /** An agent that heartbeats and nothing else, and says this of itself. */
 async function heartbeats(t: ExecutionContext, server: TestServer, hostname: string, says: () => object) {
-  const { agentId, token } = await server.enrol(hostname)
+  const { agentId, token } = await server.enroll(hostname)
   const authorization = `Bearer ${token}`
   const beat = () =>
     server.api('POST', '/api/agent/heartbeat', { agentId, status: 'HEALTHY', ...says() }, { authorization })
@@ -69,7 +69,7 @@ test('what befell a host is told by exec, hosts doctor and agent status, each wi
   if (!killed1 || !killed2 || !stopped1) throw new Error('agents are missing')
   await Promise.all([kill(killed1.child, 'SIGKILL'), kill(killed2.child, 'SIGKILL')])
   stopped1.child.kill('SIGSTOP')
-  const revoked = await server.enrol('revoked1')
+  const revoked = await server.enroll('revoked1')
   await server.data('DELETE', `/api/hosts/${revoked.hostId}/agent`)
   const linkFault = 'the server answered 403'
   await heartbeats(t, server, 'cut1', () => ({ onDemand: false, linkFault, uptime: 99 }))

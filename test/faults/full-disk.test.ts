@@ -65,7 +65,7 @@ whereMountable(
     const dataDir = join(disk, 'data')
     await mkdir(dataDir, { mode: 0o700 })
     const server = await startTestServer(t, { dataDir, logLevel: 'ERROR' })
-    const { hostId, token } = await server.enrol('web1')
+    const { hostId, token } = await server.enroll('web1')
     await server.stop()
     // What 0.1.0 knows nothing of.
     const directory = join(dataDir, 'store')

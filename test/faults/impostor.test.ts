@@ -106,7 +106,7 @@ test('S05 a program with the address and the token of the server, but not its ke
   // Nor may it come by the agent's next link.
   await tap.close()
   t.is(caught.taskId, caughtTask)
-  const other = await server.enrol('other')
+  const other = await server.enroll('other')
   const otherLink = await ScriptedAgent.link(server, other)
   const otherTask = await startTask(server, [other.hostId], { script: { content: `touch ${outcome}/evil` } })
   const foreign = await otherLink.execution(otherTask)

@@ -87,7 +87,7 @@ test('A02 yesterday’s backup is brought back under rolling tasks: nothing star
 
 test('A02 a server that is killed under writes gives no mark that looks like a restore afterwards', async (t) => {
   const server = await startServerProcess(t)
-  const { agentId, token } = await server.enrol('web1')
+  const { agentId, token } = await server.enroll('web1')
   const beat = async (mark?: object) => {
     const answer = await server.api(
       'POST',

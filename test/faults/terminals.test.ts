@@ -11,7 +11,7 @@ const upTo = (last: number) => Array.from({ length: last + 1 }, (_, sequence) =>
 
 test('F20 kill -9 of the server in the middle of output: the session goes on, nothing is missing and nothing comes twice, and the recording is whole', async (t) => {
   const server = await startServerProcess(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const first = await ScriptedAgent.link(server, identity, withTerminals)
   const { sessionId } = await openTerminal(server, first, identity.hostId)
   let agent = first
@@ -53,7 +53,7 @@ test('F20 kill -9 of the server in the middle of output: the session goes on, no
 
 test('F20 kill -9 of the server while the agent is away too: a shell that the agent no longer has ends, and says why', async (t) => {
   const server = await startServerProcess(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   const { sessionId } = await openTerminal(server, agent, identity.hostId)
   const before = await ScriptedTerminal.attach(server, sessionId)

@@ -6,7 +6,7 @@ import { startTestServer } from '../helpers/servers/server.ts'
 
 test('a host shows what its heartbeats say: clock, health, why there is no link; and forgets what they say no more, or what a link has ended', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const { agentId, hostId, token } = identity
   const beat = (body: object) =>
     server.api('POST', '/api/agent/heartbeat', { agentId, ...body }, { authorization: `Bearer ${token}` })
@@ -50,7 +50,7 @@ test('what the server says of itself is for users, not for agents', async (t) =>
   t.regex(info.version, /^\d+\.\d+\.\d+/)
   t.true(info.startedAt < info.serverTime && Date.now() - Date.parse(info.startedAt) < 60_000)
   t.true(Math.abs(Date.parse(info.serverTime) - Date.now()) < 60_000)
-  const { token } = await server.enrol('web1')
+  const { token } = await server.enroll('web1')
   const { status } = await server.api('GET', '/api/server', undefined, { authorization: `Bearer ${token}` })
   t.is(status, 403)
 })

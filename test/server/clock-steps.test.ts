@@ -91,7 +91,7 @@ for (const whose of ['server', 'agent'] as const)
 for (const step of [day, -day])
   test(`F13 a pause between batches lasts as long as it should when the server's clock steps by ${step / day} day`, async (t) => {
     const { server, hostId, serverClock } = await pair(t)
-    const other = await server.enrol('never-there')
+    const other = await server.enroll('never-there')
     const taskId = await startTask(server, [hostId, other.hostId], {
       strategy: 'ROLLING',
       batchSize: 1,

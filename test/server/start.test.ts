@@ -30,7 +30,7 @@ test('a first start that fails leaves no user whose password nobody has seen', a
 
 test('a host whose agent was revoked is OFFLINE at once and says why, over a restart too, until it joins again', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const standing = async () => {
     const { status, statusReason } = await server.data('GET', `/api/hosts/${hostId}`)
     return [status, statusReason]

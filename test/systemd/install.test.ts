@@ -128,7 +128,7 @@ whereThere(
     await run(`${rsm} enrollments remove 1 --yes`)
     t.regex(
       await run(`${rsm} agent install - <<< '${text}'`, 6),
-      /rsm-agent does not stay up: rsm: .*does not take the enrol\w+ token/,
+      /rsm-agent does not stay up: rsm: .*does not take the enroll\w+ token/,
     )
   },
 )

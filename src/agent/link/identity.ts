@@ -12,7 +12,7 @@ export type Registration = Omit<RegisterResult, 'serverTime'>
 export interface Identity {
   agentId: string
   registration: Registration | null
-  /** SHA-256 of the enrolment token of that registration: whether a later one was asked for by a person. */
+  /** SHA-256 of the enrollment token of that registration: whether a later one was asked for by a person. */
   enrolledWith?: string
 }
 
@@ -39,7 +39,7 @@ export async function readIdentity(directory: string): Promise<Identity | null> 
     // Falls through to the same sentence as a file of another shape.
   }
   throw new RsmError('unavailable', `${path} is damaged`, {
-    hint: 'restore it, or remove it and register this host again with an enrolment token',
+    hint: 'restore it, or remove it and register this host again with an enrollment token',
   })
 }
 

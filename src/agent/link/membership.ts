@@ -42,7 +42,7 @@ export interface Membership {
   /** The id of a link that has just come up, for its HELLO: what is signed for another link is refused from now on. */
   newLink(): string
   /**
-   * `waits` hears why the server does not do it yet. Rejects with RsmError: `usage` without an enrolment token, `conflict`
+   * `waits` hears why the server does not do it yet. Rejects with RsmError: `usage` without an enrollment token, `conflict`
    * for another key, the server's refusal.
    */
   registerAnew(waits: (reason: string | null) => void): Promise<Registration>

@@ -64,14 +64,14 @@ export async function register(
 /** What can't pass by itself, with what to do: of a token the server says only that it does not take it. */
 function explained(error: RsmError): RsmError {
   if (error.code !== 'unauthenticated' && error.code !== 'forbidden') return error
-  return new RsmError(error.code, `the server does not take the enrolment token: ${error.message}`, {
+  return new RsmError(error.code, `the server does not take the enrollment token: ${error.message}`, {
     hint: '`rsm hosts join` makes one, `rsm hosts join --replace HOST` for a host that was there before; start the agent with it',
     cause: error,
   })
 }
 
 /**
- * The identity with a new registration. An enrolment token that this agent has used before brings no other key: else
+ * The identity with a new registration. An enrollment token that this agent has used before brings no other key: else
  * whoever takes the server's address, and answers 401, could have it register anew and run what it signs (S05).
  * Errors: `conflict`, and the identity stays as it was.
  */
@@ -85,7 +85,7 @@ export function enrolled(former: Identity, registration: Registration, enrollTok
   )
     throw new RsmError(
       'conflict',
-      'the server has another key than the one that this agent learnt with the same enrolment token',
+      'the server has another key than the one that this agent learnt with the same enrollment token',
       { hint: 'where the server was really replaced, make a new token: `rsm hosts join --replace HOST`' },
     )
   return { agentId: former.agentId, registration, enrolledWith }

@@ -28,7 +28,7 @@ export default class AgentRun extends BaseCommand {
     'enroll-token-file': string({
       helpValue: 'FILE',
       exclusive: ['enroll-token'],
-      description: 'file with the enrolment token',
+      description: 'file with the enrollment token',
     }),
     'agent-id': string({
       env: 'RSM_AGENT_ID',

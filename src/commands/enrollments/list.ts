@@ -6,7 +6,7 @@ import { limitFlag, showList } from '../../ui/command/list.ts'
 import { showTime } from '../../ui/text/time.ts'
 
 export default class EnrollmentsList extends BaseCommand {
-  static override summary = 'List enrolment tokens, which `rsm hosts join` makes (for administrators)'
+  static override summary = 'List enrollment tokens, which `rsm hosts join` makes (for administrators)'
   static override examples = ['$ rsm enrollments list']
   static override flags = { limit: limitFlag }
 
@@ -17,9 +17,9 @@ export default class EnrollmentsList extends BaseCommand {
     const clusters = await this.#clusterNames(client, page.content)
     const { showTags } = await import('../../ui/hosts/view.ts')
     await showList(this, page, {
-      noun: 'enrolment tokens',
+      noun: 'enrollment tokens',
       filtered: false,
-      none: 'no enrolment tokens: rsm hosts join',
+      none: 'no enrollment tokens: rsm hosts join',
       columns: [
         { heading: 'ID', value: (enrollment) => enrollment.id, keep: true },
         { heading: 'NAME', value: (enrollment) => enrollment.name, keep: true },

@@ -2,10 +2,10 @@ import { removalCommand } from '../../ui/command/removal.ts'
 import { findEnrollment } from '../../ui/names/names.ts'
 
 export default removalCommand({
-  summary: 'Remove an enrolment token; the hosts that it enrolled stay',
+  summary: 'Remove an enrollment token; the hosts that it enrolled stay',
   examples: ['$ rsm enrollments remove 3 --yes'],
   arg: ['enrollment', 'ids of the tokens, or their names'],
-  noun: 'enrolment',
+  noun: 'enrollment',
   nameOf: ({ id }) => `token ${id}`,
   find: findEnrollment,
   remove: (client, id) => client.enrollments.remove(id),

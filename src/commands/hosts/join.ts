@@ -22,12 +22,12 @@ export default class HostsJoin extends BaseCommand {
   static override flags = {
     replace: string({
       helpValue: 'HOST',
-      description: 'enrol this host again; its present agent is revoked',
+      description: 'enroll this host again; its present agent is revoked',
     }),
     'max-uses': integer({
       min: 1,
       helpValue: 'N',
-      description: 'how many hosts the token enrols (default: 1)',
+      description: 'how many hosts the token enrolls (default: 1)',
     }),
     expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
     tag: tagFlag('tag of the hosts'),

@@ -9,7 +9,7 @@ import { confirmRevocation } from '../../ui/revocation.ts'
 export default class HostsRevoke extends BaseCommand {
   static override summary = "Revoke a host's agent: its token is void and its link closes at once"
   static override description =
-    'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrols it again; no enrolment token ' +
+    'The host and its records stay. `rsm hosts join --replace HOST` makes the line that enrolls it again; no enrollment token ' +
     'that was made before lets this agent in.'
   static override examples = ['$ rsm hosts revoke web1 --yes']
   static override args = { host: needed('hostname, or @id:17') }
@@ -21,7 +21,9 @@ export default class HostsRevoke extends BaseCommand {
     const host = await findHost(client, args.host)
     const again = `rsm hosts join --replace ${host.hostname}`
     const nothing = () =>
-      new RsmError('not_found', `${host.hostname} has no agent to revoke`, { hint: `to enrol one: ${again}` })
+      new RsmError('not_found', `${host.hostname} has no agent to revoke`, {
+        hint: `to enroll one: ${again}`,
+      })
     if (host.agent === null) throw nothing()
     await confirmRevocation(host, flags.yes)
     const revoked = await client.hosts.revokeAgent(host.id).catch((error: unknown) => {
@@ -30,7 +32,7 @@ export default class HostsRevoke extends BaseCommand {
     this.done(`revoked the agent of ${host.hostname}`)
     const open = showOpenEnrollments(revoked.openEnrollments, flags.utc)
     if (open !== null) this.notice(open)
-    this.hint(`to enrol it again: ${again}`)
+    this.hint(`to enroll it again: ${again}`)
     return revoked
   }
 }

@@ -45,8 +45,8 @@ const troubles: readonly Trouble[] = [
     advice: (at) => `no TLS is spoken at ${at}: should --url begin with http://?`,
   },
   {
-    // What the server and the agent say of enrolment tokens says which command makes another.
-    words: /enrolment token/,
+    // What the server and the agent say of enrollment tokens says which command makes another.
+    words: /enrollment token/,
     advice: () =>
       'put the new token in the place of the former one (RSM_AGENT_ENROLL_TOKEN_FILE is read again every 5 minutes; any other takes a restart of the agent)',
   },

@@ -11,7 +11,7 @@ export interface Standing {
   ownerRole: Role
   rights: readonly Right[]
   tokenKind: TokenRecord['kind']
-  /** Whether what it makes may outlast it: users, enrolment tokens and agents (contract §2). */
+  /** Whether what it makes may outlast it: users, enrollment tokens and agents (contract §2). */
   mayOutlast: boolean
 }
 

@@ -33,7 +33,7 @@ interface Housekept {
   firstAfter: number
 }
 
-/** Removes what has expired, every hour: sessions and tokens, enrolment tokens, tombstones that they leave needless, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
+/** Removes what has expired, every hour: sessions and tokens, enrollment tokens, tombstones that they leave needless, idempotency keys, old tasks, old terminal sessions, old metrics, versions of removed scripts. */
 export function createHousekeeping({
   store,
   history,

@@ -73,7 +73,7 @@ function permit(allow: Allow, caller: Caller): void {
       throw new RsmError('forbidden', `you are agent ${caller.agentId}; this takes the token of a user`)
   } else if (caller.type === 'enrollment') {
     if (!allow.enrollment)
-      throw new RsmError('forbidden', 'this is an enrolment token: it registers agents, and nothing else')
+      throw new RsmError('forbidden', 'this is an enrollment token: it registers agents, and nothing else')
   } else if (allow.users || allow.session) {
     if (allow.users) demand(caller, allow.users)
     if (allow.lasting) demandLasting(caller)

@@ -4,7 +4,7 @@ import type { LinkClaim } from '../seams/links.ts'
 import type { AgentSocket } from './agent-socket.ts'
 import type { HubDependencies } from './dependencies.ts'
 
-export const sharedIdentity = 'Two agents share this identity; remove one, or enrol it again'
+export const sharedIdentity = 'Two agents share this identity; remove one, or enroll it again'
 
 /** Which of the open links hold their hosts. */
 export interface Holds {

@@ -44,6 +44,6 @@ export const securitySchemes = {
     scheme: 'bearer',
     description: `\`Authorization: Bearer TOKEN\`. The prefix of a token says what it is: \`rsm_ses_\` a session, from
 \`POST /api/auth/login\`; \`rsm_pat_\` a personal access token, for pipelines, from \`POST /api/tokens\`; \`rsm_agt_\` an
-agent, from \`POST /api/agent/register\`; \`rsm_enr_\` an enrolment, from \`POST /api/enrollment-tokens\`.`,
+agent, from \`POST /api/agent/register\`; \`rsm_enr_\` an enrollment, from \`POST /api/enrollment-tokens\`.`,
   },
 }

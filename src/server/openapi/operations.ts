@@ -78,7 +78,7 @@ function callers({ open, users, anyUser, session, lasting, agent, enrollment }: 
     who.push(`users with the role ${roles.filter((role) => may(role, users)).join(', ')}${or}${by}`)
   }
   if (agent) who.push('the agent itself')
-  if (enrollment) who.push('an enrolment token')
+  if (enrollment) who.push('an enrollment token')
   return `For ${who.join('; ')}.`
 }
 

@@ -41,7 +41,7 @@ export function agentRoutes(app: AppInstance, { services: { agents } }: RouteDep
       id: 'registerAgent',
       tag,
       summary:
-        'Register an agent: with an enrolment token, an ADMIN session or a token for administration, or its own',
+        'Register an agent: with an enrollment token, an ADMIN session or a token for administration, or its own',
       allow: { agent: true, enrollment: true, users: 'administer', lasting: true },
       body: RegisterRequest,
       answer: RegisterResult,

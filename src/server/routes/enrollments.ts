@@ -16,7 +16,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
     operation({
       id: 'listEnrollmentTokens',
       tag,
-      summary: 'List enrolment tokens',
+      summary: 'List enrollment tokens',
       allow,
       query: NamedQuery,
       answer: PageOf(Enrollment),
@@ -28,7 +28,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
     operation({
       id: 'createEnrollmentToken',
       tag,
-      summary: 'Make an enrolment token; its text is shown this once',
+      summary: 'Make an enrollment token; its text is shown this once',
       allow: write,
       body: EnrollmentCreate,
       answer: EnrollmentCreated,
@@ -42,7 +42,7 @@ export function enrollmentRoutes(app: AppInstance, { services: { enrollments } }
     operation({
       id: 'deleteEnrollmentToken',
       tag,
-      summary: 'Delete an enrolment token; hosts that it enrolled stay',
+      summary: 'Delete an enrollment token; hosts that it enrolled stay',
       allow: write,
       exists: 'enrollments',
       answer: IdOnly,

@@ -104,7 +104,7 @@ export function createAgents(context: Context, settings: AgentSettings): AgentSe
   return {
     async register(caller, input, address) {
       const name = registrant(caller, input.agentId)
-      // Of an enrolment token only what succeeds counts: a conflict is to be told each time.
+      // Of an enrollment token only what succeeds counts: a conflict is to be told each time.
       if (name !== null)
         mayRegister(
           await shortLived[caller.type === 'agent' ? 'count' : 'wait']('registration', name, registrations),

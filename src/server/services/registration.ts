@@ -35,7 +35,7 @@ function takenHostname(hostname: string): RsmError {
   )
 }
 
-/** When the answer to a registration was lost, the same enrolment token may repeat it (contract §3). */
+/** When the answer to a registration was lost, the same enrollment token may repeat it (contract §3). */
 function repeatsLostReply(host: HostRecord, enrollment: EnrollmentRecord | null): boolean {
   const { agent } = host
   if (enrollment === null || agent === null || agent.tokenHash === null) return false
@@ -62,7 +62,7 @@ async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
   const bound = enrollment?.hostId == null ? undefined : await tx.get('hosts', enrollment.hostId)
   if (enrollment?.hostId != null && !bound)
     throw conflict(
-      'The host that this enrolment token was issued for is gone; make a new token: rsm hosts join',
+      'The host that this enrollment token was issued for is gone; make a new token: rsm hosts join',
     )
   if (byAgent && bound && byAgent.id !== bound.id)
     throw conflict(`Agent ${input.agentId} is host ${byAgent.hostname}; give this agent its own --agent-id`)
@@ -78,7 +78,7 @@ async function boundHost(attempt: Attempt): Promise<HostRecord | null> {
 function takeUse({ tx, enrollment }: Attempt, host: HostRecord | null): void {
   if (!enrollment || (host && repeatsLostReply(host, enrollment))) return
   if (enrollment.uses >= enrollment.maxUses)
-    throw new RsmError('unauthenticated', 'This enrolment token is used up; make a new one: rsm hosts join')
+    throw new RsmError('unauthenticated', 'This enrollment token is used up; make a new one: rsm hosts join')
   tx.put('enrollments', { ...enrollment, uses: enrollment.uses + 1 })
 }
 
@@ -112,7 +112,7 @@ export function register(
     if (caller.type === 'enrollment' && !found)
       throw new RsmError(
         'unauthenticated',
-        'This enrolment token was deleted; make a new one: rsm hosts join',
+        'This enrollment token was deleted; make a new one: rsm hosts join',
       )
     const attempt: Attempt = { tx, caller, input, enrollment: found ?? null }
     await liftTombstone(tx, input.agentId, caller, attempt.enrollment)

@@ -8,7 +8,7 @@ import type { Store, Transaction } from '../seams/store.ts'
 /** When an agent that is kept out asks again, seconds (contract §3). */
 const askAgainAfter = 300
 
-/** From now on no enrolment token that there is lets this host's agent in again; nothing for a host without one. */
+/** From now on no enrollment token that there is lets this host's agent in again; nothing for a host without one. */
 export async function bury(
   tx: Transaction,
   { id: hostId, hostname, agent }: HostRecord,
@@ -46,7 +46,7 @@ function keptOut({ id, state, hostname }: TombstoneRecord, host: HostRecord | nu
   const toType = host === null ? 'rsm hosts join' : `rsm hosts join --replace ${host.hostname}`
   return new RsmError(
     'forbidden',
-    `Agent ${id} (host ${hostname}) was ${state}, and this enrolment token was made before that; ` +
+    `Agent ${id} (host ${hostname}) was ${state}, and this enrollment token was made before that; ` +
       `to let it in again make a new one: ${toType}`,
     { retryAfter: askAgainAfter },
   )
@@ -54,7 +54,7 @@ function keptOut({ id, state, hostname }: TombstoneRecord, host: HostRecord | nu
 
 const isUsable = ({ uses, maxUses }: EnrollmentRecord) => uses < maxUses
 
-/** The enrolment tokens that would let hosts in at this time, milliseconds since the epoch. */
+/** The enrollment tokens that would let hosts in at this time, milliseconds since the epoch. */
 export async function openEnrollments(store: Store, now: number): Promise<OpenEnrollment[]> {
   return (await store.query('enrollments')).items
     .filter((enrollment) => isUsable(enrollment) && now < Date.parse(enrollment.expiresAt))

@@ -3,7 +3,7 @@ import { showTime } from '../text/time.ts'
 
 const mostNamed = 5
 
-/** What is to be known of the enrolment tokens that are open still after a host was removed or revoked; null without any. */
+/** What is to be known of the enrollment tokens that are open still after a host was removed or revoked; null without any. */
 export function showOpenEnrollments(open: readonly OpenEnrollment[], utc: boolean): string | null {
   const [first] = open
   if (first === undefined) return null
@@ -12,7 +12,7 @@ export function showOpenEnrollments(open: readonly OpenEnrollment[], utc: boolea
     return `${id} (${name === null ? '' : `${name}, `}${left})`
   })
   if (open.length > mostNamed) named.push(`${open.length - mostNamed} more`)
-  const what = open.length === 1 ? 'enrolment token is' : 'enrolment tokens are'
+  const what = open.length === 1 ? 'enrollment token is' : 'enrollment tokens are'
   return (
     `${open.length} ${what} open, good for a machine with a new agent directory: ${named.join(', ')}; ` +
     `to end one: rsm enrollments remove ${first.id}`

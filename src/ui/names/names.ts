@@ -117,12 +117,12 @@ export function findToken({ tokens }: Pick<Services, 'tokens'>, name: string): P
   return findNamed('token', 'tokens', tokens, name)
 }
 
-/** Names of enrolment tokens need not be unique either. */
+/** Names of enrollment tokens need not be unique either. */
 export function findEnrollment(
   { enrollments }: Pick<Services, 'enrollments'>,
   name: string,
 ): Promise<Enrollment> {
-  return findNamed('enrolment token', 'enrollments', enrollments, name)
+  return findNamed('enrollment token', 'enrollments', enrollments, name)
 }
 
 export async function findHost(services: Pick<Services, 'hosts'>, name: string): Promise<Host> {

@@ -128,7 +128,7 @@ export function HostsPage() {
             'There was no host when the server was last heard.'
           ) : hosts.length === 0 ? (
             <>
-              No hosts yet. <code>rsm hosts join</code> prints the line that enrols one.
+              No hosts yet. <code>rsm hosts join</code> prints the line that enrolls one.
             </>
           ) : (
             'No host matches.'

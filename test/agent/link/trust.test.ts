@@ -99,7 +99,7 @@ test('an agent that registers anew with another token goes by the key that it le
   t.throws(() => statSync(join(dataDir, 'ran')))
 })
 
-test('S05 who answers 401 in the place of the server brings no other key: the enrolment token has been used before', async (t) => {
+test('S05 who answers 401 in the place of the server brings no other key: the enrollment token has been used before', async (t) => {
   const dataDir = await temporaryDirectory(t)
   const server = await FakeServer.start()
   server.intervals = { heartbeatInterval: 0.1, metricsInterval: 60 }

@@ -169,7 +169,7 @@ for (const status of [401, 403, 409])
     t.teardown(() => server.close())
     server.intercept = () => ({ status, message: `no, because ${status}` })
     const error = await t.throwsAsync(startAgent(agentOptions(server, dataDir)), { instanceOf: RsmError })
-    const what = status === 409 ? '' : 'the server does not take the enrolment token: '
+    const what = status === 409 ? '' : 'the server does not take the enrollment token: '
     t.is(error?.message, `${what}no, because ${status}`)
   })
 

@@ -12,7 +12,7 @@ const mayGrow = 120
 test('F15 500 followers of one task all get everything, and the server stays small', async (t) => {
   t.timeout(300_000)
   const server = await startServerProcess(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)

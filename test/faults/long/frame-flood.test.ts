@@ -36,10 +36,10 @@ async function loggingServer(t: ExecutionContext) {
 test('10,000 bad frames of every sort write next to nothing into log, audit and memory, and others are served', async (t) => {
   t.timeout(180_000)
   const { server, lines, memory } = await loggingServer(t)
-  const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
+  const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   const agent = await ScriptedAgent.link(server, first)
   // Its own, as the audit log bounds what is written of one agent in a minute.
-  const third = await ScriptedAgent.link(server, await server.enrol('web3'))
+  const third = await ScriptedAgent.link(server, await server.enroll('web3'))
   const other = await ScriptedAgent.link(server, second)
   const otherTask = await startTask(server, [second.hostId])
   await other.execution(otherTask)

@@ -167,7 +167,7 @@ async function cancels(site: Site): Promise<Task> {
 /** The link goes in the moment in which "sent" is written: the frame never leaves. */
 async function returned(site: Site): Promise<Task> {
   const { server, gate } = site
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const asking = ask(site, [identity.hostId], 'true', { queueSeconds: 100 })
   while (!existsSync(`${gate}.held`)) await delay(20)
@@ -187,7 +187,7 @@ async function returned(site: Site): Promise<Task> {
 /** An agent that says it knows nothing of a script, and later how it ended. */
 async function late(site: Site): Promise<Task> {
   const { server } = site
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const first = await ScriptedAgent.link(server, identity)
   const taskId = await ask(site, [identity.hostId], 'true')
   await first.execution(taskId)

@@ -28,7 +28,7 @@ export async function simulateFleet(
   names: readonly string[],
   run: (name: string, script: ExecuteScript) => Run = () => ({}),
 ): Promise<SimulatedHost[]> {
-  const enrolment = await server.data('POST', '/api/enrollment-tokens', { maxUses: names.length })
+  const enrollment = await server.data('POST', '/api/enrollment-tokens', { maxUses: names.length })
   async function join(name: string): Promise<SimulatedHost> {
     const agentId = `agent-${name}`
     const body = {
@@ -39,7 +39,7 @@ export async function simulateFleet(
       arch: 'x64',
       agentVersion: 'test',
     }
-    const bearer = { authorization: `Bearer ${enrolment.token}` }
+    const bearer = { authorization: `Bearer ${enrollment.token}` }
     const answer = await server.api('POST', '/api/agent/register', body, bearer)
     if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
     const { hostId, token } = answer.body.data

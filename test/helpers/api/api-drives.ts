@@ -23,7 +23,7 @@ export interface World {
   away: number
   /** A name that nothing has yet. */
   fresh: (noun: string) => string
-  enrolment: string
+  enrollment: string
   viewer: string
 }
 
@@ -31,17 +31,17 @@ const password = 'long enough'
 
 export async function startWorld(t: ExecutionContext): Promise<World> {
   const server = await startTestServer(t)
-  const host = await server.enrol('web1')
+  const host = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, host, { capabilities: { terminal: true } })
   agent.serveTerminals()
   agent.serve(() => ({ output: 'hello\n' }))
   t.teardown(() => agent.cut())
   const { id: away } = await server.data('POST', '/api/hosts', { hostname: 'away', ip: '10.0.0.9' })
-  const { token: enrolment } = await server.data('POST', '/api/enrollment-tokens', { maxUses: 100 })
+  const { token: enrollment } = await server.data('POST', '/api/enrollment-tokens', { maxUses: 100 })
   let names = 0
   const fresh = (noun: string) => `${noun}${names++}`
   const { token: viewer } = await server.data('POST', '/api/tokens', { name: 'viewer', role: 'VIEWER' })
-  return { server, host, away, fresh, enrolment, viewer }
+  return { server, host, away, fresh, enrollment, viewer }
 }
 
 const made = async ({ server }: World, path: string, body: object): Promise<number> =>
@@ -141,7 +141,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     )
     return { path: { id: hostId }, query: 'points=10' }
   },
-  revokeAgent: async (w) => ({ path: { id: (await w.server.enrol(w.fresh('web'))).hostId } }),
+  revokeAgent: async (w) => ({ path: { id: (await w.server.enroll(w.fresh('web'))).hostId } }),
 
   listScripts: async (w) => {
     await script(w)
@@ -195,7 +195,7 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
   listAudit: () => [{ query: 'size=500' }, { headers: { accept: 'application/x-ndjson' } }],
 
   registerAgent: (w) => ({
-    token: w.enrolment,
+    token: w.enrollment,
     body: { agentId: w.fresh('agent'), hostname: w.fresh('web') },
   }),
   sendHeartbeat: ({ host: { agentId, token } }) => ({ token, body: { agentId, status: 'HEALTHY' } }),

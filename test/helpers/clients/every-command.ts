@@ -47,7 +47,7 @@ export async function everyCommand(
 }> {
   const server = await startTestServer(t)
   await realAgent(t, server, { hostname: 'web1' })
-  await server.enrol('web2')
+  await server.enroll('web2')
   const task = async (content: string, wait: boolean) => {
     const target = { selector: 'web1' }
     return (await server.data('POST', '/api/tasks', { script: { content }, target, async: !wait }))

@@ -57,12 +57,12 @@ const bothPasswords: Given = async ({ home }) => {
   await writeFile(join(home, 'both-passwords'), 'a password for tests\nanother password\n', { mode: 0o600 })
   return { 'both-passwords': join(home, 'both-passwords') }
 }
-const enrolment: Given = async ({ server, home }) => {
+const enrollment: Given = async ({ server, home }) => {
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
-  await writeFile(join(home, 'enrol-token'), token)
+  await writeFile(join(home, 'enroll-token'), token)
   return {
     'RSM_AGENT_ENROLL_TOKEN=...': `RSM_AGENT_ENROLL_TOKEN=${token} RSM_AGENT_HOSTNAME=web9`,
-    '/etc/rsm/token': join(home, 'enrol-token'),
+    '/etc/rsm/token': join(home, 'enroll-token'),
     '--run-as deploy': `--run-as ${userInfo().username}`,
   }
 }
@@ -118,18 +118,18 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm completion fish | source': { shell: 'fish' },
   'RSM_AGENT_ENROLL_TOKEN=... rsm agent run --url https://rsm.example.org': {
     alone: true,
-    given: enrolment,
+    given: enrollment,
     until: /is host \d/,
   },
   'rsm agent run --url https://rsm.example.org --enroll-token-file /etc/rsm/token --run-as deploy': {
     alone: true,
-    given: enrolment,
+    given: enrollment,
     until: /is host \d/,
   },
   'rsm agent run --url https://rsm.example.org --run-as deploy --sandbox strict --limit memory=1G': {
     alone: true,
-    given: enrolment,
-    exit: [2, 'it has no enrolment token'],
+    given: enrollment,
+    exit: [2, 'it has no enrollment token'],
   },
   'rsm agent install - < join-string': {
     given: async (world, t) => ({ ...(await joinString(world, t)), 'install -': 'install - --dry-run' }),
@@ -137,7 +137,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm agent install --join-file join-string --run-as deploy --dry-run': { given: joinString },
   'rsm agent install --url https://rsm.example.org --enroll-token-file /etc/rsm/token --user --no-start': {
     alone: true,
-    given: enrolment,
+    given: enrollment,
   },
   'rsm agent uninstall --keep-data --yes': { given: onlyShown },
   'rsm agent uninstall --user': { given: onlyShown },

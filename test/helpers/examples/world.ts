@@ -62,7 +62,7 @@ async function furnishHome(t: ExecutionContext, url: string, token: string) {
 
 /** An agent whose scripts are no processes: those of the examples restart services. */
 async function addAgent(t: ExecutionContext, server: TestServer, hostname: string): Promise<void> {
-  const agent = await ScriptedAgent.link(server, await server.enrol(hostname), {
+  const agent = await ScriptedAgent.link(server, await server.enroll(hostname), {
     capabilities: { terminal: true },
   })
   t.teardown(() => agent.cut())
@@ -88,7 +88,7 @@ const hostnames = ['web1', 'web2', 'web3', 'web4', 'web5', 'db1']
 async function furnishServer(t: ExecutionContext, server: TestServer, linked: boolean): Promise<void> {
   for (const name of hostnames)
     if (linked) await addAgent(t, server, name)
-    else await server.enrol(name)
+    else await server.enroll(name)
   const { content: hosts } = await server.data('GET', '/api/hosts')
   for (const { id, hostname } of hosts)
     if (hostname !== 'db1')

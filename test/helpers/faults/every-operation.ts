@@ -16,7 +16,7 @@ export interface Fixture {
 
 export async function openFixture(t: ExecutionContext): Promise<Fixture> {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const hostIds = [agent.hostId]
   // The first use of an agent's token is noted in the store, whatever the body says.
   const { agentId } = agent
@@ -30,7 +30,7 @@ export async function openFixture(t: ExecutionContext): Promise<Fixture> {
     role: 'VIEWER',
   })
   const token = await server.data('POST', '/api/tokens', { name: 't' })
-  const enrolment = await server.data('POST', '/api/enrollment-tokens', {})
+  const enrollment = await server.data('POST', '/api/enrollment-tokens', {})
   const task = await server.data('POST', '/api/tasks', {
     script: { content: 'true' },
     target: { hostIds },
@@ -45,7 +45,7 @@ export async function openFixture(t: ExecutionContext): Promise<Fixture> {
     clusters: cluster.id,
     users: user.id,
     tokens: token.id,
-    'enrollment-tokens': enrolment.id,
+    'enrollment-tokens': enrollment.id,
     tasks: task.taskId,
   }
   return {

@@ -27,13 +27,13 @@ export interface TestServer {
   /** As `api`, but any other status than 2xx fails the test; answers `data`. */
   data(method: string, path: string, body?: unknown): Promise<any>
   /** Registers a host with an agent identity: `{hostId, agentId, token}`. */
-  enrol(hostname: string): Promise<{ hostId: number; agentId: string; token: string }>
+  enroll(hostname: string): Promise<{ hostId: number; agentId: string; token: string }>
   /** Stops the server and starts it again on the same directory and port. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-type RestCaller = Pick<TestServer, 'api' | 'data' | 'enrol'>
+type RestCaller = Pick<TestServer, 'api' | 'data' | 'enroll'>
 
 /** Calls of a server by whoever holds the token just then. */
 export function restCaller(state: () => { url: string; token: string }): RestCaller {
@@ -62,14 +62,14 @@ export function restCaller(state: () => { url: string; token: string }): RestCal
       if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
       return answer.body.data
     },
-    async enrol(hostname) {
-      const { token: enrolment } = await caller.data('POST', '/api/enrollment-tokens', {})
+    async enroll(hostname) {
+      const { token: enrollment } = await caller.data('POST', '/api/enrollment-tokens', {})
       const agentId = `agent-${hostname}`
       const answer = await caller.api(
         'POST',
         '/api/agent/register',
         { agentId, hostname, ipAddresses: ['127.0.0.1'], os: 'linux', arch: 'x64', agentVersion: 'test' },
-        { authorization: `Bearer ${enrolment}` },
+        { authorization: `Bearer ${enrollment}` },
       )
       if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
       return { hostId: answer.body.data.hostId, agentId, token: answer.body.data.token }

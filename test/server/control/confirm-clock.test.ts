@@ -12,7 +12,7 @@ test('A03 rsm server confirm-clock ends the doubt: what is past its time by then
   let ahead = 0
   const clock = { ...systemClock, now: () => Date.now() + ahead }
   const server = await startTestServer(t, { clock, logLevel: 'ERROR' })
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const body = { script: { content: 'true' }, target: { hostIds: [hostId] }, queueSeconds: 0 }
   const start = async () => {
     const answer = await server.api('POST', '/api/tasks', body, { 'idempotency-key': 'k' })

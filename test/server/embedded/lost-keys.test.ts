@@ -11,7 +11,7 @@ import { startTestServer, type TestServer } from '../../helpers/servers/server.t
 /** A server with an agent, credentials of a host, and a task with secrets that waits; stopped. */
 async function used(t: ExecutionContext) {
   const server = await startTestServer(t)
-  const { hostId, agentId, token } = await server.enrol('web1')
+  const { hostId, agentId, token } = await server.enroll('web1')
   const { id } = await server.data('POST', '/api/hosts', {
     hostname: 'by-ssh',
     ip: '10.0.0.9',

@@ -85,7 +85,7 @@ test('A04 a store that is older than the output beside it deletes none of that',
 
 test('A06 a journal that is deleted under a running server is noticed by the next write, which is refused; reads go on', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const store = join(server.dataDir, 'store')
   for (const name of await readdir(store)) if (name.startsWith('journal')) await rm(join(store, name))
   for (const hostname of ['web2', 'web3']) {

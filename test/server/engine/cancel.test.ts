@@ -5,7 +5,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('P27 a cancel ends what runs, and what has not started never will', async (t) => {
   const server = await startTestServer(t)
-  const identities = [await server.enrol('web1'), await server.enrol('web2')]
+  const identities = [await server.enroll('web1'), await server.enroll('web2')]
   const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
   const taskId = await startTask(
     server,
@@ -30,7 +30,7 @@ test('P27 a cancel ends what runs, and what has not started never will', async (
 
 test('a cancel of a finished task is a 409, a repeated one changes nothing', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -44,7 +44,7 @@ test('a cancel of a finished task is a 409, a repeated one changes nothing', asy
 
 test('P27 an agent that is away is told of the cancel when it returns', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -61,7 +61,7 @@ test('P27 an agent that is away is told of the cancel when it returns', async (t
 
 test('P27 where the execution itself got lost, the cancel goes before it', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -80,7 +80,7 @@ test('P27 where the execution itself got lost, the cancel goes before it', async
 
 test('a task that waits for a host is cancelled at once', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
   const answer = await server.data('POST', `/api/tasks/${taskId}/cancel`)
   t.deepEqual(statusesOf(answer), ['CANCELLED'])
@@ -92,7 +92,7 @@ test('a task that waits for a host is cancelled at once', async (t) => {
 
 test('P27 a cancel that a base-protocol agent can not carry out ends LOST; its end becomes the late result', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: null })
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
@@ -115,7 +115,7 @@ test('P27 a cancel that a base-protocol agent can not carry out ends LOST; its e
 
 test('cancel and end at the same moment: the first on disk wins, and nothing hangs', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   for (let round = 0; round < 10; round++) {
     const taskId = await startTask(server, [identity.hostId])
@@ -131,7 +131,7 @@ test('cancel and end at the same moment: the first on disk wins, and nothing han
 
 test('after a cancel an exit code other than 0 is no success, whatever the agent calls it', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)

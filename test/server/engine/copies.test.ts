@@ -11,7 +11,7 @@ const copy = { instanceId: 'copy', journal: { sequence: 10 } }
 /** An agent that was sent an execution; `hello` is what the agent said before. */
 async function sent(t: ExecutionContext, hello: Parameters<typeof ScriptedAgent.link>[2] = original) {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, hello)
   const taskId = await startTask(server, [identity.hostId])
   const execution = await agent.execution(taskId)
@@ -119,7 +119,7 @@ test('A01 that an agent has an execution is on disk a second later: a server tha
 
 test('A01 SCRIPT_RECEIVED of a task that is not there, not this host’s, or has ended', async (t) => {
   const { server, agent, taskId } = await sent(t)
-  const other = await server.enrol('web2')
+  const other = await server.enroll('web2')
   const stranger = await ScriptedAgent.link(server, other, copy)
   stranger.received(taskId, 11)
   t.is((await stranger.next('ERROR')).code, 403)
@@ -138,7 +138,7 @@ test('A01 a hundred receipts cost the server one commit, and none where the scri
     const text = await (await fetch(`${server.url}/metrics`)).text()
     return Number(/^rsm_journal_fsync_seconds_count (\d+)/m.exec(text)?.[1])
   }
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { ...original, maxExecutions: 1000 })
   const ids: string[] = []
   for (let n = 0; n < 100; n++) ids.push(await startTask(server, [identity.hostId]))

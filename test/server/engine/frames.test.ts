@@ -7,7 +7,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 
 async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId })
   await agent.settled()
   return { server, identity, agent }
@@ -15,12 +15,12 @@ async function linked(t: ExecutionContext, storeId: string | null = 'store-1') {
 
 test('P19 every execution is signed for this agent, over every field, and expires in 5 minutes', async (t) => {
   const server = await startTestServer(t)
-  const { token: enrolment } = await server.data('POST', '/api/enrollment-tokens', {})
+  const { token: enrollment } = await server.data('POST', '/api/enrollment-tokens', {})
   const { body } = await server.api(
     'POST',
     '/api/agent/register',
     { agentId: 'signed', hostname: 'signed' },
-    { authorization: `Bearer ${enrolment}` },
+    { authorization: `Bearer ${enrollment}` },
   )
   const { hostId, token, serverKey, keyId } = body.data
   const agent = await ScriptedAgent.link(server, { hostId, agentId: 'signed', token })
@@ -68,7 +68,7 @@ test('P19 every execution is signed for this agent, over every field, and expire
 
 test('P11 an agent of ours says HELLO first, or the link is closed with 4400', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { hello: false })
   agent.output('nosuch', 0, 'x')
   t.is((await agent.closed).code, 4400)
@@ -171,7 +171,7 @@ test('P29 frames for an unknown task are answered with ERROR 404, which names th
 
 test("P30 frames for another host's task are refused with 403 and change nothing", async (t) => {
   const { server, identity, agent } = await linked(t)
-  const other = await ScriptedAgent.link(server, await server.enrol('web2'))
+  const other = await ScriptedAgent.link(server, await server.enroll('web2'))
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)
   other.output(taskId, 0, 'forged')
@@ -205,7 +205,7 @@ test('P28 frames for a task that has ended are acknowledged and dropped; final s
 
 test('P28 what is learnt of a LOST host goes to lateResult, while its task runs and after', async (t) => {
   const { server, identity, agent } = await linked(t)
-  const second = await server.enrol('web2')
+  const second = await server.enroll('web2')
   const other = await ScriptedAgent.link(server, second)
   const taskId = await startTask(server, [identity.hostId, second.hostId])
   await agent.execution(taskId)

@@ -33,7 +33,7 @@ param
 
 test('A16 a base-protocol agent is sent the params alone; RSM_ names are refused as params', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const base = await ScriptedAgent.link(server, identity, { storeId: null })
   const taskId = await startTask(server, [identity.hostId], { params: { OWN: 'x' } })
   t.deepEqual((await base.execution(taskId)).params, { OWN: 'x' })
@@ -52,7 +52,7 @@ test('A16 a base-protocol agent is sent the params alone; RSM_ names are refused
 
 test('A16 what is sent once more has the variables too', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const first = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId], {})
   t.is((await first.execution(taskId)).params['RSM_HOST'], 'web1')

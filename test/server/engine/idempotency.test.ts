@@ -5,7 +5,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('the same Idempotency-Key of the same user answers the first task and starts nothing', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   agent.serve()
   const body = { script: { content: 'true' }, target: { hostIds: [identity.hostId] } }
@@ -42,7 +42,7 @@ test('the same Idempotency-Key of the same user answers the first task and start
 
 test('async:false answers when the task has ended, with its final status and results', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   agent.serve(() => ({ exitCode: 3, output: 'x' }))
   const { status, body } = await server.api('POST', '/api/tasks', {
@@ -58,7 +58,7 @@ test('async:false answers when the task has ended, with its final status and res
 
 test('faults of an execution all come at once, and nothing starts', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const cases: [object, string[]][] = [
     [{ target: { hostIds: [] }, script: { content: 'x' } }, ['target.hostIds']],
     [{ target: {}, script: { content: 'x' } }, ['target']],

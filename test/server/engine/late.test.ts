@@ -9,7 +9,7 @@ import { until } from '../../helpers/until.ts'
 test('F10 what many hosts tell at once of a task that has ended as LOST is all kept', async (t) => {
   const server = await startTestServer(t)
   const names = ['a', 'b', 'c', 'd', 'e', 'f']
-  const identities = await Promise.all(names.map((name) => server.enrol(name)))
+  const identities = await Promise.all(names.map((name) => server.enroll(name)))
   const first = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
   const taskId = await startTask(
     server,
@@ -33,7 +33,7 @@ test('F10 what many hosts tell at once of a task that has ended as LOST is all k
 
 test('F09 a LOST that is told twice is no late result', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('a')
+  const identity = await server.enroll('a')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)

@@ -7,7 +7,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 
 test('limits go to an agent that enforces each of them, signed with the rest, and the task shows them', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const all: LimitName[] = ['memoryMB', 'processes', 'cpuPercent']
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { limits: all } })
   const limits = { memoryMB: 64, cpuPercent: 50 }
@@ -24,9 +24,9 @@ test('limits go to an agent that enforces each of them, signed with the rest, an
 
 test('an agent that does not know a limit is sent nothing: the host FAILED with 126, and the plan goes on', async (t) => {
   const server = await startTestServer(t)
-  const old = await server.enrol('web1')
-  const partly = await server.enrol('web2')
-  const base = await server.enrol('web3')
+  const old = await server.enroll('web1')
+  const partly = await server.enroll('web2')
+  const base = await server.enroll('web3')
   const agents = [
     await ScriptedAgent.link(server, old),
     await ScriptedAgent.link(server, partly, { capabilities: { limits: ['processes'] } }),
@@ -53,7 +53,7 @@ test('an agent that does not know a limit is sent nothing: the host FAILED with 
 
 test('a base-protocol agent is sent nothing that is to run as another user', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: null })
   await agent.settled()
   const { results } = await finished(server, await startTask(server, [identity.hostId], { runAs: 'app' }))
@@ -63,7 +63,7 @@ test('a base-protocol agent is sent nothing that is to run as another user', asy
 
 test('limits outside their bounds, or with another name, are a 400 that names them', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   for (const [limits, field] of [
     [{ memoryMB: 1 }, 'limits.memoryMB'],
     [{ processes: 1.5 }, 'limits.processes'],
@@ -83,7 +83,7 @@ test('limits outside their bounds, or with another name, are a 400 that names th
 
 test('a host shows how its agent runs scripts, after a restart of the server too; null for one that never said', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const shown = async () => ((await server.data('GET', `/api/hosts/${identity.hostId}`)) as Host).agent
   const unsaid = {
     runAs: null,

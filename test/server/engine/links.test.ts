@@ -7,7 +7,7 @@ import { until } from '../../helpers/until.ts'
 
 async function sent(t: ExecutionContext, options: { storeId?: string | null; task?: object } = {}) {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, {
     storeId: options.storeId === undefined ? 'store-1' : options.storeId,
   })
@@ -126,7 +126,7 @@ test('P12 a new link replaces the old one, whose frames are void; the task goes 
 
 test('P13 F12 three replacements within a minute: new links are refused, the one that holds the link keeps it', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const links = []
   for (let n = 0; n < 4; n++) links.push(await ScriptedAgent.link(server, identity))
   for (const link of links.slice(0, 3)) t.is((await link.closed).code, 4409)
@@ -145,7 +145,7 @@ test('P13 F12 three replacements within a minute: new links are refused, the one
 test('P14 a link without a data frame or a ping of the agent is closed with 4408; that ends no task', async (t) => {
   const wsIdleTimeout = 4
   const server = await startTestServer(t, { wsIdleTimeout })
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const pings = setInterval(() => agent.socket.ping(), 200)
   t.teardown(() => clearInterval(pings))
@@ -167,8 +167,8 @@ test('P14 a link without a data frame or a ping of the agent is closed with 4408
 
 test("P15 a link is opened by the agent's own token only", async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
-  const other = await server.enrol('web2')
+  const identity = await server.enroll('web1')
+  const other = await server.enroll('web2')
   const attempts: [string, string, number][] = [
     [identity.agentId, 'rsm_agt_junk', 401],
     [identity.agentId, server.token, 403],
@@ -184,7 +184,7 @@ test("P15 a link is opened by the agent's own token only", async (t) => {
 
 test('a link that is replaced while executions are being marked as sent gets every one of them exactly once', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   let link = await ScriptedAgent.link(server, identity, { maxExecutions: 100 })
   const known = new Set<string>()
   const tasks: string[] = []
@@ -215,7 +215,7 @@ test('a link that is replaced while executions are being marked as sent gets eve
 
 test('A host is connected when its agent can be sent something: for one of ours, after its HELLO', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const isConnected = async () =>
     (await server.data('GET', `/api/hosts/${identity.hostId}`)).agent.connected as boolean
   const first = await ScriptedAgent.link(server, identity, { hello: false })

@@ -5,7 +5,7 @@ import { startTestServer } from '../../helpers/servers/server.ts'
 
 async function started(t: ExecutionContext, options: { base?: boolean; task?: object } = {}) {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, options.base ? { storeId: null } : {})
   const taskId = await startTask(server, [identity.hostId], { ...options.task })
   await agent.execution(taskId)
@@ -108,7 +108,7 @@ test('P23 a base-protocol agent may leave out numbers, start anywhere and count 
 
 test('output of many hosts and streams keeps the order of each, and ids that ascend over the task', async (t) => {
   const server = await startTestServer(t)
-  const identities = await Promise.all(['a', 'b', 'c'].map((name) => server.enrol(name)))
+  const identities = await Promise.all(['a', 'b', 'c'].map((name) => server.enroll(name)))
   const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
   const taskId = await startTask(
     server,

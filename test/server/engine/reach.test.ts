@@ -28,7 +28,7 @@ test('a host that was never heard is UNREACHABLE at once, and the result says wh
 
 test('a host that heartbeats without a link is UNREACHABLE after queueSeconds, not before', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId], { queueSeconds: 1 })
   const ended = await finished(server, taskId)
   t.is(ended.results[0]?.status, 'UNREACHABLE')
@@ -37,7 +37,7 @@ test('a host that heartbeats without a link is UNREACHABLE after queueSeconds, n
 
 test('a WARNING is not why a host without a link is UNREACHABLE', async (t) => {
   const server = await startTestServer(t)
-  const { hostId, agentId, token } = await server.enrol('web1')
+  const { hostId, agentId, token } = await server.enroll('web1')
   const degraded = { agentId, status: 'DEGRADED', linkFault: 'a proxy lets no WebSocket through' }
   await server.api('POST', '/api/agent/heartbeat', degraded, { authorization: `Bearer ${token}` })
   const ended = await finished(server, await startTask(server, [hostId], { queueSeconds: 0 }))
@@ -52,8 +52,8 @@ test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neith
   let passed = 0
   const clock = { now: () => Date.now() + passed, monotonic: () => performance.now() + passed }
   const server = await startTestServer(t, { clock, heartbeatInterval: 600 })
-  const stopped = await server.enrol('stopped1')
-  const cut = await server.enrol('cut1')
+  const stopped = await server.enroll('stopped1')
+  const cut = await server.enroll('cut1')
   const [goodbye, gone] = [await ScriptedAgent.link(server, stopped), await ScriptedAgent.link(server, cut)]
   await Promise.all([goodbye.settled(), gone.settled()])
   goodbye.socket.close(1001, 'the agent was stopped')
@@ -85,15 +85,15 @@ test('A14 an agent that was stopped is waited for 15 s, another 120 s, and neith
 
 test('A14 @reachable selects who a script gets to, whatever warns; nobody else', async (t) => {
   const server = await startTestServer(t, { warnAfter: 0 })
-  const busy = await server.enrol('busy1')
+  const busy = await server.enroll('busy1')
   const agent = await ScriptedAgent.link(server, busy)
   await agent.settled()
   const report = { agentId: busy.agentId, ...metrics(new Date().toISOString(), { cpu: 97 }) }
   await server.api('POST', '/api/agent/metrics', report, { authorization: `Bearer ${busy.token}` })
-  const gone = await server.enrol('gone1')
+  const gone = await server.enroll('gone1')
   const link = await ScriptedAgent.link(server, gone)
   await link.settled()
-  await server.enrol('seed1')
+  await server.enroll('seed1')
   await server.data('POST', '/api/hosts', { hostname: 'never1', ip: '10.0.0.1' })
   const names = async (selector: string) => {
     const page = await server.data('GET', `/api/hosts?selector=${encodeURIComponent(selector)}`)
@@ -112,7 +112,7 @@ test('A14 @reachable selects who a script gets to, whatever warns; nobody else',
 
 test('a waiting task is counted in heartbeats, listed in the configuration, and sent when the agent connects', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
   const ack = await beat(server, identity)
   t.is(ack.body.data.pendingTasks, 1)
@@ -131,7 +131,7 @@ test('a waiting task is counted in heartbeats, listed in the configuration, and 
 
 test('a waiting host stays PENDING over a restart of the server and is served after it', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
   await server.restart()
   t.is((await task(server, taskId)).results[0]?.status, 'PENDING')
@@ -142,7 +142,7 @@ test('a waiting host stays PENDING over a restart of the server and is served af
 
 test('a link that comes and goes before its HELLO gets nothing, and the task waits on', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId])
   const silent = await ScriptedAgent.link(server, identity, { hello: false })
   await silent.cut()
@@ -154,7 +154,7 @@ test('a link that comes and goes before its HELLO gets nothing, and the task wai
 
 test('P18 an agent gets no more at once than its HELLO says; more wait PENDING, in order', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { maxExecutions: 2 })
   const tasks: string[] = []
   for (let n = 0; n < 4; n++) tasks.push(await startTask(server, [identity.hostId]))
@@ -175,7 +175,7 @@ test('P18 an agent gets no more at once than its HELLO says; more wait PENDING, 
 
 test('a revoked agent is offered nothing more, and its running work does not hang on the dead link', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   await agent.settled()
   await server.data('DELETE', `/api/hosts/${identity.hostId}/agent`)
@@ -187,7 +187,7 @@ test('a revoked agent is offered nothing more, and its running work does not han
 
 test('deleting a host with running work is a 409; forced, its results become LOST', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await running(server, taskId)
@@ -218,7 +218,7 @@ test('300 hosts that are away end a task together: an fsync makes the ends of ma
 
 test('whoever follows a task hears that a host has lost its link, and no more of it once the link is back', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId: 'journal' })
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)

@@ -17,7 +17,7 @@ const kinds: [string, (t: ExecutionContext) => Promise<TestServer>][] = [
 for (const [how, start] of kinds) {
   test(`P34 F07 a server that is ${how} in mid-task goes on with exact output and sequences`, async (t) => {
     const server = await start(t)
-    const identity = await server.enrol('web1')
+    const identity = await server.enroll('web1')
     const agent = await ScriptedAgent.link(server, identity)
     const taskId = await startTask(server, [identity.hostId])
     await agent.execution(taskId)
@@ -43,7 +43,7 @@ for (const [how, start] of kinds) {
 
   test(`F07 a strategy goes on where it stood when the server is ${how}, twice`, async (t) => {
     const server = await start(t)
-    const identities = [await server.enrol('a'), await server.enrol('b'), await server.enrol('c')]
+    const identities = [await server.enroll('a'), await server.enroll('b'), await server.enroll('c')]
     const link = () => Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
     let agents = await link()
     const taskId = await startTask(
@@ -66,7 +66,7 @@ for (const [how, start] of kinds) {
 
   test(`F07 a task that ends while the server, ${how}, is down has its true result`, async (t) => {
     const server = await start(t)
-    const identity = await server.enrol('web1')
+    const identity = await server.enroll('web1')
     const agent = await ScriptedAgent.link(server, identity)
     const taskId = await startTask(server, [identity.hostId])
     await agent.execution(taskId)
@@ -84,7 +84,7 @@ for (const [how, start] of kinds) {
 
   test(`F07 a follower of a server that is ${how} resumes exactly where it was`, async (t) => {
     const server = await start(t)
-    const identity = await server.enrol('web1')
+    const identity = await server.enroll('web1')
     const agent = await ScriptedAgent.link(server, identity)
     const taskId = await startTask(server, [identity.hostId])
     await agent.execution(taskId)
@@ -106,7 +106,7 @@ for (const [how, start] of kinds) {
 
 test('after a restart a host has time to come back, even one whose status had not been written down', async (t) => {
   const server = await startServerProcess(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const taskId = await startTask(server, [identity.hostId], { queueSeconds: 1 })
   await server.restart()
   const agent = await delay(2000).then(() => ScriptedAgent.link(server, identity))
@@ -116,7 +116,7 @@ test('after a restart a host has time to come back, even one whose status had no
 
 test('F07 a task begun right after kill -9 waits for an enrolled host of which nothing is known yet', async (t) => {
   const server = await startServerProcess(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   await server.kill()
   await rm(join(server.dataDir, 'presence.json'), { force: true })
   await server.start()
@@ -128,7 +128,7 @@ test('F07 a task begun right after kill -9 waits for an enrolled host of which n
 
 test('F17 a stop does not wait for followers, links or callers of async:false, and none of it is lost', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const taskId = await startTask(server, [identity.hostId])
   await agent.execution(taskId)

@@ -39,8 +39,8 @@ const confirm = (server: TestServer, cancelPending = false) =>
  */
 async function restored(t: ExecutionContext, options: { content?: string } = {}) {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
-  const other = await server.enrol('web2')
+  const identity = await server.enroll('web1')
+  const other = await server.enroll('web2')
   const taskId = await startTask(server, [identity.hostId], { queueSeconds: 3600, ...options })
   const backup = await backUp(t, server)
   const before = await link(server, identity)
@@ -111,8 +111,8 @@ test('A02 a user may cancel a held task, too', async (t) => {
 
 test('A02 another host’s proof holds what waits for hosts that have not linked, whatever these say', async (t) => {
   const server = await startTestServer(t)
-  const first = await server.enrol('web1')
-  const second = await server.enrol('web2')
+  const first = await server.enroll('web1')
+  const second = await server.enroll('web2')
   const taskId = await startTask(server, [first.hostId, second.hostId], { queueSeconds: 3600 })
   const backup = await backUp(t, server)
   const before = await link(server, first)
@@ -137,7 +137,7 @@ test('A02 a heartbeat proves it, too, and no answer gives a mark in place of the
 
 test('A02 what was sent before the backup and not received becomes LOST, and is not sent again', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await link(server, identity)
   const sent = await startTask(server, [identity.hostId])
   await agent.execution(sent)
@@ -170,7 +170,7 @@ const truths = [
 for (const [what, happen] of truths)
   test(`A02 ${what} proves nothing: what waits is sent`, async (t) => {
     const server = await startTestServer(t)
-    const identity = await server.enrol('web1')
+    const identity = await server.enroll('web1')
     const agent = await link(server, identity)
     const first = await startTask(server, [identity.hostId])
     const { mark } = await agent.execution(first)
@@ -202,7 +202,7 @@ test('A02 once confirmed, the same restore is not noticed again, also by a host 
 test('A02 what several agents prove at once is all remembered, and a confirmation among it stays one', async (t) => {
   const { server } = await restored(t)
   const witnesses: Identity[] = []
-  for (let n = 0; n < 12; n++) witnesses.push(await server.enrol(`witness${n}`))
+  for (let n = 0; n < 12; n++) witnesses.push(await server.enroll(`witness${n}`))
   const prove = (some: Identity[]) =>
     Promise.all(some.map((one) => heartbeat(server, one, { run: `lost-with-${one.agentId}`, sequence: 1 })))
   await prove(witnesses.slice(0, 3))

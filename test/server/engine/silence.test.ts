@@ -12,7 +12,7 @@ async function oneAgent(t: ExecutionContext, storeId: string | null = 'store-1')
   const server = await startTestServer(t, { clock })
   // A session would end in the hours that the clock is set forward.
   server.token = (await server.data('POST', '/api/tokens', { name: 'days', admin: true })).token
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { storeId })
   await agent.settled()
   return { clock, server, identity, agent }
@@ -96,7 +96,7 @@ test('P25 output that a linked agent tells of and never sends is waited for two 
 
 test('a strategy goes on past a host that is LOST by silence, as maxFailures allows', async (t) => {
   const { clock, server, identity, agent } = await oneAgent(t)
-  const second = await server.enrol('web2')
+  const second = await server.enroll('web2')
   const taskId = await startTask(server, [identity.hostId, second.hostId], {
     strategy: 'SEQUENTIAL',
     maxFailures: 1,

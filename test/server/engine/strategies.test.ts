@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../helpers/servers/server.t
 
 async function fleet(server: TestServer, count: number) {
   const identities = []
-  for (let n = 1; n <= count; n++) identities.push(await server.enrol(`web${n}`))
+  for (let n = 1; n <= count; n++) identities.push(await server.enroll(`web${n}`))
   const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
   return { identities, hostIds: identities.map(({ hostId }) => hostId), agents }
 }

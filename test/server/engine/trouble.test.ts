@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../helpers/servers/server.t
 
 async function enrolled(server: TestServer, count: number): Promise<Identity[]> {
   const identities: Identity[] = []
-  for (let n = 1; n <= count; n++) identities.push(await server.enrol(`web${n}`))
+  for (let n = 1; n <= count; n++) identities.push(await server.enroll(`web${n}`))
   return identities
 }
 const idsOf = (identities: Identity[]) => identities.map(({ hostId }) => hostId)

@@ -61,7 +61,7 @@ test('a host that changes many times at once is told once, as it stands', async 
 test('a status that changes with a heartbeat or with silence is told', async (t) => {
   const server = await startTestServer(t, { heartbeatInterval: 0.5 })
   const events = await readEvents(t, server)
-  const web1 = await server.enrol('web1')
+  const web1 = await server.enroll('web1')
   const created = await events.next('host')
   t.is(created.data.change, 'created')
   t.is(created.data.host.status, 'ONLINE')
@@ -75,7 +75,7 @@ test('a status that changes with a heartbeat or with silence is told', async (t)
 
 test('A14 a link that is lost is told, why it stays away, and that it is back', async (t) => {
   const server = await startTestServer(t)
-  const web1 = await server.enrol('web1')
+  const web1 = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, web1)
   await agent.settled()
   const events = await readEvents(t, server, '?type=host')
@@ -96,7 +96,7 @@ test('A14 a link that is lost is told, why it stays away, and that it is back', 
 test('a warning for another reason is told, one whose numbers moved is not', async (t) => {
   const server = await startTestServer(t, { warnAfter: 0 })
   const events = await readEvents(t, server, '?type=host')
-  const web1 = await server.enrol('web1')
+  const web1 = await server.enroll('web1')
   const report = async (cpu: number, disk: number) => {
     const timestamp = new Date().toISOString()
     const body = { agentId: web1.agentId, ...metrics(timestamp, { cpu, disks: { '/': disk } }) }
@@ -153,7 +153,7 @@ test('a host that enters or leaves a dynamic cluster changes that cluster', asyn
 
 test('a task is told from its start to its end, with its counts and without its output', async (t) => {
   const { server, events } = await started(t, '?type=task')
-  const web1 = await server.enrol('web1')
+  const web1 = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, web1)
   const taskId = await startTask(server, [web1.hostId])
   const created = await events.next('task')

@@ -204,7 +204,7 @@ test('S10 what comes without a token may be 16 KiB; larger bodies of one caller 
   const unmeasured = `${head('/api/scripts', `${own}transfer-encoding: chunked`)}4001\r\n${' '.repeat(0x4001)}\r\n`
   t.regex(await readAll(ask(unmeasured)), /^HTTP\/1\.1 503 [\s\S]*retry-after: /i)
   t.is((await server.api('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })).status, 201)
-  const { token } = await server.enrol('web2')
+  const { token } = await server.enroll('web2')
   const foreign = head('/api/agent/metrics', `authorization: Bearer ${token}\r\ncontent-length: 20000`)
   t.regex(await readAll(ask(foreign + ' '.repeat(20_000))), /^HTTP\/1\.1 400 /)
 

@@ -74,7 +74,7 @@ withHaproxy(
     const server = await startTestServer(t, { trustedProxies: ['127.0.0.1'] })
     const last = async (action: string) =>
       (await server.data('GET', `/api/audit?action=${action}`)).content[0].ip
-    const identity = await server.enrol('web1')
+    const identity = await server.enroll('web1')
     for (const door of await startHaproxy(t, server)) {
       t.is((await ask(door, login(adminLogin.password), { from: client })).status, 200)
       t.is(await last('user.login'), client)

@@ -191,7 +191,7 @@ test('links of agents and terminals count as those of the client', async (t) => 
   t.is(await refused([], { preamble: preamble('2001:db8::7') }), '2001:db8::7')
   t.is(await refused([forwarded('198.51.100.7')], { from: stranger }), stranger)
   t.is(await refused([forwarded('junk')]), 400)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   const { sessionId } = await openTerminal(server, agent, identity.hostId)
   const client = await ScriptedTerminal.attach(server, sessionId, {
@@ -206,7 +206,7 @@ test('links of agents and terminals count as those of the client', async (t) => 
 
 test('S08 a trusted proxy says by which scheme the browser came: a page of the other one opens no terminal', async (t) => {
   const { server } = await behindProxy(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   const { sessionId } = await openTerminal(server, agent, identity.hostId)
   const attach = async (origin: string, headers: readonly string[], from = proxy) => {

@@ -90,7 +90,7 @@ const messages: Partial<Record<MessageType, { good: object; fields: Record<strin
 /** Two hosts with an execution under way each. */
 async function twoHosts(t: ExecutionContext) {
   const server = await startTestServer(t)
-  const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
+  const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   const agent = await ScriptedAgent.link(server, first)
   const other = await ScriptedAgent.link(server, second)
   const taskId = await startTask(server, [first.hostId])
@@ -259,7 +259,7 @@ test('whatever an agent sends, another host goes on and the server answers', asy
 
 test('P28 a LOST host that returns with output and its end while the task still runs is heard and let go', async (t) => {
   const server = await startTestServer(t)
-  const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
+  const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   const agent = await ScriptedAgent.link(server, first)
   const other = await ScriptedAgent.link(server, second)
   const taskId = await startTask(server, [first.hostId, second.hostId])

@@ -15,7 +15,7 @@ const somaxconn = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'))
 const mostLinksBetween = herd / 3
 
 /** The agents of so many hosts. */
-async function enrolMany(server: TestServer, count: number): Promise<Identity[]> {
+async function enrollMany(server: TestServer, count: number): Promise<Identity[]> {
   const { token } = await server.data('POST', '/api/enrollment-tokens', { maxUses: count })
   const headers = { authorization: `Bearer ${token}` }
   const agents: Identity[] = []
@@ -68,7 +68,7 @@ test('A12 a herd of connections finds room with the kernel before the first is a
 
 test('A12 calls are answered while a whole fleet links at once, and no host is OFFLINE', async (t) => {
   const server = await startTestServer(t)
-  const agents = await enrolMany(server, herd)
+  const agents = await enrollMany(server, herd)
   await server.restart()
   // The first answer loads what presents the figures.
   await linksOf(server)

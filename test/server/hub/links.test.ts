@@ -122,7 +122,7 @@ for (const [what, storeId] of [
 ] as const)
   test(`P51 ${what} is sent nothing, and does not count as connected, until it has answered a ping`, async (t) => {
     const server = await startTestServer(t)
-    const host = await server.enrol('web1')
+    const host = await server.enroll('web1')
     const isConnected = async () => (await server.data('GET', `/api/hosts/${host.hostId}`)).agent.connected
     const taskId = await startTask(server, [host.hostId])
     const agent = await ScriptedAgent.link(server, host, { storeId, pongs: false })

@@ -36,8 +36,8 @@ function stuckDisk(t: ExecutionContext): { asked: Promise<void>; goOn(): void } 
 
 test('F14 a server whose disk is stuck reads a bounded part of a flood, loses nothing of it, and serves others meanwhile', async (t) => {
   const server = await startTestServer(t)
-  const flooding = await server.enrol('flooding')
-  const quiet = await server.enrol('quiet')
+  const flooding = await server.enroll('flooding')
+  const quiet = await server.enroll('quiet')
   const disk = stuckDisk(t)
   const flood = await ScriptedAgent.link(server, flooding)
   const other = await ScriptedAgent.link(server, quiet)

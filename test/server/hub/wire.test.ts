@@ -36,9 +36,9 @@ const faults: readonly (readonly [what: string, bytes: Buffer | Buffer[], code: 
 
 test('P32 what breaks the rules of WebSocket closes the link with its code, and others are served', async (t) => {
   const server = await startTestServer(t)
-  const other = await ScriptedAgent.link(server, await server.enrol('other'))
+  const other = await ScriptedAgent.link(server, await server.enroll('other'))
   for (const [at, [what, bytes, code]] of faults.entries()) {
-    const identity = await server.enrol(`web${at}`)
+    const identity = await server.enroll(`web${at}`)
     const { socket, closeCode } = await rawLink(server, identity)
     socket.write(Array.isArray(bytes) ? Buffer.concat(bytes) : bytes)
     t.is(await closeCode, code, what)

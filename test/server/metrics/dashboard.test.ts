@@ -71,7 +71,7 @@ whereThere(
   'a Prometheus with the example configuration has an answer to each query of the dashboard, and evaluates each rule',
   async (t) => {
     const server = await startTestServer(t)
-    const host = await server.enrol('web1')
+    const host = await server.enroll('web1')
     const agent = await ScriptedAgent.link(server, host)
     agent.serve(() => ({ output: 'some\n' }))
     // Series that are counted for the first time have no rate before they are counted again.

@@ -29,8 +29,8 @@ async function send(server: TestServer, method: string, path: string): Promise<n
 test('hosts count by their status, and links of agents as they open and close', async (t) => {
   const server = await startTestServer(t)
   await server.data('POST', '/api/hosts', { hostname: 'never-heard', ip: '127.0.0.1' })
-  const well = await server.enrol('well')
-  const ill = await server.enrol('ill')
+  const well = await server.enroll('well')
+  const ill = await server.enroll('ill')
   await heartbeat(server, ill, 'DEGRADED')
   const agent = await ScriptedAgent.link(server, well)
   await agent.settled()
@@ -46,8 +46,8 @@ test('hosts count by their status, and links of agents as they open and close', 
 
 test('tasks and executions count while they run, wait and end; their output and the disk with them', async (t) => {
   const server = await startTestServer(t)
-  const host = await server.enrol('web1')
-  const other = await server.enrol('web2')
+  const host = await server.enroll('web1')
+  const other = await server.enroll('web2')
   const agent = await ScriptedAgent.link(server, host, { maxExecutions: 1 })
   const taskId = await startTask(server, [host.hostId])
   await agent.execution(taskId)
@@ -87,7 +87,7 @@ test('tasks and executions count while they run, wait and end; their output and 
 
 test('clients that follow a stream of events count while they do', async (t) => {
   const server = await startTestServer(t)
-  const host = await server.enrol('web1')
+  const host = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, host)
   const taskId = await startTask(server, [host.hostId])
   await running(server, taskId)
@@ -112,7 +112,7 @@ test('clients that follow a stream of events count while they do', async (t) => 
 
 test('requests count by the template of their route; nothing that is sent makes a series of its own', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   await server.data('GET', `/api/hosts/${hostId}`)
   t.is(await send(server, 'HEAD', '/api/hosts'), 200)
   t.is(await send(server, 'PUT', '/api/hosts/7'), 405)
@@ -176,7 +176,7 @@ test('a scrape is Prometheus text for any user, and with --metrics-open for ever
 const whereChecked = hasPromtool ? test : test.skip
 whereChecked('promtool finds nothing to say about a scrape of a server at work', async (t) => {
   const server = await startTestServer(t)
-  const host = await server.enrol('web1')
+  const host = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, host)
   agent.serve(() => ({ output: 'some\n' }))
   await finished(server, await startTask(server, [host.hostId]))

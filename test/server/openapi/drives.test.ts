@@ -56,11 +56,11 @@ const isOpen = ({ security }: Operation) => security.length === 0
 const takesQuery = ({ parameters }: Operation) => parameters.some((parameter) => parameter.in === 'query')
 
 /** A call for each error that follows from the operation itself, by the status that it has to give. */
-function wrongCalls(operation: Operation, call: Call, { enrolment, viewer }: World): [number, Call][] {
+function wrongCalls(operation: Operation, call: Call, { enrollment, viewer }: World): [number, Call][] {
   const wrong: [number, Call][] = []
   if (!isOpen(operation)) {
     wrong.push([401, { ...call, token: '' }])
-    wrong.push([403, { ...call, token: operation.id === 'registerAgent' ? viewer : enrolment }])
+    wrong.push([403, { ...call, token: operation.id === 'registerAgent' ? viewer : enrollment }])
   }
   if (call.path) {
     const nowhere = Object.keys(call.path).map((name) => [name, name === 'id' ? 999_999 : 'nosuch'])

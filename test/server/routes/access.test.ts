@@ -99,7 +99,7 @@ const strangers = [
   'of a disabled user',
   'of a deleted user',
   'of a revoked agent',
-  'expired enrolment',
+  'expired enrollment',
 ] as const
 type Caller =
   | (typeof strangers)[number]
@@ -113,7 +113,7 @@ type Caller =
   | 'token as VIEWER of who removes hosts'
   | 'agent'
   | 'another agent'
-  | 'enrolment'
+  | 'enrollment'
 
 const viewers: Caller[] = ['VIEWER', "ADMIN's token as VIEWER", 'token as VIEWER of who removes hosts']
 const operators: Caller[] = ['OPERATOR', 'OPERATOR who removes hosts']
@@ -131,7 +131,7 @@ const holders: Record<Exclude<Right, 'open'>, Caller[]> = {
   lasting,
   adminSession: ['ADMIN'],
   agent: agents,
-  register: [...lasting, ...agents, 'enrolment'],
+  register: [...lasting, ...agents, 'enrollment'],
 }
 const takesLasting =
   /this takes (ADMIN|a session \(log in\), or a token made with `admin: true` \(rsm tokens add --admin\))$/
@@ -163,7 +163,7 @@ async function tokens(server: TestServer): Promise<Record<Caller, string | null>
   await server.data('PATCH', `/api/users/${await idOf('disabled')}`, { enabled: false })
   const deleted = await user('ADMIN', 'deleted')
   await server.data('DELETE', `/api/users/${await idOf('deleted')}`)
-  const formerAgent = await server.enrol('web3')
+  const formerAgent = await server.enroll('web3')
   await server.data('DELETE', `/api/hosts/${formerAgent.hostId}/agent`)
   const personal = async (input: object, owner = server.token) => {
     const headers = { authorization: `Bearer ${owner}` }
@@ -176,22 +176,22 @@ async function tokens(server: TestServer): Promise<Record<Caller, string | null>
     'of a disabled user': disabled,
     'of a deleted user': deleted,
     'of a revoked agent': formerAgent.token,
-    'expired enrolment': (await server.data('POST', '/api/enrollment-tokens', { expiresInHours: 1e-9 }))
+    'expired enrollment': (await server.data('POST', '/api/enrollment-tokens', { expiresInHours: 1e-9 }))
       .token,
     'OPERATOR who removes hosts': remover,
     'token as VIEWER of who removes hosts': await personal({ role: 'VIEWER' }, remover),
     "ADMIN's token": await personal({}),
     "ADMIN's token for administration": await personal({ admin: true }),
     "ADMIN's token as VIEWER": await personal({ role: 'VIEWER' }),
-    'another agent': (await server.enrol('web2')).token,
+    'another agent': (await server.enroll('web2')).token,
     nobody: null,
     junk: 'rsm_ses_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
     revoked,
     VIEWER: await user('VIEWER'),
     OPERATOR: await user('OPERATOR'),
     ADMIN: server.token,
-    agent: (await server.enrol('web1')).token,
-    enrolment: (await server.data('POST', '/api/enrollment-tokens', { maxUses: 100 })).token,
+    agent: (await server.enroll('web1')).token,
+    enrollment: (await server.data('POST', '/api/enrollment-tokens', { maxUses: 100 })).token,
   }
 }
 
@@ -224,7 +224,7 @@ test('S01 every route answers every kind of caller as the table says, before it 
         `${route} by ${caller} gave ${status}`,
       )
       t.true(status < 500, `${route} by ${caller} gave ${status}`)
-      const isUser = known && !['agent', 'another agent', 'enrolment'].includes(caller)
+      const isUser = known && !['agent', 'another agent', 'enrollment'].includes(caller)
       if (wanted === 403 && isUser) {
         t.regex(body.message, /^you are [\w-]+ \((VIEWER|OPERATOR|ADMIN)(, by a token as [A-Z]+)?\); /)
         t.regex(body.message, takes[right] ?? /^$/, `${route} by ${caller}`)
@@ -234,8 +234,8 @@ test('S01 every route answers every kind of caller as the table says, before it 
 
 test('S01 an agent speaks for itself only: another agentId in body or query is 403', async (t) => {
   const server = await startTestServer(t)
-  const first = await server.enrol('web1')
-  const second = await server.enrol('web2')
+  const first = await server.enroll('web1')
+  const second = await server.enroll('web2')
   const headers = { authorization: `Bearer ${second.token}` }
   const { agentId } = first
   const metrics = {
@@ -313,8 +313,8 @@ test('S01 a right that ends while the body is on its way is gone when the body i
   }
   const admin = await user('leaving', 'ADMIN')
   const operator = await user('demoted', 'OPERATOR', ['hosts:remove'])
-  const agent = await server.enrol('web1')
-  const spare = await server.enrol('web2')
+  const agent = await server.enroll('web1')
+  const spare = await server.enroll('web2')
   const { token: personal } = await server.data('POST', '/api/tokens', { name: 'x', admin: true })
   const backdoor = { username: 'backdoor', password: 'long enough', role: 'ADMIN' }
   const task = { script: { content: 'true' }, target: { hostIds: [spare.hostId] }, queueSeconds: 0 }

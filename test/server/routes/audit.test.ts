@@ -95,7 +95,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'DELETE',
     `/api/tokens/${token}`,
   )
-  const { id: enrollment, token: enrolment } = await leaves(
+  const { id: enrollmentId, token: enrollment } = await leaves(
     'enrollment.create',
     { object: { type: 'enrollment', name: 'rack 1' }, detail: { maxUses: 5 } },
     'POST',
@@ -106,10 +106,10 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     'POST',
     '/api/agent/register',
     { agentId: 'agent-9', hostname: 'web9' },
-    { authorization: `Bearer ${enrolment}` },
+    { authorization: `Bearer ${enrollment}` },
   )
   t.like(await last(server, 'agent.register'), {
-    actor: { type: 'enrollment', id: enrollment, name: 'rack 1', tokenId: null },
+    actor: { type: 'enrollment', id: enrollmentId, name: 'rack 1', tokenId: null },
     object: { type: 'agent', id: 'agent-9', name: 'web9' },
     outcome: 'SUCCESS',
     detail: { hostId: registered.body.data.hostId },
@@ -127,9 +127,9 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
   })
   await leaves(
     'enrollment.delete',
-    { object: { type: 'enrollment', id: enrollment, name: 'rack 1' } },
+    { object: { type: 'enrollment', id: enrollmentId, name: 'rack 1' } },
     'DELETE',
-    `/api/enrollment-tokens/${enrollment}`,
+    `/api/enrollment-tokens/${enrollmentId}`,
   )
   const { id: host } = await leaves(
     'host.create',
@@ -240,7 +240,7 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     { secretParams: { KEY: 'hidden param' } },
   )
   t.is((await last(server, 'task.retry')).object?.id, retried.taskId)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, { capabilities: { terminal: true } })
   agent.serveTerminals()
   const { sessionId } = await leaves(
@@ -347,7 +347,7 @@ test('refused and failed calls are recorded: no token, no right, a wrong passwor
     object: { type: 'user', id: null, name: 'admin' },
     detail: { status: 401 },
   })
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   await server.api(
     'POST',
     '/api/agent/heartbeat',
@@ -384,7 +384,7 @@ test('calls without a token, however many, do not keep refused logins out of the
 
 test('S03 an attempt to take over a host by its agentId is refused, and recorded', async (t) => {
   const server = await startTestServer(t)
-  await server.enrol('web1')
+  await server.enroll('web1')
   const { id, token } = await server.data('POST', '/api/enrollment-tokens', {})
   const headers = { authorization: `Bearer ${token}` }
   const body = { agentId: 'agent-web1', hostname: 'web1' }
@@ -399,7 +399,7 @@ test('S03 an attempt to take over a host by its agentId is refused, and recorded
 
 test('S05 refused upgrades, frames for a task of another host, what an agent distrusts, and the end of a task are recorded', async (t) => {
   const server = await startTestServer(t)
-  const [first, second] = [await server.enrol('web1'), await server.enrol('web2')]
+  const [first, second] = [await server.enroll('web1'), await server.enroll('web2')]
   await t.throwsAsync(ScriptedAgent.link(server, { ...first, token: 'rsm_agt_wrong' }), { message: /401/ })
   t.like(await last(server, 'access.refuse'), {
     actor: { type: 'anonymous' },
@@ -448,7 +448,7 @@ test('S05 refused upgrades, frames for a task of another host, what an agent dis
 
 test('a task whose end is waited for is recorded when it starts, not when it ends', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity)
   const waiting = server.data('POST', '/api/tasks', {
     script: { content: 'sleep 60' },
@@ -483,7 +483,7 @@ test('an entry tells what was granted or made, also where the request left it ou
 
 test('a call that is repeated with its Idempotency-Key leaves an entry that says so: it started nothing', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const body = { script: { content: 'x' }, target: { hostIds: [hostId] }, queueSeconds: 1000 }
   const key = { 'idempotency-key': 'once' }
   const [first, second] = await Promise.all([
@@ -501,7 +501,7 @@ test('a call that is repeated with its Idempotency-Key leaves an entry that says
 
 test('F12 two agents with one identity are recorded', async (t) => {
   const server = await startTestServer(t)
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   for (let turn = 0; turn < 4; turn++) await ScriptedAgent.link(server, identity)
   await server.data('POST', '/api/scripts', { name: 'after', type: 'BASH', content: 'x' })
   t.like(await last(server, 'agent.duplicate'), {

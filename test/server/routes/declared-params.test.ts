@@ -15,7 +15,7 @@ interface Options {
 
 /** Every call that executes a stored script, each on the same one. */
 async function calls(server: TestServer) {
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const script = await server.data('POST', '/api/scripts', { name: 'deploy', type: 'BASH', content })
   const { id: clusterId } = await server.data('POST', '/api/clusters', { name: 'web', hostIds: [hostId] })
   const post = (path: string, body: object) => server.api('POST', path, body)

@@ -253,7 +253,7 @@ test('HEAD answers as GET without a body, and does not hang on a followed log', 
   t.is((await raw(server, 'HEAD', '/api/hosts', { authorization })).status, 200)
   t.is((await raw(server, 'HEAD', '/api/hosts', {})).status, 401)
   t.is((await raw(server, 'HEAD', '/api/hosts/7', { authorization })).status, 404)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const { taskId } = await server.data('POST', '/api/tasks', {
     script: { content: 'x' },
     target: { hostIds: [hostId] },
@@ -323,7 +323,7 @@ test('S10 many alternatives that all fail are told in one sentence, and soon', a
 
 test('a number beyond what a number holds is a 400, and no metric of the host', async (t) => {
   const server = await startTestServer(t)
-  const { agentId, hostId, token } = await server.enrol('web1')
+  const { agentId, hostId, token } = await server.enroll('web1')
   const metrics = {
     agentId,
     timestamp: new Date().toISOString(),
@@ -371,7 +371,7 @@ test('names of params that change how programs run are told with all other fault
 
 test('batches and pauses without a strategy that has them are a 400 that says the way out', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const { id } = await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: 'true' })
   const task = { script: { content: 'true' }, target: { hostIds: [hostId] } }
   const refused = await server.api('POST', '/api/tasks', { ...task, batchSize: 1, pauseSeconds: 5 })
@@ -395,7 +395,7 @@ test('batches and pauses without a strategy that has them are a 400 that says th
 
 test('an empty target is a 400 that says what is empty', async (t) => {
   const server = await startTestServer(t)
-  await server.enrol('web1')
+  await server.enroll('web1')
   const { id } = await server.data('POST', '/api/clusters', { name: 'Emp' })
   for (const [target, why] of [
     [{ clusterId: id }, ': cluster Emp has no hosts'],

@@ -28,7 +28,7 @@ const history = (server: TestServer, hostId: number, query = ''): Promise<HostMe
 
 test('history has the reports of a buffer that is sent late, in order, and outlives a restart', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const now = Date.now()
   t.like(await history(server, agent.hostId), { hostId: agent.hostId, samples: [] })
   await report(server, agent, now, 90)
@@ -43,7 +43,7 @@ test('history has the reports of a buffer that is sent late, in order, and outli
 
 test('history comes down-sampled to the points asked for, as averages of equal parts of the range', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const to = Date.now()
   const from = to - 100 * minute
   await Promise.all(
@@ -63,7 +63,7 @@ test('history comes down-sampled to the points asked for, as averages of equal p
 
 test('a range that goes back further than history does begins where history can begin', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const { from, to } = await history(server, agent.hostId, '?from=1970-01-01T00:00:00Z')
   t.is(Date.parse(to) - Date.parse(from), 7 * 24 * 60 * minute)
   const past = await history(server, agent.hostId, '?from=2001-01-01T00:00:00Z&to=2001-01-02T00:00:00Z')
@@ -72,7 +72,7 @@ test('a range that goes back further than history does begins where history can 
 
 test('a range that reaches into the future ends now, so that no points are spent on what has yet to come', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const now = Date.now()
   for (const ago of [40, 30, 20, 10]) await report(server, agent, now - ago * minute)
   const range = `?from=${iso(now - 50 * minute)}&to=2099-01-01T00:00:00Z&points=10`
@@ -106,14 +106,14 @@ test('a query that makes no sense is a 400 that names the field', async (t) => {
   }
   t.is((await server.api('GET', '/api/hosts/999/metrics?points=0')).status, 404)
   t.is((await server.api('POST', `/api/hosts/${id}/metrics`, {})).status, 405)
-  const agent = await server.enrol('web2')
+  const agent = await server.enroll('web2')
   const own = { authorization: `Bearer ${agent.token}` }
   t.is((await server.api('GET', `/api/hosts/${agent.hostId}/metrics`, undefined, own)).status, 403)
 })
 
 test('F04 a full disk for history disturbs neither heartbeats nor reports nor the end of the server', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const directory = join(server.dataDir, 'metrics', String(agent.hostId))
   await mkdir(directory, { recursive: true })
   const days = new Set([Date.now(), Date.now() + minute].map((at) => iso(at).slice(0, 10)))
@@ -129,7 +129,7 @@ test('F04 a full disk for history disturbs neither heartbeats nor reports nor th
 
 test('a host that is deleted takes its history with it', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   await report(server, agent, Date.now())
   await server.restart()
   const directory = join(server.dataDir, 'metrics', String(agent.hostId))
@@ -143,7 +143,7 @@ test('a host that is deleted takes its history with it', async (t) => {
 
 test('S10 an hour of buffered reports is kept; of more than that, faster than asked, the rest is not', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const now = Date.now()
   for (let n = 0; n < 20; n++)
     await Promise.all(Array.from({ length: 41 }, (_, m) => report(server, agent, now - (n * 41 + m) * 1000)))

@@ -71,7 +71,7 @@ test("one's own password is changed with the former one, and every session ends"
 
 test('a followed log closes within a second when its token ends', async (t) => {
   const server = await startTestServer(t, { passwordCost: usualCost })
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const taskId = await startTask(server, [hostId])
   const { id } = await server.data('POST', '/api/users', {
     username: 'op',

@@ -9,7 +9,7 @@ const register = (server: TestServer, token: string, agentId: string, hostname: 
     { agentId, hostname, ...more },
     { authorization: `Bearer ${token}` },
   )
-const enrolment = async (server: TestServer, body: object = {}): Promise<string> =>
+const enrollment = async (server: TestServer, body: object = {}): Promise<string> =>
   (await server.data('POST', '/api/enrollment-tokens', body)).token
 const beat = (server: TestServer, agentId: string, token: string) =>
   server.api(
@@ -19,10 +19,10 @@ const beat = (server: TestServer, agentId: string, token: string) =>
     { authorization: `Bearer ${token}` },
   )
 
-test('P01 an enrolment token makes a host of the reported facts, with its tags and cluster', async (t) => {
+test('P01 an enrollment token makes a host of the reported facts, with its tags and cluster', async (t) => {
   const server = await startTestServer(t)
   const cluster = await server.data('POST', '/api/clusters', { name: 'web' })
-  const token = await enrolment(server, { tags: { env: 'prod' }, clusterId: cluster.id })
+  const token = await enrollment(server, { tags: { env: 'prod' }, clusterId: cluster.id })
   const { status, body } = await register(server, token, 'a1', 'web1', {
     ipAddresses: ['not an ip', '10.1.2.3', '::1'],
     os: 'linux',
@@ -63,7 +63,7 @@ test('P01 an enrolment token makes a host of the reported facts, with its tags a
 
 test('P01 a token that is used up, deleted or unknown is 401', async (t) => {
   const server = await startTestServer(t)
-  const token = await enrolment(server, { maxUses: 2 })
+  const token = await enrollment(server, { maxUses: 2 })
   for (const name of ['a', 'b']) {
     const { body } = await register(server, token, name, name)
     t.is((await beat(server, name, body.data.token)).status, 200)
@@ -78,7 +78,7 @@ test('P01 a token that is used up, deleted or unknown is 401', async (t) => {
 
 test('P01 ten agents that race for a token of one use: one wins', async (t) => {
   const server = await startTestServer(t)
-  const token = await enrolment(server)
+  const token = await enrollment(server)
   const answers = await Promise.all(
     Array.from({ length: 10 }, (_, n) => register(server, token, `a${n}`, `h${n}`)),
   )
@@ -86,12 +86,12 @@ test('P01 ten agents that race for a token of one use: one wins', async (t) => {
   t.is(answers.filter(({ status }) => status === 401).length, 9)
 })
 
-test('P02 S03 an enrolment token alone takes over neither an agentId nor a hostname', async (t) => {
+test('P02 S03 an enrollment token alone takes over neither an agentId nor a hostname', async (t) => {
   const server = await startTestServer(t)
-  const victim = await server.enrol('web1')
+  const victim = await server.enroll('web1')
   await beat(server, victim.agentId, victim.token)
   await server.data('POST', '/api/hosts', { hostname: 'by-rest', ip: '10.0.0.1' })
-  const token = await enrolment(server, { maxUses: 10 })
+  const token = await enrollment(server, { maxUses: 10 })
   const byAgent = await register(server, token, victim.agentId, 'elsewhere')
   t.is(byAgent.status, 409)
   t.regex(byAgent.body.message, /--replace web1/)
@@ -106,8 +106,8 @@ test('P02 S03 an enrolment token alone takes over neither an agentId nor a hostn
 
 test('P02 another agent does not take over a host with its own token', async (t) => {
   const server = await startTestServer(t)
-  const victim = await server.enrol('web1')
-  const evil = await server.enrol('web2')
+  const victim = await server.enroll('web1')
+  const evil = await server.enroll('web2')
   t.is((await register(server, evil.token, victim.agentId, 'web1')).status, 403)
   t.is((await register(server, evil.token, 'new-agent', 'web1')).status, 403)
   t.is((await register(server, evil.token, 'new-agent', 'web3')).status, 403)
@@ -117,7 +117,7 @@ test('P02 another agent does not take over a host with its own token', async (t)
 
 test('P03 when the reply was lost, the same token repeats the registration and takes no second use', async (t) => {
   const server = await startTestServer(t)
-  const token = await enrolment(server)
+  const token = await enrollment(server)
   const lost = (await register(server, token, 'a', 'web1')).body.data
   const again = (await register(server, token, 'a', 'web1')).body.data
   t.is(again.hostId, lost.hostId)
@@ -129,9 +129,9 @@ test('P03 when the reply was lost, the same token repeats the registration and t
 
 test('P01 a token that is bound to a host replaces its agent, whose link and token end', async (t) => {
   const server = await startTestServer(t)
-  const former = await server.enrol('web1')
+  const former = await server.enroll('web1')
   const link = await ScriptedAgent.link(server, former)
-  const token = await enrolment(server, { hostId: former.hostId })
+  const token = await enrollment(server, { hostId: former.hostId })
   const { body } = await register(server, token, 'reinstalled', 'some-other-name')
   t.is(body.data.hostId, former.hostId)
   t.is((await link.closed).code, 4401)
@@ -159,7 +159,7 @@ test('P01 an ADMIN binds an agent to a host of this name without one', async (t)
 
 test('P01 an agent renews its registration with its own token', async (t) => {
   const server = await startTestServer(t)
-  const agent = await server.enrol('web1')
+  const agent = await server.enroll('web1')
   const { status, body } = await register(server, agent.token, agent.agentId, 'web1', { agentVersion: '2' })
   t.is(status, 200)
   t.is((await beat(server, agent.agentId, agent.token)).status, 401)
@@ -168,7 +168,7 @@ test('P01 an agent renews its registration with its own token', async (t) => {
 
 test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, and say why', async (t) => {
   const server = await startTestServer(t)
-  const { hostId, agentId, token } = await server.enrol('web1')
+  const { hostId, agentId, token } = await server.enroll('web1')
   const headers = { authorization: `Bearer ${token}` }
   const host = () => server.data('GET', `/api/hosts/${hostId}`)
   const report = (usagePercent: number, at = new Date().toISOString()) =>
@@ -202,7 +202,7 @@ test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, and say why'
 
 test('a host without heartbeats is OFFLINE after three intervals, and ONLINE with the next', async (t) => {
   const server = await startTestServer(t, { heartbeatInterval: 0.3 })
-  const { hostId, agentId, token } = await server.enrol('web1')
+  const { hostId, agentId, token } = await server.enroll('web1')
   const host = () => server.data('GET', `/api/hosts/${hostId}`)
   let seen = await host()
   for (const until = Date.now() + 5000; seen.status !== 'OFFLINE' && Date.now() < until; ) seen = await host()
@@ -212,7 +212,7 @@ test('a host without heartbeats is OFFLINE after three intervals, and ONLINE wit
   t.is((await host()).status, 'ONLINE')
 })
 
-test('S03 a revoked agent does not come back by the enrolment token that it has used', async (t) => {
+test('S03 a revoked agent does not come back by the enrollment token that it has used', async (t) => {
   const server = await startTestServer(t)
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const register = () =>
@@ -230,7 +230,7 @@ test('S03 a revoked agent does not come back by the enrolment token that it has 
 
 test('S10 an agent that registers again and again is 429 with Retry-After, and no write; an administrator may go on', async (t) => {
   const server = await startTestServer(t)
-  let { token, agentId } = await server.enrol('web1')
+  let { token, agentId } = await server.enroll('web1')
   const entries = async () => (await server.data('GET', '/api/audit?action=agent.register')).totalElements
   for (let n = 0; n < 10; n++) {
     const { status, body } = await register(server, token, agentId, 'web1')

@@ -12,7 +12,7 @@ import { host } from '../../helpers/servers/store-records.ts'
 
 const register = (server: TestServer, token: string, agentId: string, hostname = agentId): Promise<Answer> =>
   server.api('POST', '/api/agent/register', { agentId, hostname }, { authorization: `Bearer ${token}` })
-const enrolment = (server: TestServer, body: object = {}): Promise<{ id: number; token: string }> =>
+const enrollment = (server: TestServer, body: object = {}): Promise<{ id: number; token: string }> =>
   server.data('POST', '/api/enrollment-tokens', body)
 const beat = (server: TestServer, agentId: string, token: string) =>
   server.api(
@@ -37,7 +37,7 @@ const enrollmentRecord = (id: number, uses: number) => ({
   expiresAt: '2026-01-01T00:00:00.000Z',
 })
 
-/** Enrols a host with a token that many may use; answers its id and agent token. */
+/** Enrolls a host with a token that many may use; answers its id and agent token. */
 async function joined(server: TestServer, token: string, name: string) {
   const { status, body } = await register(server, token, name)
   if (status !== 200) throw new Error(body.message)
@@ -51,13 +51,13 @@ const ends = {
 }
 
 for (const [state, end] of Object.entries(ends))
-  test(`A13 a ${state} agent is not let in by the enrolment tokens of that moment, also after a restart, but by a later one`, async (t) => {
+  test(`A13 a ${state} agent is not let in by the enrollment tokens of that moment, also after a restart, but by a later one`, async (t) => {
     const server = await startTestServer(t)
-    const { token } = await enrolment(server, { maxUses: 20 })
+    const { token } = await enrollment(server, { maxUses: 20 })
     const former = await joined(server, token, 'web1')
     const link = await ScriptedAgent.link(server, { ...former, agentId: 'web1' })
     // A second one that nobody has used is of that moment too.
-    const unused = await enrolment(server, { maxUses: 5 })
+    const unused = await enrollment(server, { maxUses: 5 })
     await end(server, former.hostId)
     t.is((await link.closed).code, 4401)
     t.is((await beat(server, 'web1', former.token)).status, 401)
@@ -77,7 +77,7 @@ for (const [state, end] of Object.entries(ends))
       await server.restart()
     }
     t.is((await register(server, token, 'web2')).status, 200, 'others are let in by it as before')
-    const later = await enrolment(server, { maxUses: 20 })
+    const later = await enrollment(server, { maxUses: 20 })
     const back = await register(server, later.token, 'web1')
     t.is(back.status, 200)
     t.is(back.body.data.hostId === former.hostId, state === 'revoked', 'a removed host is a new one')
@@ -88,13 +88,13 @@ for (const [state, end] of Object.entries(ends))
 
 test('A13 a revoked host that is removed then, and one that was removed before, stay away: the last of it counts', async (t) => {
   const server = await startTestServer(t)
-  const first = await enrolment(server, { maxUses: 20 })
+  const first = await enrollment(server, { maxUses: 20 })
   const { hostId } = await joined(server, first.token, 'web1')
   await ends.revoked(server, hostId)
-  const second = await enrolment(server, { maxUses: 20 })
+  const second = await enrollment(server, { maxUses: 20 })
   await ends.removed(server, hostId)
   for (const { token } of [first, second]) t.is((await register(server, token, 'web1')).status, 403)
-  const third = await enrolment(server, { maxUses: 20 })
+  const third = await enrollment(server, { maxUses: 20 })
   const again = await joined(server, third.token, 'web1')
   await ends.removed(server, again.hostId)
   for (const { token } of [first, second, third]) t.is((await register(server, token, 'web1')).status, 403)
@@ -102,14 +102,14 @@ test('A13 a revoked host that is removed then, and one that was removed before, 
 
 test('A13 a token of hosts join --replace, made before the agent is revoked, lets it in once; used before, it does not', async (t) => {
   const server = await startTestServer(t)
-  const { token } = await enrolment(server, { maxUses: 20, tags: { role: 'web' } })
+  const { token } = await enrollment(server, { maxUses: 20, tags: { role: 'web' } })
   const { id: clusterId } = await server.data('POST', '/api/clusters', { name: 'web' })
   const { hostId } = await joined(server, token, 'web1')
   await server.data('PATCH', `/api/clusters/${clusterId}`, { hostIds: [hostId] })
   await server.data('PATCH', `/api/hosts/${hostId}`, { tags: { rack: 'r1' } })
   const other = await joined(server, token, 'web2')
-  const forOther = await enrolment(server, { hostId: other.hostId, maxUses: 5 })
-  const replace = await enrolment(server, { hostId, maxUses: 5 })
+  const forOther = await enrollment(server, { hostId: other.hostId, maxUses: 5 })
+  const replace = await enrollment(server, { hostId, maxUses: 5 })
   await ends.revoked(server, hostId)
   t.is((await register(server, forOther.token, 'web1')).status, 403)
   const back = await register(server, replace.token, 'web1')
@@ -127,9 +127,9 @@ test('A13 a token of hosts join --replace, made before the agent is revoked, let
 
 test('A13 the former agent of a host that another has taken over is kept out, with the way that is open to it', async (t) => {
   const server = await startTestServer(t)
-  const { token } = await enrolment(server, { maxUses: 20 })
+  const { token } = await enrollment(server, { maxUses: 20 })
   const { hostId } = await joined(server, token, 'web1')
-  const replace = await enrolment(server, { hostId })
+  const replace = await enrollment(server, { hostId })
   await ends.revoked(server, hostId)
   t.is((await register(server, replace.token, 'reinstalled', 'web1')).status, 200)
   t.is((await register(server, token, 'web1', 'elsewhere')).status, 403)
@@ -139,9 +139,9 @@ test('A13 the former agent of a host that another has taken over is kept out, wi
 
 test('A13 the agent of a host that another takes over is kept out as a revoked one, though nobody revoked it', async (t) => {
   const server = await startTestServer(t)
-  const { token } = await enrolment(server, { maxUses: 20 })
+  const { token } = await enrollment(server, { maxUses: 20 })
   const { hostId } = await joined(server, token, 'web1')
-  const replace = await enrolment(server, { hostId, maxUses: 5 })
+  const replace = await enrollment(server, { hostId, maxUses: 5 })
   const successor = await register(server, replace.token, 'reinstalled', 'web1')
   t.is(successor.body.data.hostId, hostId)
   for (const each of [token, replace.token]) {
@@ -150,14 +150,14 @@ test('A13 the agent of a host that another takes over is kept out as a revoked o
     t.regex(refused.body.message, /was revoked/)
   }
   t.is((await beat(server, 'reinstalled', successor.body.data.token)).status, 200)
-  const later = await enrolment(server)
+  const later = await enrollment(server)
   t.is((await register(server, later.token, 'web1', 'elsewhere')).status, 200)
 })
 
 for (const [state, end] of Object.entries(ends))
   test(`A13 an ADMIN's own registration lets a ${state} agent in, and its former tokens no longer matter`, async (t) => {
     const server = await startTestServer(t)
-    const { token } = await enrolment(server, { maxUses: 20 })
+    const { token } = await enrollment(server, { maxUses: 20 })
     const { hostId } = await joined(server, token, 'web1')
     await end(server, hostId)
     t.is((await register(server, token, 'web1')).status, 403)
@@ -196,12 +196,12 @@ test('an agent that a server of before revoked comes back by hosts join --replac
   t.is((await registered(2)).hostId, 1)
 })
 
-test('A13 a removal and a revocation name the enrolment tokens that are open still', async (t) => {
+test('A13 a removal and a revocation name the enrollment tokens that are open still', async (t) => {
   const server = await startTestServer(t)
-  const open = await enrolment(server, { maxUses: 20, name: 'web servers' })
-  const used = await enrolment(server)
-  await enrolment(server, { expiresInHours: 0.000_001 })
-  const gone = await enrolment(server)
+  const open = await enrollment(server, { maxUses: 20, name: 'web servers' })
+  const used = await enrollment(server)
+  await enrollment(server, { expiresInHours: 0.000_001 })
+  const gone = await enrollment(server)
   await server.data('DELETE', `/api/enrollment-tokens/${gone.id}`)
   const one = await joined(server, open.token, 'web1')
   await joined(server, used.token, 'web2')
@@ -218,7 +218,7 @@ test('A13 a removal and a revocation name the enrolment tokens that are open sti
   t.deepEqual(await ends.removed(server, id), { id, openEnrollments: [] })
 })
 
-test('A13 a tombstone goes when no enrolment token up to its own is left to use', async (t) => {
+test('A13 a tombstone goes when no enrollment token up to its own is left to use', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-store-'))
   const store = await openJsonStore({ directory })
   t.teardown(async () => {

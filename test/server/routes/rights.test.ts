@@ -20,14 +20,14 @@ function caller(server: TestServer, token: string) {
   }
 }
 
-test("A09 an ADMIN's personal access token makes nothing that outlasts it: no user, password, role, right, enrolment token or agent", async (t) => {
+test("A09 an ADMIN's personal access token makes nothing that outlasts it: no user, password, role, right, enrollment token or agent", async (t) => {
   const server = await startTestServer(t)
   const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
   const leaked = caller(server, token)
   const { id } = await server.data('GET', '/api/auth/me')
   const bella = await user(server, 'bella', 'VIEWER')
-  const enrolment = await server.data('POST', '/api/enrollment-tokens', {})
-  const web1 = await server.enrol('web1')
+  const enrollment = await server.data('POST', '/api/enrollment-tokens', {})
+  const web1 = await server.enroll('web1')
   const writes: [string, string, object?][] = [
     ['POST', '/api/users', { username: 'back', password: 'a back door', role: 'ADMIN' }],
     ['PATCH', `/api/users/${id}`, { password: 'stolenpassword' }],
@@ -36,7 +36,7 @@ test("A09 an ADMIN's personal access token makes nothing that outlasts it: no us
     ['PATCH', `/api/users/${bella.id}`, { enabled: false }],
     ['DELETE', `/api/users/${bella.id}`],
     ['POST', '/api/enrollment-tokens', {}],
-    ['DELETE', `/api/enrollment-tokens/${enrolment.id}`],
+    ['DELETE', `/api/enrollment-tokens/${enrollment.id}`],
     ['POST', '/api/tokens', { name: 'more', admin: true }],
     ['POST', '/api/agent/register', { agentId: web1.agentId, hostname: 'web1' }],
     ['POST', '/api/agent/register', { agentId: 'more', hostname: 'more' }],
@@ -51,7 +51,7 @@ test("A09 an ADMIN's personal access token makes nothing that outlasts it: no us
   t.is((await server.api('POST', '/api/auth/login', adminLogin)).status, 200, 'the owner is not locked out')
 })
 
-test('A09 a token made with admin: true, from a session and of role ADMIN, writes users and enrolment tokens, registers agents, but sets no rights', async (t) => {
+test('A09 a token made with admin: true, from a session and of role ADMIN, writes users and enrollment tokens, registers agents, but sets no rights', async (t) => {
   const server = await startTestServer(t)
   const made = await server.data('POST', '/api/tokens', { name: 'inventory', admin: true })
   t.true(made.admin)
@@ -69,9 +69,9 @@ test('A09 a token made with admin: true, from a session and of role ADMIN, write
   t.is(rights.status, 403)
   t.regex(rights.message, /this takes a session: log in$/)
   t.is((await inventory.call('DELETE', `/api/users/${data.id}`)).status, 200)
-  const enrolment = await inventory.call('POST', '/api/enrollment-tokens', {})
-  t.is(enrolment.status, 201)
-  t.is((await inventory.call('DELETE', `/api/enrollment-tokens/${enrolment.data.id}`)).status, 200)
+  const enrollment = await inventory.call('POST', '/api/enrollment-tokens', {})
+  t.is(enrollment.status, 201)
+  t.is((await inventory.call('DELETE', `/api/enrollment-tokens/${enrollment.data.id}`)).status, 200)
   const agent = { agentId: 'a1', hostname: 'web1' }
   t.is((await inventory.call('POST', '/api/agent/register', agent)).status, 200)
   const weak = await server.api('POST', '/api/tokens', { name: 'x', role: 'OPERATOR', admin: true })

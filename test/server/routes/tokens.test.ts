@@ -73,7 +73,7 @@ test('a session is no personal access token: it is not listed, and not revoked h
 
 test('a revoked token is 401 at once, and a stream that hangs on it closes within a second', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const taskId = await startTask(server, [hostId], { queueSeconds: 60 })
   const { id, token } = await server.data('POST', '/api/tokens', { name: 'ci' })
   const url = `${server.url}/api/tasks/${taskId}/logs?follow=true`
@@ -104,7 +104,7 @@ test('a changed password ends personal access tokens too', async (t) => {
 
 test('tasks are found by host without reading what they left on disk', async (t) => {
   const server = await startTestServer(t)
-  const { hostId } = await server.enrol('web1')
+  const { hostId } = await server.enroll('web1')
   const other = await server.data('POST', '/api/hosts', { hostname: 'web2', ip: '10.0.0.2' })
   const first = await startTask(server, [other.id, hostId], { queueSeconds: 60 })
   await startTask(server, [other.id])

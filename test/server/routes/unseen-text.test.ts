@@ -122,7 +122,7 @@ test('A11 what an agent reports is replaced where it can not be shown, never ref
 
 test('A11 a metrics report beyond 32 KiB loses its last disks and is taken, so that lists of hosts stay small', async (t) => {
   const server = await startTestServer(t)
-  const { agentId, token, hostId } = await server.enrol('web1')
+  const { agentId, token, hostId } = await server.enroll('web1')
   const disks = (count: number, length: number) =>
     Array.from({ length: count }, (_, n) => ({
       mountPoint: `/${n}/`.padEnd(length, 'x'),

@@ -32,7 +32,7 @@ async function answerTo({ url, token }: { url: string; token: string }, path: st
 
 test('S08 a ticket opens its own session once, and nothing else; who is refused is audited, and no ticket is written down', async (t) => {
   const server = await startServerProcess(t, { logLevel: 'DEBUG' })
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   const { hostId } = identity
   const { sessionId, created } = await openTerminal(server, agent, hostId)

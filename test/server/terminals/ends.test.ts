@@ -25,7 +25,7 @@ test.after.always(() => stop())
 
 /** A host with its agent, on the one server of all cases. */
 async function start() {
-  const identity = await server.enrol(`end${++hosts}`)
+  const identity = await server.enroll(`end${++hosts}`)
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   return { identity, agent, hostId: identity.hostId }
 }

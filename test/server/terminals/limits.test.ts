@@ -16,7 +16,7 @@ import { until } from '../../helpers/until.ts'
 async function start(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
   const clock = new ShiftedClock()
   const server = await startTestServer(t, { clock, ...options })
-  const identity = await server.enrol('web1')
+  const identity = await server.enroll('web1')
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   const reasonOf = async (sessionId: string): Promise<string> => {
     const session = () => server.data('GET', `/api/terminals/${sessionId}`)

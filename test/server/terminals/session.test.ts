@@ -28,7 +28,7 @@ async function audited(action: string, sessionId: string) {
 
 /** A host with its agent, on the one server of all cases. */
 async function start() {
-  const identity = await server.enrol(`web${++hosts}`)
+  const identity = await server.enroll(`web${++hosts}`)
   const agent = await ScriptedAgent.link(server, identity, withTerminals)
   return { server, identity, agent, hostId: identity.hostId }
 }

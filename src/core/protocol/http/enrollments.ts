@@ -34,7 +34,7 @@ export const Enrollment = Type.Object(
 )
 export type Enrollment = Static<typeof Enrollment>
 
-/** An enrolment token that still lets hosts in. */
+/** An enrollment token that still lets hosts in. */
 const OpenEnrollment = Type.Object(
   {
     id: Id,
@@ -48,8 +48,8 @@ const OpenEnrollment = Type.Object(
 export type OpenEnrollment = Static<typeof OpenEnrollment>
 
 /**
- * The `data` of what parts a host from its agent. The agent is let in by a newer enrolment token only, but whoever has one
- * of `openEnrollments` can still enrol a machine as a new host.
+ * The `data` of what parts a host from its agent. The agent is let in by a newer enrollment token only, but whoever has one
+ * of `openEnrollments` can still enroll a machine as a new host.
  */
 export const Parted = Type.Object(
   { id: Id, openEnrollments: Type.Array(OpenEnrollment) },

@@ -13,7 +13,7 @@ export interface EnrollmentRecord {
 }
 
 /**
- * An agent that was removed or revoked, and so is not let in by the enrolment tokens of that moment (contract §3). It
+ * An agent that was removed or revoked, and so is not let in by the enrollment tokens of that moment (contract §3). It
  * goes when none of them is open.
  */
 export interface TombstoneRecord {
@@ -22,7 +22,7 @@ export interface TombstoneRecord {
   state: 'removed' | 'revoked'
   hostId: number
   hostname: string
-  /** The highest id that an enrolment token had then. */
+  /** The highest id that an enrollment token had then. */
   enrollmentId: number
   createdAt: string
 }

@@ -9,7 +9,7 @@ import { startTestServer } from '../../../helpers/servers/server.ts'
 async function started(t: ExecutionContext, names = ['web1']) {
   const server = await startTestServer(t)
   const identities = []
-  for (const name of names) identities.push(await server.enrol(name))
+  for (const name of names) identities.push(await server.enroll(name))
   const agents = await Promise.all(identities.map((identity) => ScriptedAgent.link(server, identity)))
   const hostIds = identities.map(({ hostId }) => hostId)
   const taskId = await startTask(server, hostIds)
