@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -164,7 +164,7 @@ const damage: Record<
 }
 
 test('rsm server doctor finds nothing wrong with a sound directory, with and without a running server', async (t) => {
-  const { server, doctor, env } = await patient(t)
+  const { server, at, scriptId, doctor, env } = await patient(t)
   const stopped = await doctor()
   t.deepEqual(stopped.findings, [])
   t.is(stopped.exit, 0)
@@ -177,6 +177,11 @@ test('rsm server doctor finds nothing wrong with a sound directory, with and wit
   const shown = await runRsm(['server', 'doctor', '--data-dir', server.dataDir], env)
   t.is(shown.exit, 0)
   t.regex(shown.stdout, /^ok {7}it runs \(pid \d+/)
+  const link = join(temporaryDirectory(t), 'link')
+  await symlink(server.dataDir, link)
+  await writeFile(at('scripts', String(scriptId), '1.json.812-4f.tmp'), '{"id')
+  const linked = await runRsm(['server', 'doctor', '--data-dir', link], env)
+  t.is(linked.exit, 0, linked.stdout)
 })
 
 for (const [name, [hurt, code, says, severity = 'error']] of Object.entries(damage))

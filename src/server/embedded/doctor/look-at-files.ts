@@ -83,7 +83,8 @@ export async function lookAtFiles(path: string, tables: Tables): Promise<Look> {
   findings.push(...(await looked('recording', sessions, checkRecording)))
   for (const { id } of tables.slice('scripts')) {
     const folder = join(path, 'scripts', String(id))
-    const names = (await readdir(folder).catch(absent)) ?? []
+    // What a killed server was writing has another name.
+    const names = ((await readdir(folder).catch(absent)) ?? []).filter((name) => /^\d+\.json$/.test(name))
     const versions = names.map((name) => ({ path: join(folder, name), of: `script ${id}` }))
     findings.push(...(await looked('script-version', versions, checkJson)))
   }

@@ -1,5 +1,5 @@
 import { constants, type StatsFs } from 'node:fs'
-import { access, lstat, readdir, statfs } from 'node:fs/promises'
+import { access, lstat, readdir, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Finding, finding, type Look } from '../../../core/findings/finding.ts'
 
@@ -10,7 +10,7 @@ const littleShare = 0.05
 
 export async function lookAtDirectory(path: string): Promise<Look> {
   const name = '`rsm server doctor --data-dir DIR`'
-  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => error)
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => error)
   if (found instanceof Error) {
     const why = found.code === 'ENOENT' ? 'is not there' : `can not be looked at: ${found.message}`
     return [finding('data-directory', 'error', `the data directory ${path} ${why}`, `name another: ${name}`)]
@@ -22,7 +22,7 @@ export async function lookAtDirectory(path: string): Promise<Look> {
 
 /** Whose the files are, and who may read them. */
 export async function lookAtPermissions(path: string, keysDirectory: string): Promise<Look> {
-  const owner = await lstat(path)
+  const owner = await stat(path)
   const findings: Finding[] = []
   const mode = (found: { mode: number }) => (found.mode & 0o777).toString(8)
   if ((owner.mode & 0o077) !== 0)
