@@ -1,3 +1,4 @@
+import { RsmError } from '../../core/errors.ts'
 import type { OldData } from '../../core/protocol/control.ts'
 import type { Retention } from '../housekeeping/retention.ts'
 import type { TerminalRetention } from '../terminals/retention.ts'
@@ -9,12 +10,17 @@ interface Parts {
   readonly turn: Turn
 }
 
-/** Says what is past its time or too much, and removes it unless that is only asked. */
+/** Says what is past its time or too much, and removes it unless that is only asked. Errors: `conflict` while a backup is made. */
 export type RemoveOld = (options: { dryRun: boolean }) => Promise<OldData>
 
 export function createRemoval({ retention, oldTerminals, turn }: Parts): RemoveOld {
   return async ({ dryRun }) => {
-    const end = dryRun ? () => undefined : await turn.take('the removal of old data')
+    const end = dryRun ? () => undefined : turn.tryTake('the removal of old data')
+    // Nobody waits at a terminal for a backup of an hour.
+    if (end === null)
+      throw new RsmError('conflict', 'a backup or another removal is under way: nothing was removed', {
+        hint: 'try again when it has ended',
+      })
     try {
       const plan = await retention.plan()
       const sessions = await oldTerminals.plan()

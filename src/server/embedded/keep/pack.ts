@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { pipeline, type Readable } from 'node:stream'
-import { createGzip } from 'node:zlib'
+import { createGzip, type Gzip } from 'node:zlib'
 import { pack as createPack, type Pack } from 'tar-stream'
+import { RsmError } from '../../../core/errors.ts'
 import { type BackupEnd, type BackupHeader, endName, filesPerSums, headerName, sumsName } from './format.ts'
 import type { Part } from './parts.ts'
+
+/** Milliseconds for which a backup may stand still, as nobody reads it: while it is made nothing is removed for its age. */
+const longestPause = 10 * 60_000
 
 /** Of one backup, so that the same content is the same entry. */
 const entry = { mode: 0o600, uid: 0, gid: 0, type: 'file' } as const
@@ -77,8 +81,23 @@ class Packer {
   }
 }
 
+/** Breaks a backup off that stands still; answers how to stop that. */
+function breakOffAfter(pause: number, gzip: Gzip): () => void {
+  let before = -1
+  const timer = setInterval(() => {
+    if (gzip.bytesWritten === before)
+      gzip.destroy(new RsmError('unavailable', 'the backup broke off: for too long nobody read it'))
+    before = gzip.bytesWritten
+  }, pause)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
 /** A backup as it goes out: a tar that gzip has compressed. Destroying it ends the work. */
-export function packBackup({ header, parts, damaged, ended }: Packing): Readable {
+export function packBackup(
+  { header, parts, damaged, ended }: Packing,
+  pause: number = longestPause,
+): Readable {
   const pack = createPack()
   const gzip = createGzip()
   const packer = new Packer(pack, new Date(header.createdAt))
@@ -92,7 +111,9 @@ export function packBackup({ header, parts, damaged, ended }: Packing): Readable
     pack.finalize()
   }
   fill().catch((error: Error) => pack.destroy(error))
+  const stop = breakOffAfter(pause, gzip)
   pipeline(pack, gzip, (error) => {
+    stop()
     ended(error ?? end ?? new Error('the backup ended early'))
   })
   return gzip

@@ -1,0 +1,23 @@
+import test from 'ava'
+import { createRemoval } from '../../../src/server/keep/remove-old.ts'
+import { createTurn } from '../../../src/server/keep/turn.ts'
+
+test('while a backup is made a removal is refused at once, and what would go is still told', async (t) => {
+  const none = { tasks: 0, bytes: 0 }
+  let swept = 0
+  const sweep = async () => ++swept
+  const plan = async () => ({ byAge: none, bySize: none, kept: none })
+  const turn = createTurn()
+  const removeOld = createRemoval({
+    retention: { days: 30, maxOutputBytes: 0, plan, sweep },
+    oldTerminals: { days: 90, plan: async () => ({ sessions: 0, bytes: 0 }), sweep },
+    turn,
+  })
+  const end = await turn.take('a backup')
+  await t.throwsAsync(removeOld({ dryRun: false }), { code: 'conflict', message: /nothing was removed/ })
+  t.false((await removeOld({ dryRun: true })).removed)
+  t.is(swept, 0)
+  end()
+  t.true((await removeOld({ dryRun: false })).removed)
+  t.is(swept, 2)
+})
