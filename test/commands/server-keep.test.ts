@@ -49,6 +49,8 @@ test('rsm server reset-password gives a user a new password and ends all tokens,
 
   const short = await rsm('reset-password', ['admin', '--password-stdin'], 'short\n')
   t.regex(short.stderr, /the password must have 8 to 1024 characters/)
+  const long = await rsm('reset-password', ['admin', '--password-stdin'], 'another password\n\n')
+  t.regex(long.stderr, /stdin has more than one line/)
   const unknown = await rsm('reset-password', ['nobody', '--password-stdin'], 'another password\n')
   t.is(unknown.exit, 5)
   t.regex(unknown.stderr, /there is no user nobody\n.*the administrators are: admin/)

@@ -28,7 +28,10 @@ export async function readChangedPassword(fromStdin: boolean): Promise<PasswordC
 
 export async function readNewPassword(fromStdin: boolean): Promise<string> {
   const password = await readPassword(fromStdin, 'New password: ')
-  if (fromStdin) return password
+  if (fromStdin) {
+    if (!/[\r\n]/.test(password)) return password
+    throw new RsmError('usage', 'stdin has more than one line: a password is one')
+  }
   const again = await ask('The same again: ', { hidden: true, instead })
   if (again !== password) throw new RsmError('usage', 'the two passwords differ')
   return password
