@@ -16,15 +16,17 @@ const lockName = 'lock'
 /**
  * Creates the directory (mode 0700) where there is none, checks that it is a fit place for secrets, and locks it.
  * @throws RsmError `conflict` when another process holds it; `invalid` when it is not a directory; `unavailable` when
- * it can't be used as it is. Each says what to do (reliability F05, F06).
+ * it can't be used as it is. Each says what to do (reliability F05, F06). With `rootMayRead` root gets another user's too,
+ * and makes nothing in it that would be root's.
  */
-export async function openDataDirectory(path: string): Promise<DataDirectory> {
+export async function openDataDirectory(path: string, { rootMayRead = false } = {}): Promise<DataDirectory> {
   const directory = resolve(path)
   const what = `data directory ${directory}`
   try {
     makeDirectory(directory, 0o700)
-    await checkPrivate(directory, what)
+    const owner = await checkPrivate(directory, what, rootMayRead)
     const handle = await lockFile(join(directory, lockName), what)
+    if (rootMayRead && process.getuid?.() === 0) await handle.chown(owner.uid, owner.gid)
     let released: Promise<void> | null = null
     return { path: directory, release: () => (released ??= handle.close()) }
   } catch (error) {
@@ -32,16 +34,17 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   }
 }
 
-async function checkPrivate(directory: string, what: string): Promise<void> {
+async function checkPrivate(directory: string, what: string, rootMayRead: boolean): Promise<Stats> {
   const found = await stat(directory)
   if (!found.isDirectory()) throw notADirectory(what)
   const user = process.getuid?.() ?? found.uid
-  if (found.uid !== user) {
+  if (found.uid !== user && !(rootMayRead && user === 0)) {
     throw new RsmError('unavailable', `${what} belongs to user ${found.uid}, but rsm runs as user ${user}`, {
       hint: `run rsm as that user, or: chown -R ${user} '${directory}'`,
     })
   }
   if ((found.mode & 0o077) !== 0) await tighten(directory, found, what)
+  return found
 }
 
 /** Only what is plainly ours is tightened: a chmod of, say, /tmp would break the machine. */

@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chown, mkdir, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
 import test, { type ExecutionContext } from 'ava'
 import { AuditVerifier, verifyAudit } from '../../src/core/audit.ts'
 import { sha256 } from '../../src/server/digest.ts'
@@ -132,6 +134,70 @@ test('where no server runs the command makes the backup itself, and leaves the s
   t.is(unwritable.exit, 2)
   t.regex(unwritable.stderr, /there is no such directory/)
   t.deepEqual((await readdir(home)).sort(), ['b.tar.gz', 'passphrase'])
+  for (const [name, says] of [
+    [home, 'a directory'],
+    ['/dev/null', 'not a regular file'],
+  ] as const) {
+    const wrong = await rsm('backup', name, '--yes', '--data-dir', server.dataDir)
+    t.is(wrong.exit, 2)
+    t.regex(wrong.stderr, new RegExp(`${name} is ${says}\n.*name a file to write, or - for stdout`))
+  }
+  t.true((await stat('/dev/null')).isCharacterDevice())
+})
+
+const asRoot = process.getuid?.() === 0 ? test : test.skip // Only root may become another user.
+
+asRoot('root keeps the stopped server of another user, and all files stay that user’s', async (t) => {
+  const server = await startTestServer(t)
+  const { at, rsm } = await place(t)
+  await server.stop()
+  const owner = 65_534
+  const files = async () => {
+    const names = await readdir(server.dataDir, { recursive: true })
+    return ['', ...names].map((name) => join(server.dataDir, name))
+  }
+  for (const path of await files()) await chown(path, owner, owner)
+  await rm(join(server.dataDir, 'lock'))
+  const dataDir = ['--data-dir', server.dataDir]
+  const made = await rsm('backup', at('b.tar.gz'), ...dataDir)
+  t.is(made.exit, 0, made.stderr)
+  t.is((await stat(at('b.tar.gz'))).uid, 0)
+  const { home } = await place(t)
+  const reset = ['server', 'reset-password', 'admin', '--password-stdin', ...dataDir]
+  for (const ran of [
+    await runRsm(reset, cleanEnv(home), 'another password\n'),
+    await rsm('compact', ...dataDir),
+    await rsm('retention', '--yes', ...dataDir),
+  ])
+    t.is(ran.exit, 0, ran.stderr)
+  for (const path of await files()) t.is((await stat(path)).uid, owner, path)
+})
+
+test('a restore that is interrupted leaves nothing, and one through a link fills what it leads to', async (t) => {
+  const server = await startTestServer(t)
+  const { home, at, rsm } = await place(t)
+  await server.stop()
+  t.is((await rsm('backup', at('b.tar.gz'), '--data-dir', server.dataDir)).exit, 0)
+  await mkdir(at('real'))
+  await symlink('real', at('link'))
+  const linked = await rsm('restore', at('b.tar.gz'), '--data-dir', at('link'))
+  t.is(linked.exit, 0, linked.stderr)
+  t.true(existsSync(at('real/store/store.json')))
+  const before = (await readdir(home)).sort()
+  await promisify(execFile)('mkfifo', [at('slow')])
+  const restore = startRsm(['server', 'restore', at('slow'), '--data-dir', at('r')], cleanEnv(home))
+  // The first half of a backup: the restore waits for the other.
+  const slow = await open(at('slow'), 'w')
+  const bytes = await readFile(at('b.tar.gz'))
+  await slow.write(bytes.subarray(0, bytes.length >> 1))
+  const isBegun = async () => (await readdir(home)).some((name) => name.startsWith('.r.'))
+  while (!(await isBegun())) await new Promise((resolve) => setTimeout(resolve, 5))
+  restore.child.kill('SIGINT')
+  while (await isBegun()) await new Promise((resolve) => setTimeout(resolve, 5))
+  // A read that waits in a thread for a pipe holds the end of the process up.
+  await slow.close()
+  t.is((await restore.done).exit, 130)
+  t.deepEqual((await readdir(home)).sort(), [...before, 'slow'].sort())
 })
 
 test('a backup that is interrupted leaves no file', async (t) => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -55,7 +55,7 @@ export default class ServerBackup extends BaseCommand {
     const given = flags['passphrase-file']
     const passphrase =
       given === undefined ? {} : { passphrase: readNewPassphrase(given, '--passphrase-file') }
-    if (!isStdout && !flags.yes && existsSync(args.file)) await this.#mayReplace(args.file)
+    if (!isStdout && existsSync(args.file)) await this.#mayReplace(args.file, flags.yes)
     const dataDir = dataDirectory('server', flags['data-dir'])
     const options = { withOutput: !flags['without-output'], ...passphrase }
     const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/offline.ts')
@@ -89,8 +89,18 @@ export default class ServerBackup extends BaseCommand {
     }
   }
 
-  async #mayReplace(file: string): Promise<void> {
-    if (!(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`)))
+  async #mayReplace(file: string, yes: boolean): Promise<void> {
+    const found = statSync(file)
+    // A file that took the name of /dev/null would be the end of the machine.
+    if (!found.isFile())
+      throw new RsmError(
+        'usage',
+        `${file} is ${found.isDirectory() ? 'a directory' : 'not a regular file'}`,
+        {
+          hint: 'name a file to write, or - for stdout',
+        },
+      )
+    if (!yes && !(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`)))
       throw new RsmError('interrupted', `${file} is kept`)
   }
 

@@ -113,8 +113,11 @@ export async function controlStream<N extends ControlStreamName>(
 async function* whole(response: IncomingMessage, dataDir: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of response) yield chunk as Buffer
-  } catch (error) {
-    throw explain(error, dataDir)
+  } catch (cause) {
+    throw new RsmError('unreachable', `the server on ${dataDir} ended before its answer did`, {
+      hint: 'see its log; try again when `rsm server status` answers',
+      cause,
+    })
   }
   const reason = response.trailers[controlTrailer]
   if (reason === undefined) return

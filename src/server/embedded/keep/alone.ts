@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { access, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { type DataDirectory, openDataDirectory } from '../../../disk/data-directory.ts'
@@ -18,10 +18,19 @@ export async function openAlone(path: string): Promise<DataDirectory> {
       cause: error,
     })
   })
-  return openDataDirectory(path)
+  return openDataDirectory(path, { rootMayRead: true })
 }
 
-/** Does `work` on the store of a server that does not run. */
+/** What root writes there has to be the server's: this process is its user from here on. */
+async function becomeOwner(path: string): Promise<void> {
+  const { uid, gid } = await stat(path)
+  if (process.getuid?.() !== 0 || uid === 0) return
+  process.setgroups?.([gid])
+  process.setgid?.(gid)
+  process.setuid?.(uid)
+}
+
+/** Does `work` on the store of a server that does not run, as the user of the directory. */
 export async function withStoreAlone<T>(
   path: string,
   log: Log,
@@ -29,6 +38,7 @@ export async function withStoreAlone<T>(
 ): Promise<T> {
   const directory = await openAlone(path)
   try {
+    await becomeOwner(directory.path)
     const store = await openJsonStore({
       directory: join(directory.path, 'store'),
       log: (level, message, fields) => log[level](fields, message),

@@ -1,12 +1,10 @@
 import { rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { constants } from 'node:os'
 import { RsmError } from '../../../core/errors.ts'
 import { replaceDurably, temporaryName } from '../../../disk/durable.ts'
 import { whyUnwritable } from '../../../disk/unwritable.ts'
+import { removeOnSignal } from './on-signal.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
-
-const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** Reads a backup as who restores it would, and passes its bytes on. Errors: as of `unpackBackup`. */
 export async function checkBackup(
@@ -46,11 +44,7 @@ export async function writeCheckedFile(
   } catch (error) {
     throw unwritable(path, error)
   }
-  const onSignal = (signal: NodeJS.Signals) => {
-    remove()
-    process.exit(128 + constants.signals[signal])
-  }
-  for (const signal of signals) process.on(signal, onSignal)
+  const stop = removeOnSignal(remove)
   let bytes = 0
   try {
     const unpacked = await checkBackup(backup, async (chunk) => {
@@ -68,6 +62,6 @@ export async function writeCheckedFile(
     throw error instanceof RsmError ? error : unwritable(path, error)
   } finally {
     remove()
-    for (const signal of signals) process.off(signal, onSignal)
+    stop()
   }
 }

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { lchown, lstat, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { lchown, lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
 import { syncDirectory, temporarySuffix } from '../../../disk/durable.ts'
 import { whyUnwritable } from '../../../disk/unwritable.ts'
 import { type BackupHeader, keysName } from './format.ts'
+import { removeOnSignal } from './on-signal.ts'
 import { openKeys } from './sealed-keys.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
 
@@ -97,10 +99,12 @@ export async function restoreBackup(
   path: string,
   { passphrase, finish }: RestoreOptions,
 ): Promise<Restored> {
-  const directory = resolve(path)
+  // A link stays one: the directory that it leads to takes the name.
+  const directory = await realpath(path).catch(() => resolve(path))
   const isThere = await isThereAndEmpty(directory)
   const name = `.${basename(directory)}.${randomBytes(6).toString('hex')}${temporarySuffix}`
   const temporary = join(dirname(directory), name)
+  const stop = removeOnSignal(() => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }))
   try {
     await mkdir(temporary, { mode: 0o700 })
     const target = new Target(temporary)
@@ -127,5 +131,6 @@ export async function restoreBackup(
     throw explain(error, directory)
   } finally {
     await rm(temporary, { recursive: true, force: true })
+    stop()
   }
 }
