@@ -248,7 +248,10 @@ for (const [name, harm] of Object.entries(damages)) {
     t.is(refused.code, 'unavailable')
     t.true(refused.message.includes(culprit), refused.message)
     t.regex(refused.message, /byte \d+/)
-    t.regex(refused.hint ?? '', /nothing was changed; look closer with `rsm server doctor`, or bring back a backup/)
+    t.regex(
+      refused.hint ?? '',
+      /nothing was changed; look closer with `rsm server doctor`, or bring back a backup/,
+    )
     t.deepEqual((await readdir(files.directory)).sort(), before)
   })
 }
