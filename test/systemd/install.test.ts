@@ -66,7 +66,7 @@ async function boot(t: ExecutionContext): Promise<Machine> {
 whereThere(
   'under systemd, server and agent are installed, changed, restarted under a running script, and removed',
   async (t) => {
-    t.timeout(300_000)
+    t.timeout(290_000)
     const { run } = await boot(t)
     await run(
       `printf '#!/bin/sh\\nexec /opt/node/node /opt/rsm/bin/run.js "$@"\\n' > /root/rsm-linux-x64; chmod 755 /root/rsm-linux-x64
@@ -115,7 +115,7 @@ whereThere(
 whereThere(
   'under systemd, an installation that can not work says why, and a port in use by whom',
   async (t) => {
-    t.timeout(300_000)
+    t.timeout(290_000)
     const { run } = await boot(t)
     const rsm = '/opt/node/node /opt/rsm/bin/run.js'
     await run('(setsid /opt/node/node -e "net.createServer().listen(18080)" >/dev/null 2>&1 &) ; sleep 1')

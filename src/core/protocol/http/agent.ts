@@ -13,7 +13,7 @@ export const AgentId = Type.String({
   format: 'not-blank',
 })
 
-/** What an agent says of itself may hold anything: what can't be shown is replaced, never refused (contract §1). */
+/** What an agent says of itself: characters that can't be shown are replaced (contract §1), too long a text is refused. */
 const Fact = Type.String({ maxLength: 256 })
 const Reason = Type.String({ maxLength: longestReason })
 
