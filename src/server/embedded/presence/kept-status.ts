@@ -29,19 +29,15 @@ export interface KeptStatus {
 /** Hosts whose rows are made in one turn: of ten thousand at once other requests would wait 20 ms and more. */
 const rowsInTurn = 500
 
-export async function fileOf(kept: Iterable<KeptStatus>): Promise<Buffer> {
+/** A file that can't be written is logged, and no reason to stop. */
+export async function keepStatus(path: string, kept: Iterable<KeptStatus>, log: Log): Promise<void> {
   const rows: string[] = []
   for (const row of kept) {
     rows.push(JSON.stringify(row))
     if (rows.length % rowsInTurn === 0) await setImmediate()
   }
-  return Buffer.from(`[${rows.join(',\n')}]\n`)
-}
-
-/** A file that can't be written is logged, and no reason to stop. */
-export async function keepStatus(path: string, file: Buffer, log: Log): Promise<void> {
   try {
-    await writeFileDurably(path, file)
+    await writeFileDurably(path, `[${rows.join(',\n')}]\n`)
   } catch (error) {
     log.warn({ err: error }, 'could not keep the last known status of hosts')
   }

@@ -11,7 +11,7 @@ import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Hints } from '../../seams/hints.ts'
 import type { Presence } from '../../seams/presence.ts'
-import { fileOf, type KeptStatus, keepStatus, readKeptStatus } from './kept-status.ts'
+import { type KeptStatus, keepStatus, readKeptStatus } from './kept-status.ts'
 import { heard, isHealthy, type KnownHost, neverHeard, reachOf, statusOf, viewOf } from './known-host.ts'
 
 export interface PresenceOptions {
@@ -25,11 +25,9 @@ export interface PresenceOptions {
   log: Log
 }
 
-/** Milliseconds. */
+/** How old may be what a crash leaves of the status of hosts, in milliseconds. */
 const saveDelay = 1000
-/** Bytes a millisecond that saving may write: 1 MiB a minute. It is the whole file each time, 2 MB of 10,000 hosts. */
-const saveRate = 2 ** 20 / 60_000
-/** How old may be what a crash leaves of when hosts were last heard, in milliseconds; of thousands it is minutes. */
+/** The same of when they were last heard, in milliseconds. */
 const heardSaveInterval = 60_000
 /** A sweep that comes so much late means that this process stood still: silence then proves nothing. */
 const stallFactor = 3
@@ -46,7 +44,6 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   let savedAt = lastSweep
   let heardSinceSave = false
   let writing = Promise.resolve()
-  let savedBytes = 0
   let revision = 0
 
   const entry = (hostId: number): KnownHost => {
@@ -78,13 +75,10 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   }
 
   function save(): void {
-    saving ??= setTimeout(
-      () => {
-        saving = null
-        void write()
-      },
-      Math.max(saveDelay, savedBytes / saveRate),
-    ).unref()
+    saving ??= setTimeout(() => {
+      saving = null
+      void write()
+    }, saveDelay).unref()
   }
 
   function* kept(): Generator<KeptStatus> {
@@ -109,9 +103,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
     writing = writing.then(async () => {
       savedAt = clock.monotonic()
       heardSinceSave = false
-      const file = await fileOf(kept())
-      savedBytes = file.length
-      await keepStatus(options.path, file, options.log)
+      await keepStatus(options.path, kept(), options.log)
     })
     return writing
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import test from 'ava'
-import { isoTime, systemClock } from '../../../../src/server/clock.ts'
+import { isoTime } from '../../../../src/server/clock.ts'
 import { createHints } from '../../../../src/server/embedded/hints.ts'
 import { createPresence } from '../../../../src/server/embedded/presence/memory-presence.ts'
 import { createLog } from '../../../../src/server/log.ts'
@@ -46,27 +46,4 @@ test('when a host was last heard outlives a crash, to the minute, and is written
   const afterCrash = await createPresence(options)
   t.teardown(() => afterCrash.close())
   t.like(await afterCrash.views([1]), [{ lastHeartbeatAt: isoTime(begin + 61_000) }])
-})
-
-test('the more hosts there are, the more seldom all of them are written', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'rsm-presence-'))
-  const path = join(directory, 'presence.json')
-  const options = { path, heartbeatInterval: 600, hints: createHints(), clock: systemClock }
-  const presence = await createPresence({ ...options, log: createLog('ERROR') })
-  t.teardown(async () => {
-    await presence.close()
-    await rm(directory, { recursive: true, force: true })
-  })
-  const hosts = 2000
-  for (let id = 1; id <= hosts; id++) presence.registered(id)
-  const size = async () => (await stat(path).catch(() => null))?.size ?? 0
-  await until('they are kept', async () => (await size()) > 0)
-  t.is((JSON.parse(await readFile(path, 'utf8')) as unknown[]).length, hosts)
-  presence.registered(hosts + 1)
-  const bytes = await size()
-  // A MiB a minute: of so many bytes once in so many seconds.
-  const seconds = (bytes / 2 ** 20) * 60
-  t.true(seconds > 10, `${bytes} bytes`)
-  await delay(3000)
-  t.is(await size(), bytes)
 })
