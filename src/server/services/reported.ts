@@ -16,8 +16,13 @@ const mostBytes = 32 * 1024
 type Facts = Omit<RegisterRequest, 'agentId' | 'hostname'>
 
 const textOf = <T>(value: T) => (typeof value === 'string' ? printable(value) : value)
-const textsOf = <T extends object>(said: T): T =>
-  Object.fromEntries(Object.entries(said).map(([name, value]) => [name, textOf(value)])) as T
+
+/** A loop: of a heartbeat, `Object.fromEntries` and spreads cost more than all else of ours. */
+function textsOf<T extends object>(said: T): T {
+  const texts: Record<string, unknown> = {}
+  for (const name in said) texts[name] = textOf(said[name])
+  return texts as T
+}
 
 export function shownFacts({ agentId, hostname, ipAddresses, ...facts }: RegisterRequest): RegisterRequest {
   return {
@@ -31,16 +36,18 @@ export function shownFacts({ agentId, hostname, ipAddresses, ...facts }: Registe
 /** The fields that a schema names, null where nothing is said: what else an agent sends would stand in every answer. */
 export function fieldsOf<S extends TObject>(
   { properties }: S,
-  said: { [K in keyof Static<S>]?: Static<S>[K] | undefined } | null = {},
+  said: { readonly [K in keyof Static<S>]?: Static<S>[K] | undefined } | null = {},
 ): Static<S> {
   const values = said as Record<string, unknown> | null
-  return Object.fromEntries(
-    Object.keys(properties).map((name) => [name, values?.[name] ?? null]),
-  ) as Static<S>
+  const fields: Record<string, unknown> = {}
+  for (const name in properties) fields[name] = values?.[name] ?? null
+  return fields as Static<S>
 }
 
-export function heardBeat({ status, uptime, timestamp, reason, ...said }: HeartbeatRequest): Beat {
-  const says = fieldsOf(BeatFacts, { ...said, statusReason: reason })
+export function heardBeat(beat: HeartbeatRequest): Beat {
+  const { status, uptime, timestamp, reason } = beat
+  const says = fieldsOf(BeatFacts, beat)
+  says.statusReason = reason ?? null
   return { status, uptime, timestamp, says: textsOf(says) }
 }
 
