@@ -35,6 +35,21 @@ test('tasks show says what ran: name, params and text, without control sequences
   t.regex(ran.stdout, /\n\n {2}echo one\n {2}echo two\n\nHOST /)
 })
 
+test('tasks show and tasks retry ask for no script of a task that runs none', async (t) => {
+  const install = { ...task, type: 'INSTALL', status: 'FAILED', firstLine: 'install the agent' } as const
+  const routes = {
+    'GET /api/tasks/task-1': () => install,
+    'POST /api/tasks/task-1/retry': () => ({ taskId: 'task-2', status: 'RUNNING', hostCount: 1 }),
+  }
+  const shown = await run(t, ['tasks', 'show', 'task-1'], routes)
+  t.is(shown.exit, 0, shown.stderr)
+  t.regex(shown.stdout, /^type +INSTALL$/m)
+  t.notRegex(shown.stdout, /^(script|params) /m)
+  const retried = await run(t, ['tasks', 'retry', 'task-1', '--detach', '--yes'], routes)
+  t.is(retried.exit, 0, retried.stderr)
+  t.is(retried.stdout, 'task-2\n')
+})
+
 test('logs of a task that writes without end stop at what there was', async (t) => {
   const running = { ...task, status: 'RUNNING' as const }
   const ran = await run(t, ['logs', 'task-1', '--json'], {

@@ -1,4 +1,6 @@
 import type { Client } from '../../client/client.ts'
+import type { Task, TaskScript } from '../../core/protocol/http/tasks.ts'
+import { runsScript } from '../../core/task/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
@@ -11,6 +13,15 @@ import { findTaskId } from '../../ui/names/names.ts'
 import { refuseDetached, startTask } from '../../ui/task/start.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { sanitizeLine } from '../../ui/text/sanitize.ts'
+
+function againOf(
+  { scriptName, firstLine, type }: Task,
+  script: TaskScript | null,
+  quoted: (content: string) => string,
+): string {
+  if (script === null) return sanitizeLine(`Again ${firstLine ?? type}`)
+  return `Run ${scriptName === null ? quoted(script.content) : `script ${sanitizeLine(scriptName)}`} again`
+}
 
 export default class TasksRetry extends BaseCommand {
   static override summary = 'Run a task again on the hosts that did not succeed; exits as exec does'
@@ -33,16 +44,15 @@ Secret params are not kept: rsm asks for them, or takes them from the environmen
     const client = await this.client()
     const isLatest = args.task === 'latest'
     const taskId = isLatest ? await this.#latest(client, flags) : await findTaskId(client, args.task)
-    const former = await client.tasks.script(taskId)
+    const former = await client.tasks.get(taskId, { page: 0, size: 1 })
+    const script = runsScript(former.type) ? await client.tasks.script(taskId) : null
     if (!flags.yes && isSomeoneThere()) {
       const { confirmRetry, quotedBeginning } = await import('../../ui/task/consent.ts')
-      const { scriptName, content } = former
-      const what = scriptName === null ? quotedBeginning(content) : `script ${sanitizeLine(scriptName)}`
-      const intent = { what: `Run ${what} again`, server: this.serverName() }
+      const intent = { what: againOf(former, script, quotedBeginning), server: this.serverName() }
       await confirmRetry(client, former.taskId, intent, isLatest)
     }
     const named = flags['secret-param'] ?? []
-    const unnamed = former.secretParams.filter((name) => !named.includes(name))
+    const unnamed = (script?.secretParams ?? []).filter((name) => !named.includes(name))
     const secretParams = {
       ...(await readSecrets(named)),
       ...(await askSecrets(former.taskId, unnamed)),

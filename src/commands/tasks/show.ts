@@ -1,6 +1,6 @@
 import type { TaskScript } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
-import type { TaskResult } from '../../core/task/task.ts'
+import { runsScript, type TaskResult } from '../../core/task/task.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { taskDescription } from '../../ui/flags/task.ts'
@@ -52,13 +52,12 @@ export default class TasksShow extends BaseCommand {
     const client = await this.client()
     const task = await client.tasks.get(await findTaskId(client, args.task))
     if (this.globals.json) return task
-    const script = await client.tasks.script(task.taskId)
+    const script = runsScript(task.type) ? await client.tasks.script(task.taskId) : null
     const { renderFields, renderTable } = await import('../../ui/text/table.ts')
     const fields = renderFields({
       task: task.taskId,
       status: task.status,
-      script: nameOf(script),
-      params: paramsOf(script),
+      ...(script === null ? { type: task.type } : { script: nameOf(script), params: paramsOf(script) }),
       ...(task.retryOf === null ? {} : { 'retry of': task.retryOf }),
       strategy: task.strategy,
       timeout: task.timeout === 0 ? 'none' : `${task.timeout} s`,
@@ -82,7 +81,8 @@ export default class TasksShow extends BaseCommand {
       { heading: 'TOOK', value: (result) => showDuration(result.duration) },
       { heading: 'ERROR', value: errorOf, wrap: true },
     ])
-    await this.printLong(`${fields}\n\n${headOf(script.content)}\n\n${table}`)
+    const head = script === null ? '' : `${headOf(script.content)}\n\n`
+    await this.printLong(`${fields}\n\n${head}${table}`)
     return task
   }
 }

@@ -1,4 +1,13 @@
 import type { Containment } from '../host.ts'
+import { type ScriptType, scriptTypes } from '../script/script-form.ts'
+
+/** What a task does on its hosts: runs a script of this type, or what needs no script (contract §4). */
+export const taskTypes = [...scriptTypes, 'INSTALL', 'UPGRADE'] as const
+export type TaskType = (typeof taskTypes)[number]
+
+export function runsScript(type: TaskType): type is ScriptType {
+  return type !== 'INSTALL' && type !== 'UPGRADE'
+}
 
 /** How a task goes over its hosts (contract §4). */
 export const strategies = ['PARALLEL', 'SEQUENTIAL', 'ROLLING'] as const

@@ -2,6 +2,7 @@ import { invalid, RsmError } from '../../core/errors.ts'
 import type { Started, Task } from '../../core/protocol/http/tasks.ts'
 import type { TaskService } from '../../core/services.ts'
 import { hasId } from '../../core/task/id-set.ts'
+import { runsScript } from '../../core/task/task.ts'
 import type { UserCaller } from '../access/caller.ts'
 import { sha256 } from '../digest.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
@@ -130,8 +131,10 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
       ),
     async script(_, taskId) {
       const task = await get(taskId)
-      const content = await engine.script(task)
       const { scriptId, scriptVersion, scriptName, type, params, secretParamNames = [] } = task
+      if (!runsScript(type))
+        throw new RsmError('not_found', `Task ${taskId} runs no script: its type is ${type}`)
+      const content = await engine.script(task)
       return {
         taskId,
         scriptId,

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Cluster } from '../../core/protocol/http/clusters.ts'
 import type { TaskScript, TaskSummary } from '../../core/protocol/http/tasks.ts'
 import { showLimits } from '../../core/task/limits.ts'
-import type { BatchSize, TaskResult } from '../../core/task/task.ts'
+import { type BatchSize, runsScript, type TaskResult } from '../../core/task/task.ts'
 import { counted } from '../../ui/text/counted.ts'
 import { sanitize, sanitizeLine } from '../../ui/text/sanitize.ts'
 import { showTime } from '../../ui/text/time.ts'
@@ -29,12 +29,14 @@ const scriptSaid = ({ scriptName, scriptId, scriptVersion, type }: TaskSummary) 
     : `${scriptName ?? scriptId}, version ${scriptVersion ?? 1} (${type})`
 
 interface Read {
-  script: TaskScript
+  script: TaskScript | null
   cluster: string | null
 }
 
-async function read({ taskId, clusterId }: TaskSummary): Promise<Read> {
-  const script = await call<TaskScript>('GET', `api/tasks/${encodeURIComponent(taskId)}/script`)
+async function read({ taskId, type, clusterId }: TaskSummary): Promise<Read> {
+  const script = runsScript(type)
+    ? await call<TaskScript>('GET', `api/tasks/${encodeURIComponent(taskId)}/script`)
+    : null
   // It may have been removed since.
   const cluster =
     clusterId === null
@@ -55,19 +57,19 @@ export function WhatRan({ task, results }: { task: TaskSummary; results: readonl
     setOpen(isNow)
     if (isNow && known === undefined) read(task).then(setKnown, (error: unknown) => setFault(said(error)))
   }
-  const params = Object.entries(known?.script.params ?? {}).map(([name, value]) => `${name}=${value}`)
-  const secrets = (known?.script.secretParams ?? []).map((name) => `${name}, which is secret`)
+  const params = Object.entries(known?.script?.params ?? {}).map(([name, value]) => `${name}=${value}`)
+  const secrets = (known?.script?.secretParams ?? []).map((name) => `${name}, which is secret`)
   const rows: [label: string, value: string | null][] = [
-    ['Script', scriptSaid(task)],
+    runsScript(task.type) ? ['Script', scriptSaid(task)] : ['Type', task.type],
     ['Params', [...params, ...secrets].join('\n') || null],
     ['Cluster', known?.cluster ?? null],
     ['Strategy', strategies[task.strategy] + batchesSaid(task.batchSize)],
     ['Timeout', timeoutSaid(task.timeout)],
-    ['Run as', task.runAs ?? 'the agent’s user'],
+    ['Run as', task.runAs ?? (runsScript(task.type) ? 'the agent’s user' : null)],
     ['Limits', task.limits === null ? null : showLimits(task.limits)],
     ['Created', showTime(task.createdAt, false)],
     ['Ended', task.completedAt === null ? null : showTime(task.completedAt, false)],
-    ['SHA-256', known?.script.sha256 ?? null],
+    ['SHA-256', known?.script?.sha256 ?? null],
   ]
   return (
     <details class="what-ran" onToggle={(event) => open(event.currentTarget.open)}>
@@ -104,7 +106,7 @@ export function WhatRan({ task, results }: { task: TaskSummary; results: readonl
           )}
         </dl>
       )}
-      {known && (
+      {known?.script && (
         <pre class="script code" tabIndex={0} aria-label="Script">
           {sanitize(known.script.content)}
         </pre>

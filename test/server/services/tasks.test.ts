@@ -1,6 +1,8 @@
 import test from 'ava'
+import { RsmError } from '../../../src/core/errors.ts'
 import { tasksContract } from '../../contracts/tasks.ts'
 import { servicesOnStore, startInsides } from '../../helpers/servers/services.ts'
+import { task } from '../../helpers/servers/store-records.ts'
 import { until } from '../../helpers/until.ts'
 
 tasksContract(test, 'on the store,', servicesOnStore)
@@ -30,4 +32,16 @@ test('a task of an older server, which does not say on which hosts it ran, is fo
   }
   t.deepEqual(await found(a, 20), [2, 0, 'of 2'])
   t.deepEqual(await found(b, 1), [2, 'of 2'])
+})
+
+test('a task that runs no script says so by its type, and has no text', async (t) => {
+  const { services, context } = await startInsides(t)
+  const ended = { status: 'SUCCESS', hostCount: 0, content: null, hostSet: '' } as const
+  const record = task('install-1', { ...ended, type: 'INSTALL', firstLine: 'install the agent' })
+  await context.store.transact(async (tx) => tx.put('tasks', record))
+  const { type, firstLine } = await services.tasks.get('install-1')
+  t.deepEqual({ type, firstLine }, { type: 'INSTALL', firstLine: 'install the agent' })
+  const error = await t.throwsAsync<RsmError>(services.tasks.script('install-1'), { instanceOf: RsmError })
+  t.is(error.code, 'not_found')
+  t.is(error.message, 'Task install-1 runs no script: its type is INSTALL')
 })

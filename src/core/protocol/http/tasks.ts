@@ -1,5 +1,5 @@
 import type * as core from '../../task/task.ts'
-import { resultStatuses, strategies, taskStatuses } from '../../task/task.ts'
+import { resultStatuses, strategies, taskStatuses, taskTypes } from '../../task/task.ts'
 import { largestPage } from '../bounds.ts'
 import { HostIds, Selector } from './clusters.ts'
 import { Closed, Id, Line, Nullable, OpaqueId, paging, Time } from './common.ts'
@@ -10,6 +10,7 @@ import * as examples from './work-examples.ts'
 
 export const Strategy = Type.Enum([...strategies])
 export const TaskStatus = Type.Enum([...taskStatuses])
+export const TaskType = Type.Enum([...taskTypes])
 export const ResultStatus = Type.Enum([...resultStatuses])
 
 const Percent = Type.String({ pattern: '^(100|[0-9]{1,2})%$' })
@@ -172,9 +173,12 @@ export const TaskSummary = Type.Object(
     scriptId: Nullable(Id),
     scriptVersion: Nullable(Type.Integer()),
     scriptName: Nullable(Type.String()),
-    /** Of a script without a name the first line that is no comment, cut; null as well where the task is an older server's. */
+    /**
+     * Of a script without a name the first line that is no comment, cut; null as well where the task is an older server's. Of a task
+     * that runs no script what it does.
+     */
     firstLine: Nullable(Type.String()),
-    type: ScriptType,
+    type: TaskType,
     params: Type.Record(Type.String(), Type.String()),
     timeout: Type.Integer(),
     /** The user that it asked for; null: the one that each agent runs scripts as. */
@@ -198,7 +202,7 @@ export const Task = Type.Object(
 )
 export type Task = TaskSummary & { results: core.TaskResult[] }
 
-/** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). */
+/** What ran: the text, its sha256 and its params; of secret ones the names (contract §3). A task that runs no script has none: 404. */
 export const TaskScript = Type.Object(
   {
     taskId: OpaqueId,

@@ -2,7 +2,9 @@ import { faultPoint } from '#fault-point'
 import { closeCodes } from '../../../core/protocol/close-codes.ts'
 import type { ExecuteScript } from '../../../core/protocol/messages.ts'
 import { hostVariables, type KnownHost } from '../../../core/script/host-variables.ts'
+import type { ScriptType } from '../../../core/script/script-form.ts'
 import { limitWords, notEnforced } from '../../../core/task/limits.ts'
+import { runsScript } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
 import { signatureLife } from '../../keys.ts'
 import type { End, Execution, Offer } from '../../seams/executions.ts'
@@ -64,7 +66,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
   const { executions, store, keys, serverRuns, clock, log } = parts
   let hinted = new Set<number>()
 
-  function parcelOf(task: TaskRecord): Parcel {
+  function parcelOf(task: TaskRecord, scriptType: ScriptType): Parcel {
     const fault = sealedFault(parts, task)
     const payload = {
       taskId: task.id,
@@ -72,7 +74,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
       timeout: task.timeout,
       params: { ...task.params, ...(fault === null ? openSecrets(keys, task) : {}) },
       ...(task.workDir === null ? {} : { workDir: task.workDir }),
-      scriptType: task.type,
+      scriptType,
       ...(task.runAs === null ? {} : { runAs: task.runAs }),
       ...(task.limits ? { limits: task.limits } : {}),
       maxOutputBytes: task.maxOutputBytes,
@@ -84,7 +86,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     const found = new Map<string, Parcel>()
     for (const id of new Set(taken.map(({ taskId }) => taskId))) {
       const task = await store.get('tasks', id)
-      if (task) found.set(id, parcelOf(task))
+      if (task && runsScript(task.type)) found.set(id, parcelOf(task, task.type))
     }
     return found
   }

@@ -1,6 +1,12 @@
-import type { ScriptType } from '../../../core/script/script-form.ts'
 import type { Limits } from '../../../core/task/limits.ts'
-import type { BatchSize, Counts, MaxFailures, Strategy, TaskStatus } from '../../../core/task/task.ts'
+import type {
+  BatchSize,
+  Counts,
+  MaxFailures,
+  Strategy,
+  TaskStatus,
+  TaskType,
+} from '../../../core/task/task.ts'
 import type { Sealed } from './sealed.ts'
 
 /** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
@@ -19,10 +25,10 @@ export interface TaskRecord {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
-  /** Of a script without a name. Absent in records of older servers, and of scripts with one. */
+  /** Of a script without a name; of a task that runs no script what it does. Absent in records of older servers, and of scripts with a name. */
   firstLine?: string | null
-  type: ScriptType
-  /** The text that runs; null when the task is final: then it stands in the task's archive. */
+  type: TaskType
+  /** The text that runs, empty where no script does; null when the task is final: then it stands in the task's archive. */
   content: string | null
   params: Record<string, string>
   /** JSON of `secretParams`, sealed; removed when the task is final. */

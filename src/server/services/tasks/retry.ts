@@ -1,6 +1,7 @@
 import { invalid, RsmError } from '../../../core/errors.ts'
 import type { ExecutionOptions, TaskRetry } from '../../../core/protocol/http/tasks.ts'
 import { jointFaults, paramFaults } from '../../../core/script/params.ts'
+import { runsScript } from '../../../core/task/task.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Context } from '../context.ts'
 import { secretFaults } from './declared.ts'
@@ -63,6 +64,7 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
     )
   checkSecrets(task, input)
   const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
+  if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} can not be retried`)
   const content = await context.engine.script(task)
   if (content === '')
     throw new RsmError('gone', `The text that task ${task.id} ran is gone from the server's disk`)
