@@ -16,6 +16,7 @@ import { packNpm } from './packaging/npm.js'
 import { bundleParts, scripts } from './packaging/parts.js'
 import { published } from './packaging/release.js'
 import { makeRpm } from './packaging/rpm.js'
+import { readSigningKey, signExecutable } from './packaging/sign.js'
 import { makeSingle } from './packaging/single.js'
 import { signSums, writeSbom, writeSums } from './packaging/sums.js'
 import { layOut } from './packaging/tree.js'
@@ -95,6 +96,8 @@ async function makeAll(work) {
       spawnSync('cp', [file, join(out, name)])
       made.push(name)
     }
+    for (const { name, machine } of signingKey === null ? [] : executables)
+      made.push(signExecutable(out, name, machine, signingKey))
     for (const { name, file } of executables) made.push(...compress(file, name))
   }
   for (const { machine, debian, file } of isWanted('deb') ? executables : []) {
@@ -127,6 +130,7 @@ async function makeAll(work) {
   if (key) signSums(out, key)
 }
 
+const signingKey = readSigningKey()
 mkdirSync(out, { recursive: true })
 // What lies there is of one release only.
 for (const name of readdirSync(out)) if (/^(rsm[-_]|SHA256SUMS)/.test(name)) rmSync(join(out, name))

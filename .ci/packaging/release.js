@@ -20,6 +20,14 @@ export const date = new Date(epoch * 1000).toISOString().slice(0, 10)
 const { name, version, description, license, type, engines, os, bin, oclif } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 )
+/**
+ * The public half of the key that signs executables: base64 of the 32 bytes of Ed25519. What is built without it takes no
+ * upgrades.
+ */
+export const releaseKey = process.env['RSM_RELEASE_PUBLIC_KEY'] || null
+if (releaseKey !== null && !/^[A-Za-z0-9+/]{43}=$/.test(releaseKey))
+  throw new Error('RSM_RELEASE_PUBLIC_KEY: not the 32 bytes of an Ed25519 key in base64')
+
 /** package.json of what is installed: everything is bundled, so that it needs no package. */
 export const published = {
   name,
@@ -31,5 +39,6 @@ export const published = {
   os,
   bin,
   ...(gitHead === null ? {} : { gitHead }),
+  ...(releaseKey === null ? {} : { releaseKey }),
   oclif,
 }

@@ -46,5 +46,7 @@ export const ownPackage = (): OwnPackage => JSON.parse(ownText('package.json')) 
 export interface OwnPackage {
   readonly name: string
   readonly version: string
+  /** Of a build that takes upgrades: base64 of the 32 bytes of an Ed25519 public key. */
+  readonly releaseKey?: string
   readonly oclif: { readonly topics: Record<string, { readonly description: string } | undefined> }
 }

@@ -78,6 +78,10 @@ export interface Release {
   sha256: string
   /** Null for the server's own executable. */
   addedAt: string | null
+  /** Of a signed one: it was added with its `.sig`, and hosts may be upgraded to it. */
+  version: string | null
+  /** UNCHECKED: this server is a build without a release key; agents check it all the same. */
+  signature: 'VALID' | 'UNCHECKED' | null
 }
 
 /**
@@ -93,8 +97,8 @@ export interface ControlCalls {
   status: { input: Record<string, never>; answer: ProcessStatus }
   'log-level': { input: { level: LogLevel }; answer: { level: LogLevel; before: LogLevel } }
   compact: { input: Record<string, never>; answer: Compacted }
-  /** `incoming` is the name of a file that lies in `releases/` of the data directory already. */
-  'releases-add': { input: { incoming: string; name: string }; answer: Release }
+  /** `incoming` is the name of a file that lies in `releases/` of the data directory already; `signature` the text of its `.sig`. */
+  'releases-add': { input: { incoming: string; name: string; signature?: string }; answer: Release }
   'releases-list': { input: Record<string, never>; answer: { releases: Release[] } }
   'releases-remove': { input: { name: string }; answer: Release }
 }

@@ -100,10 +100,10 @@ export function controlOperations(parts: Parts): ControlOperations {
       })
       return stream
     },
-    'releases-add': async ({ incoming, name }) => {
-      const release = await releases.add(incoming, name)
-      const { sha256, size } = release
-      await record('release.add', { name, sha256, size })
+    'releases-add': async ({ incoming, name, signature }) => {
+      const release = await releases.add(incoming, name, signature)
+      const { sha256, size, version, signature: signed } = release
+      await record('release.add', { name, sha256, size, version, signature: signed })
       return release
     },
     'releases-list': async () => ({ releases: await releases.list() }),

@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { RsmError } from '../../core/errors.ts'
 import { type Architecture, architectures, type Build, buildName, buildOf } from '../../core/join/builds.ts'
 import type { Release } from '../../core/protocol/control.ts'
-import { replaceDurably } from '../../disk/durable.ts'
+import { type ReleaseSignature, readReleaseSignature } from '../../core/release.ts'
+import { replaceDurably, temporarySuffix, writeFileDurably } from '../../disk/durable.ts'
 import { ownExecutable } from '../../disk/own-executable.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
 import type { Log } from '../log.ts'
 
 /** A file as `/dl` hands it out. */
@@ -15,6 +17,11 @@ export interface HandedFile {
   readonly path: string
   readonly sha256: string
   readonly size: number
+}
+
+/** An executable with what its maker says of it. */
+export interface SignedBuild extends Build {
+  readonly release: ReleaseSignature
 }
 
 /** The executables that this server hands out: its own, and those that were added (contract §10). */
@@ -26,8 +33,10 @@ export interface Releases {
   find(file: string): Promise<HandedFile>
   /** The text of `/dl/SHA256SUMS`. */
   sums(): Promise<string>
-  /** Takes over a file that lies in `directory`. Errors: `invalid`. */
-  add(incoming: string, name: string): Promise<Release>
+  /** The newest word of the release key on executables that are here: what agents may be upgraded to. */
+  signed(): Promise<SignedBuild[]>
+  /** Takes over a file that lies in `directory`, with the text of its `.sig`. Errors: `invalid`. */
+  add(incoming: string, name: string, signature?: string): Promise<Release>
   /** Errors: `not_found`. */
   remove(name: string): Promise<Release>
 }
@@ -76,6 +85,8 @@ interface Held {
   /** Null for the server's own. */
   readonly addedAt: string | null
   readonly sha256: () => Promise<string>
+  /** Null also for one that is of another executable, as a crash may leave it. */
+  readonly release: () => Promise<ReleaseSignature | null>
 }
 
 async function hold(path: string, name: string, own: boolean): Promise<Held> {
@@ -85,15 +96,42 @@ async function hold(path: string, name: string, own: boolean): Promise<Held> {
     sum ??= sha256Of(path)
     return sum
   }
-  return { name, path, size, addedAt: own ? null : mtime.toISOString(), sha256 }
+  const release = async () => {
+    if (own) return null
+    const found = readReleaseSignature(await readFile(signatureOf(path), 'utf8').catch(() => ''))
+    return found?.sha256 === (await sha256()) ? found : null
+  }
+  return { name, path, size, addedAt: own ? null : mtime.toISOString(), sha256, release }
 }
 
-const shown = async ({ name, size, addedAt, sha256 }: Held): Promise<Release> => ({
-  name,
-  size,
-  sha256: await sha256(),
-  addedAt,
-})
+async function shown({ name, size, addedAt, sha256, release }: Held): Promise<Release> {
+  const found = await release()
+  return {
+    name,
+    size,
+    sha256: await sha256(),
+    addedAt,
+    version: found?.version ?? null,
+    signature: found === null ? null : ownReleaseKey() === null ? 'UNCHECKED' : 'VALID',
+  }
+}
+
+const signatureOf = (path: string) => `${path}.sig`
+
+/** @throws RsmError `invalid` for a signature that is none, is of another executable, or by another key than this build's. */
+function checkSignature(text: string, name: string, { arch, sha256 }: Pick<Build, 'arch' | 'sha256'>): void {
+  const refuse = (why: string, hint: string) => {
+    throw new RsmError('invalid', `${name}.sig ${why}`, { hint })
+  }
+  const release = readReleaseSignature(text)
+  const again = 'take both files from the same release'
+  if (release === null) return refuse('is no signature of a release', again)
+  if (release.arch !== arch || release.sha256 !== sha256)
+    return refuse(`is of another executable, rsm ${release.version} for ${release.arch}`, again)
+  const key = ownReleaseKey()
+  if (key !== null && !isReleaseSigned(key, release))
+    refuse("is not by the release key of this server's build", 'agents of this build would refuse it too')
+}
 
 /** The server's own executable, and those in `releases/` of the data directory. */
 export async function openReleases(
@@ -112,7 +150,7 @@ export async function openReleases(
     for (const name of await readdir(directory)) {
       const path = join(directory, name)
       // Of an `add` that was cut.
-      if (name.startsWith('.')) await rm(path, { force: true })
+      if (name.startsWith('.') || name.endsWith(temporarySuffix)) await rm(path, { force: true })
       else if (buildOf(name)) added.set(name, await hold(path, name, false))
     }
   }
@@ -124,7 +162,9 @@ export async function openReleases(
   }
 
   async function drop(name: string): Promise<void> {
-    if (added.delete(name)) await rm(join(directory, name), { force: true })
+    if (!added.delete(name)) return
+    await rm(join(directory, name), { force: true })
+    await rm(signatureOf(join(directory, name)), { force: true })
   }
 
   await read().catch((error: unknown) => {
@@ -136,6 +176,15 @@ export async function openReleases(
       for (const { name, size, sha256 } of all()) {
         const build = buildOf(name)
         if (build?.isXz === false) builds.push({ name, arch: build.arch, size, sha256: await sha256() })
+      }
+      return builds
+    },
+    async signed() {
+      const builds: SignedBuild[] = []
+      for (const { name, size, sha256, release } of all()) {
+        const found = await release()
+        if (found !== null)
+          builds.push({ name, arch: found.arch, size, sha256: await sha256(), release: found })
       }
       return builds
     },
@@ -155,7 +204,7 @@ export async function openReleases(
       const lines = await Promise.all(all().map(async ({ name, sha256 }) => `${await sha256()}  ${name}\n`))
       return lines.join('')
     },
-    async add(incoming, name) {
+    async add(incoming, name, signature) {
       const build = buildOf(name)
       if (build === null)
         throw new RsmError('invalid', `${name} is not the name of a build`, {
@@ -166,10 +215,18 @@ export async function openReleases(
       const plain = buildName(build.arch)
       if (build.isXz && !all().some((each) => each.name === plain))
         throw new RsmError('invalid', `${name} is ${plain} compressed: add ${plain} first`)
-      await replaceDurably(path, join(directory, name))
+      if (signature !== undefined) {
+        if (build.isXz) throw new RsmError('invalid', `${name}.sig: only the executable itself is signed`)
+        checkSignature(signature, name, { arch: build.arch, sha256: await sha256Of(path) })
+      }
+      const target = join(directory, name)
+      // First: one that is left of the former executable says nothing of this one.
+      if (!build.isXz) await rm(signatureOf(target), { force: true })
+      await replaceDurably(path, target)
+      if (signature !== undefined) await writeFileDurably(signatureOf(target), signature)
       // The compressed form of what was replaced is that of another program.
       if (!build.isXz) await drop(`${name}.xz`)
-      const held = await hold(join(directory, name), name, false)
+      const held = await hold(target, name, false)
       added.set(name, held)
       return shown(held)
     },

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { string } from '@oclif/core/flags'
 import { RsmError } from '../../../core/errors.ts'
@@ -7,12 +8,14 @@ import { control } from '../../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../../ui/command/directories.ts'
 import { withIncoming } from '../../../ui/command/incoming.ts'
 import { needed } from '../../../ui/flags/checks.ts'
+import { readNamedFile } from '../../../ui/input/named-file.ts'
 
 export default class ServerReleasesAdd extends BaseCommand {
   static override summary = 'Let the server hand out an executable of rsm to hosts'
   static override description =
     'A server that is one executable hands out itself. For hosts of another architecture, or where the server runs from ' +
-    'an npm package, add the executable of the release; it replaces the one of that name. Run this on the machine of ' +
+    'an npm package, add the executable of the release; it replaces the one of that name. Where the signature of the ' +
+    'release (FILE.sig) lies beside it, rsm hosts upgrade takes hosts to its version. Run this on the machine of ' +
     'the server, as its user or root. It needs no token.'
   static override examples = [
     '$ rsm server releases add packages/rsm-linux-arm64',
@@ -36,10 +39,13 @@ export default class ServerReleasesAdd extends BaseCommand {
     const directory = dataDirectory('server', flags['data-dir'])
     // Before 120 MB are copied: whether anybody is there.
     await control(directory, 'releases-list', {})
+    const beside = `${args.file}.sig`
+    const signature = existsSync(beside) ? readNamedFile(beside, 'the signature of the release') : null
     const added = await withIncoming(directory, args.file, (incoming) =>
-      control(directory, 'releases-add', { incoming, name }),
+      control(directory, 'releases-add', { incoming, name, ...(signature !== null && { signature }) }),
     )
     this.done(`the server hands out ${added.name} now, sha256 ${added.sha256}`)
+    if (added.version !== null) this.done(`hosts may be upgraded to ${added.version}: rsm hosts upgrade`)
     return added
   }
 }

@@ -5,6 +5,8 @@ import { showBytes } from '../../../ui/text/bytes.ts'
 import { renderTable } from '../../../ui/text/table.ts'
 import { showTime } from '../../../ui/text/time.ts'
 
+const signatureWords = { VALID: 'yes', UNCHECKED: 'not checked', NONE: 'no' }
+
 export default class ServerReleasesList extends BaseCommand {
   static override summary = 'List the executables of rsm that the server hands out to hosts'
   static override examples = [
@@ -28,6 +30,8 @@ export default class ServerReleasesList extends BaseCommand {
             heading: 'ADDED',
             value: ({ addedAt }) => (addedAt ? showTime(addedAt, flags.utc) : "the server's own"),
           },
+          { heading: 'VERSION', value: ({ version }) => version ?? '-' },
+          { heading: 'SIGNED', value: ({ signature }) => signatureWords[signature ?? 'NONE'] },
           { heading: 'SHA256', value: ({ sha256 }) => sha256, keep: true },
         ]),
       )
