@@ -33,6 +33,17 @@ export interface AuditEntry {
   hash: string
 }
 
+/** Which entries of the log: each field is the exact text, `actor` the actor's name; both times are included. */
+export interface AuditFilter {
+  action?: string
+  actor?: string
+  objectType?: string
+  objectId?: string
+  outcome?: AuditOutcome
+  from?: string
+  to?: string
+}
+
 /** SHA-256, hex, of these pieces one after the other; it comes in as an argument, for core is pure. */
 export type Sha256 = (...pieces: (string | Uint8Array)[]) => string
 

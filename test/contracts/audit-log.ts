@@ -120,4 +120,29 @@ export function auditLogContract(
     }
     t.like(await log.list({ objectType: 'host', size: 2 }), { totalElements: 3, totalPages: 2 })
   })
+
+  test('the stored lines come oldest first: all, those behind an entry, those of a filter', async (t) => {
+    const { log } = await open(t)
+    const at = (hour: number) => `2026-11-21T0${hour % 10}:00:00.000Z`
+    for (let id = 2; id <= 3000; id++)
+      await log.append(
+        event(id % 7 ? 'other' : 'seventh', { at: at(id % 3), detail: { text: 'z'.repeat(id % 50) } }),
+      )
+    const lines = async (which?: Parameters<typeof log.raw>[0]) => {
+      const blocks: Buffer[] = []
+      for await (const block of log.raw(which)) blocks.push(block)
+      const text = Buffer.concat(blocks).toString('utf8')
+      t.true(text === '' || text.endsWith('\n'))
+      return text.split('\n').slice(0, -1)
+    }
+    const all = await lines()
+    t.is(all.length, 3000)
+    for (const after of [1, 2, 777, 2999, 3000, 99_999]) t.deepEqual(await lines({ after }), all.slice(after))
+    const seventh = all.filter((line) => line.includes('"action":"seventh"'))
+    t.deepEqual(await lines({ action: 'seventh' }), seventh)
+    t.deepEqual(await lines({ action: 'seventh', after: 7 }), seventh.slice(1))
+    const late = all.filter((line) => line.includes(`"at":"${at(2)}"`))
+    t.deepEqual(await lines({ from: at(2), to: at(2) }), late)
+    t.deepEqual(await lines({ action: 'none' }), [])
+  })
 }

@@ -145,8 +145,8 @@ export class Api {
   }
 
   /** The bytes of an answer that has an end. A connection that is lost before it is `unreachable`. */
-  async download(path: string, accept: string): Promise<Readable> {
-    const body = await this.stream(path, { accept })
+  async download(path: string, accept: string, query: object = {}): Promise<Readable> {
+    const body = await this.stream(withQuery(path, query), { accept })
     return Readable.from(whole(body, this.url), { objectMode: false })
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import {
   type AuditEntry,
   type AuditFault,
+  type AuditFilter,
   type AuditHead,
   AuditVerifier,
   verifyAudit,
@@ -14,17 +15,23 @@ import type { AuditQuery } from '../../core/protocol/http/audit.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 import type { AuditService } from '../../core/services.ts'
 import type { Api } from '../http/api.ts'
+import { wholeLines } from './audit-lines.ts'
+
+const ndjson = 'application/x-ndjson'
 
 /** The audit log over HTTP: lists, and the log itself to be checked here. */
 export interface ClientAuditService extends AuditService {
   /** The bytes of the log, oldest entry first. */
   raw(): Promise<AsyncIterable<Uint8Array>>
+  /** The lines of entries as the server has them, oldest first; a connection that is lost is resumed. */
+  lines(filter: AuditFilter): AsyncIterable<Buffer>
 }
 
 export function auditOver(api: Api): ClientAuditService {
   return {
     list: (query) => api.page('/api/audit', query),
-    raw: () => api.download('/api/audit', 'application/x-ndjson'),
+    raw: () => api.download('/api/audit', ndjson),
+    lines: (filter) => wholeLines((after) => api.download('/api/audit', ndjson, { ...filter, after })),
   }
 }
 
@@ -90,12 +97,14 @@ function sha256(...pieces: (string | Uint8Array)[]): string {
   return hash.digest('hex')
 }
 
+export const auditVerifier = (noted: AuditHead | null = null) => new AuditVerifier(sha256, noted)
+
 /** Checks a log line by line; `noted` is a head that was written down earlier. */
 export async function checkAudit(
   bytes: AsyncIterable<Uint8Array>,
   noted: AuditHead | null,
 ): Promise<{ entries: number; head: AuditHead; fault: AuditFault | null }> {
-  const verifier = new AuditVerifier(sha256, noted)
+  const verifier = auditVerifier(noted)
   const fault = await verifyAudit(bytes, verifier)
   return { entries: verifier.entries, head: verifier.head, fault }
 }

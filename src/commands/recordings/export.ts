@@ -1,12 +1,11 @@
-import { existsSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { boolean } from '@oclif/core/flags'
-import { writeRecordingFile } from '../../client/services/recording-file.ts'
+import { writeWholeFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed, optional } from '../../ui/flags/checks.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
-import { confirm } from '../../ui/input/prompt.ts'
+import { mayReplace } from '../../ui/input/may-replace.ts'
 import { findSessionId } from '../../ui/names/session-names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
@@ -37,13 +36,8 @@ export default class RecordingsExport extends BaseCommand {
       await pipeline(await client.terminals.recording(session), process.stdout, { end: false })
       return undefined
     }
-    if (
-      !flags.yes &&
-      existsSync(file) &&
-      !(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`))
-    )
-      throw new RsmError('interrupted', `${file} is kept`)
-    const bytes = await writeRecordingFile(file, await client.terminals.recording(session))
+    await mayReplace(file, flags.yes)
+    const bytes = await writeWholeFile(file, await client.terminals.recording(session))
     this.notice(`${file}: ${showBytes(bytes)}`)
     return { sessionId: session, file, bytes }
   }

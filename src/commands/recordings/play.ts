@@ -1,6 +1,6 @@
 import { boolean, string } from '@oclif/core/flags'
 import { readRecording } from '../../client/services/recording.ts'
-import { readRecordingFile } from '../../client/services/recording-file.ts'
+import { readLocalFile } from '../../client/whole-file.ts'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed } from '../../ui/flags/checks.ts'
@@ -48,7 +48,7 @@ once, as text without control sequences.`
     const pace = readPace(flags)
     const name = args.recording
     const isFile = name.endsWith('.cast') || meansFile(name)
-    const bytes = isFile ? readRecordingFile(name) : await this.#ofServer(name)
+    const bytes = isFile ? readLocalFile(name) : await this.#ofServer(name)
     const recording = await readRecording(bytes, name)
     const { playOnTerminal, printAtOnce } = await import('../../ui/recording/playback.ts')
     if (process.stdout.isTTY) await playOnTerminal(recording, pace, (text) => this.notice(text))

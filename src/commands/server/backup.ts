@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { existsSync, statSync } from 'node:fs'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
@@ -7,8 +6,8 @@ import { controlStream, isWithoutServer } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { needed } from '../../ui/flags/checks.ts'
 import { keysFlag } from '../../ui/flags/keys.ts'
+import { mayReplace } from '../../ui/input/may-replace.ts'
 import { readNewPassphrase } from '../../ui/input/passphrase.ts'
-import { confirm } from '../../ui/input/prompt.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default class ServerBackup extends BaseCommand {
@@ -55,7 +54,7 @@ export default class ServerBackup extends BaseCommand {
     const given = flags['passphrase-file']
     const passphrase =
       given === undefined ? {} : { passphrase: readNewPassphrase(given, '--passphrase-file') }
-    if (!isStdout && existsSync(args.file)) await this.#mayReplace(args.file, flags.yes)
+    if (!isStdout) await mayReplace(args.file, flags.yes)
     const dataDir = dataDirectory('server', flags['data-dir'])
     const options = { withOutput: !flags['without-output'], ...passphrase }
     const { backupAlone, checkBackup, writeCheckedFile } = await import('../../server/offline.ts')
@@ -87,21 +86,6 @@ export default class ServerBackup extends BaseCommand {
       files: end.files,
       damaged: end.damaged,
     }
-  }
-
-  async #mayReplace(file: string, yes: boolean): Promise<void> {
-    const found = statSync(file)
-    // A file that took the name of /dev/null would be the end of the machine.
-    if (!found.isFile())
-      throw new RsmError(
-        'usage',
-        `${file} is ${found.isDirectory() ? 'a directory' : 'not a regular file'}`,
-        {
-          hint: 'name a file to write, or - for stdout',
-        },
-      )
-    if (!yes && !(await confirm(`Replace ${file}?`, `${file} is there already: use --yes to replace it`)))
-      throw new RsmError('interrupted', `${file} is kept`)
   }
 
   #warn(damaged: readonly string[]): void {

@@ -7,6 +7,9 @@ import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 
 const ndjson = 'application/x-ndjson'
+/** What one way to read the log takes, and the other does not. */
+const ofPages = ['page', 'size', 'before']
+const ofDownloads = ['after']
 
 export function auditRoutes(app: AppInstance, { audit }: RouteDependencies): void {
   app.get(
@@ -20,17 +23,25 @@ export function auditRoutes(app: AppInstance, { audit }: RouteDependencies): voi
       answer: PageOf(AuditEntry),
       media: {
         [ndjson]:
-          'With Accept: application/x-ndjson: the whole log as it stands on disk, oldest first; takes no filter.',
+          'With Accept: application/x-ndjson: the log as it stands on disk, oldest first, behind the entry `after`. The filters take entries out of it; without one the chain of hashes is whole, also where lines are damaged.',
       },
     }),
     async (request, reply) => {
-      if (!(request.headers.accept ?? '').includes(ndjson)) return audit.list(request.query)
-      // The log is whole or nothing. Of the parsed query nobody can tell which fields are defaults.
+      // Of the parsed query nobody can tell which fields are defaults.
       const asked = [...new Set(new URL(request.url, 'http://localhost').searchParams.keys())]
-      if (asked.length > 0)
-        throw invalid(asked.map((field) => ({ field, message: `does not go with Accept: ${ndjson}` })))
+      const isRaw = (request.headers.accept ?? '').includes(ndjson)
+      const foreign = asked.filter((field) => (isRaw ? ofPages : ofDownloads).includes(field))
+      if (foreign.length > 0)
+        throw invalid(
+          foreign.map((field) => ({
+            field,
+            message: isRaw ? `does not go with Accept: ${ndjson}` : `goes with Accept: ${ndjson} only`,
+          })),
+        )
+      const { page: _page, size: _size, before: _before, ...which } = request.query
+      if (!isRaw) return audit.list(request.query)
       reply.type(`${ndjson}; charset=utf-8`)
-      return reply.send(Readable.from(audit.raw(), { objectMode: false, highWaterMark: 64 * 1024 }))
+      return reply.send(Readable.from(audit.raw(which), { objectMode: false, highWaterMark: 64 * 1024 }))
     },
   )
 }

@@ -1,18 +1,28 @@
-import type { AuditEntry, AuditFacts, AuditHead } from '../../core/audit.ts'
-import type { AuditQuery } from '../../core/protocol/http/audit.ts'
+import type { AuditEntry, AuditFacts, AuditFilter, AuditHead } from '../../core/audit.ts'
 import type { Page } from '../../core/protocol/http/common.ts'
 
 /** What is to be recorded; `at` is the time of the call where it is left out. */
 export type AuditEvent = Omit<AuditFacts, 'at'> & { at?: string }
+
+/** A page of the newest entries, or of those before the entry `before`. */
+export type ListQuery = AuditFilter & {
+  readonly page?: number
+  readonly size?: number
+  readonly before?: number
+}
+export type RawQuery = AuditFilter & { readonly after?: number }
 
 /** The audit log: append-only, one hash chain, whoever writes it (contract §3). */
 export interface AuditLog {
   /** Resolves when the entry is durable; entries of one server keep the order of its calls. Rejects with `unavailable`. */
   append(event: AuditEvent): Promise<AuditEntry>
   /** Newest first. */
-  list(query: AuditQuery): Promise<Page<AuditEntry>>
-  /** The chained lines as they are stored, oldest first, up to what is durable at the call. */
-  raw(): AsyncIterable<Buffer>
+  list(query: ListQuery): Promise<Page<AuditEntry>>
+  /**
+   * The chained lines as they are stored, oldest first, up to what is durable at the call: those behind the entry `after`, and of
+   * these what the filter lets through. Without a filter damaged lines are among them.
+   */
+  raw(which?: RawQuery): AsyncIterable<Buffer>
   head(): Promise<AuditHead>
   /** Why entries are refused just now (a full disk), or null. */
   readonly refusal: string | null

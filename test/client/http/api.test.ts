@@ -10,7 +10,7 @@ import { type Client, openClient } from '../../../src/client/client.ts'
 import { Api } from '../../../src/client/http/api.ts'
 import { allPages } from '../../../src/client/http/pages.ts'
 import { openTransport } from '../../../src/client/http/transport.ts'
-import { writeRecordingFile } from '../../../src/client/services/recording-file.ts'
+import { writeWholeFile } from '../../../src/client/whole-file.ts'
 import { type ErrorCode, exitCode, RsmError } from '../../../src/core/errors.ts'
 import { openConnection } from '../../../src/net/connect.ts'
 import { envelope, hostNamed, startFakeServer } from '../../fixtures/fake-server.ts'
@@ -105,7 +105,7 @@ test('a download whose connection is lost is unreachable, whoever reads it', asy
   const api = new Api(server.url, openTransport(openConnection({ url: server.url })), 'x')
   const file = join(temporaryDirectory(t), 'session.cast')
   const download = await api.download('/recording', '*/*')
-  const error = await t.throwsAsync(writeRecordingFile(file, download), { instanceOf: RsmError })
+  const error = await t.throwsAsync(writeWholeFile(file, download), { instanceOf: RsmError })
   t.is(exitCode(error), 4, error.message)
   t.false(existsSync(file))
 })

@@ -11,6 +11,7 @@ export const notOnTour: readonly string[] = [
   'passwd',
   'scripts run',
   'recordings export',
+  'audit export',
   'agent status',
   'server backup',
   'server restore',

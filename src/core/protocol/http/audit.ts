@@ -49,6 +49,14 @@ export const AuditQuery = Closed({
         'Only entries with a smaller id: with the id of the last one of a page the next begins there, whatever was added since. totalElements then counts no further than one past the page',
     }),
   ),
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description:
+        'With Accept: application/x-ndjson: only entries with a greater id, so that a download that was cut goes on behind the last one that came',
+    }),
+  ),
   action: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
   actor: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   objectType: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),

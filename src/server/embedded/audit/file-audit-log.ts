@@ -1,17 +1,24 @@
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type AuditEntry, type AuditHead, chainEntry, type Sha256 } from '../../../core/audit.ts'
+import {
+  type AuditEntry,
+  type AuditFilter,
+  type AuditHead,
+  chainEntry,
+  type Sha256,
+} from '../../../core/audit.ts'
 import { RsmError } from '../../../core/errors.ts'
-import type { AuditQuery } from '../../../core/protocol/http/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
 import { AppendLog } from '../../../disk/append-log.ts'
 import type { Disk } from '../../../disk/disk.ts'
 import { bounded } from '../../audit/bounded.ts'
 import { type Clock, isoTime } from '../../clock.ts'
 import type { Log } from '../../log.ts'
-import type { AuditEvent, AuditLog } from '../../seams/audit-log.ts'
+import type { AuditEvent, AuditLog, ListQuery, RawQuery } from '../../seams/audit-log.ts'
+import { marksOf, matcherOf } from './filter.ts'
 import { listEntries } from './list.ts'
 import { auditFileName, type OpenedLog, openLogFile } from './log-file.ts'
+import { offsetAfter, parseEntry, readForward } from './read.ts'
 
 interface AuditLogOptions {
   directory: string
@@ -30,6 +37,7 @@ interface AuditLogOptions {
 /** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
 const longestQueue = 100_000
 const chunkBytes = 64 * 1024
+const newline = Buffer.from('\n')
 const system = { type: 'system', id: null, name: null, tokenId: null } as const
 
 /** Opens the log; a new one begins with an entry that names the store. */
@@ -112,16 +120,37 @@ class FileAuditLog implements AuditLog {
     this.append({ ...own, action: 'audit.resume', detail }).catch(() => undefined)
   }
 
-  list(query: AuditQuery): Promise<Page<AuditEntry>> {
+  list(query: ListQuery): Promise<Page<AuditEntry>> {
     return listEntries(this.#file, this.#durable.size, this.#durable.head.id, query)
   }
 
-  raw(): AsyncIterable<Buffer> {
-    return this.#bytesUpTo(this.#durable.size)
+  raw({ after = 0, ...filter }: RawQuery = {}): AsyncIterable<Buffer> {
+    const { size, head } = this.#durable
+    const isWhole = Object.values(filter).every((value) => value === undefined)
+    return this.#rawFrom(after, head.id, size, isWhole ? null : filter)
   }
 
-  async *#bytesUpTo(end: number): AsyncGenerator<Buffer> {
-    for (let at = 0; at < end; ) {
+  async *#rawFrom(
+    after: number,
+    lastId: number,
+    end: number,
+    filter: AuditFilter | null,
+  ): AsyncGenerator<Buffer> {
+    const from = after === 0 ? 0 : after >= lastId ? end : await offsetAfter(this.#file, end, after)
+    if (filter === null) return yield* this.#bytes(from, end)
+    const matches = matcherOf(filter)
+    const marks = marksOf(filter)
+    for await (const lines of readForward(this.#file, from, end)) {
+      const kept = lines.filter((line) => {
+        const entry = marks.every((mark) => line.includes(mark)) ? parseEntry(line) : null
+        return entry !== null && matches(entry)
+      })
+      if (kept.length > 0) yield Buffer.concat(kept.flatMap((line) => [line, newline]))
+    }
+  }
+
+  async *#bytes(from: number, end: number): AsyncGenerator<Buffer> {
+    for (let at = from; at < end; ) {
       const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, end - at))
       const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, at)
       if (bytesRead === 0) return

@@ -1,11 +1,10 @@
 import type { FileHandle } from 'node:fs/promises'
 import type { AuditEntry } from '../../../core/audit.ts'
-import type { AuditQuery } from '../../../core/protocol/http/audit.ts'
 import type { Page } from '../../../core/protocol/http/common.ts'
+import type { ListQuery } from '../../seams/audit-log.ts'
 import { pageOf } from '../../services/paging.ts'
+import { marksOf, matcherOf } from './filter.ts'
 import { type Line, offsetAfter, parseEntry, readBackward } from './read.ts'
-
-type Filter = Omit<AuditQuery, 'page' | 'size'>
 
 /** What a line that is no entry is shown as: a list never fails because someone damaged the log. */
 function unreadable({ offset, bytes }: Line): AuditEntry {
@@ -24,32 +23,6 @@ function unreadable({ offset, bytes }: Line): AuditEntry {
 
 const entryOf = (line: Line): AuditEntry => parseEntry(line.bytes) ?? unreadable(line)
 
-function matcher({ action, actor, objectType, objectId, outcome, from, to }: Filter) {
-  const [since, until] = [from, to].map((time) => (time === undefined ? null : Date.parse(time)))
-  return (entry: AuditEntry): boolean => {
-    const at = Date.parse(entry.at)
-    return (
-      (action === undefined || entry.action === action) &&
-      (actor === undefined || entry.actor.name === actor) &&
-      (objectType === undefined || entry.object?.type === objectType) &&
-      (objectId === undefined || (entry.object !== null && String(entry.object.id) === objectId)) &&
-      (outcome === undefined || entry.outcome === outcome) &&
-      (since == null || at >= since) &&
-      (until == null || at <= until)
-    )
-  }
-}
-
-/** Texts that stand in every line that matches: most lines need not be parsed. */
-function marks({ action, actor, outcome }: Filter): Buffer[] {
-  const mark = (name: string, value: string) => Buffer.from(`"${name}":${JSON.stringify(value)}`)
-  const found: Buffer[] = []
-  if (action !== undefined && action !== 'audit.unreadable') found.push(mark('action', action))
-  if (actor !== undefined) found.push(mark('name', actor))
-  if (outcome !== undefined && outcome !== 'FAILED') found.push(mark('outcome', outcome))
-  return found
-}
-
 /**
  * A page, newest first, of a log of `size` bytes whose last entry is `lastId`. After a cursor (`before`) it reads no
  * further than it takes to know whether there is more, so that all pages together read the log once.
@@ -58,7 +31,7 @@ export async function listEntries(
   file: FileHandle,
   size: number,
   lastId: number,
-  query: AuditQuery,
+  query: ListQuery,
 ): Promise<Page<AuditEntry>> {
   const { page = 0, size: pageSize = 20, before, ...filter } = query
   const first = page * pageSize
@@ -70,8 +43,8 @@ export async function listEntries(
     if (first >= newest) return pageOf([], total, query)
     return pageOf(await lastEntries(file, await endAfter(newest - first), pageSize), total, query)
   }
-  const matches = matcher(filter)
-  const wanted = marks(filter)
+  const matches = matcherOf(filter)
+  const wanted = marksOf(filter)
   const content: AuditEntry[] = []
   let total = 0
   for await (const lines of readBackward(file, await endAfter(newest)))

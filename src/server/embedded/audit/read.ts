@@ -63,6 +63,27 @@ export async function* readBackward(file: FileHandle, end: number): AsyncGenerat
   }
 }
 
+/** The whole lines from `from` to `end`, in batches between which the event loop is free; longer ones than the log writes are left out. */
+export async function* readForward(file: FileHandle, from: number, end: number): AsyncGenerator<Buffer[]> {
+  let rest: Buffer = Buffer.alloc(0)
+  for (let at = from; at < end; ) {
+    const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, end - at))
+    const { bytesRead } = await file.read(chunk, 0, chunk.length, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    const text = Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+    const lines: Buffer[] = []
+    let start = 0
+    for (let newline = text.indexOf(10); newline !== -1; newline = text.indexOf(10, start)) {
+      lines.push(text.subarray(start, newline))
+      start = newline + 1
+    }
+    // Of a line that is too long to be an entry the end is none either.
+    rest = text.length - start > longestLine ? Buffer.alloc(0) : text.subarray(start)
+    yield lines
+  }
+}
+
 /** `lastIndexOf` from -1 would begin at the end again. */
 function before(text: Buffer, at: number): number {
   return at === 0 ? -1 : text.lastIndexOf(10, at - 1)

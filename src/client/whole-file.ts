@@ -2,11 +2,11 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { RsmError } from '../../core/errors.ts'
-import { temporaryName } from '../../disk/durable.ts'
+import { RsmError } from '../core/errors.ts'
+import { temporaryName } from '../disk/durable.ts'
 
 /** The bytes of a local file; errors when it is read: `usage`. */
-export async function* readRecordingFile(path: string): AsyncGenerator<Buffer> {
+export async function* readLocalFile(path: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of createReadStream(path)) yield chunk as Buffer
   } catch (error) {
@@ -14,12 +14,12 @@ export async function* readRecordingFile(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Writes all of a recording into a file of mode 0600 (it shows what was on a screen), or none of it; answers its bytes. */
-export async function writeRecordingFile(path: string, recording: Readable): Promise<number> {
+/** Writes all of it into a file of mode 0600, which takes its name when it is complete, or none of it; answers its bytes. */
+export async function writeWholeFile(path: string, bytes: Readable): Promise<number> {
   const temporary = temporaryName(path)
   try {
     const file = createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true })
-    await pipeline(recording, file)
+    await pipeline(bytes, file)
     await rename(temporary, path)
     return file.bytesWritten
   } catch (error) {

@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { boolean, string } from '@oclif/core/flags'
+import { auditVerifier } from '../../client/services/audit.ts'
+import { linesOf } from '../../client/services/audit-lines.ts'
+import { writeWholeFile } from '../../client/whole-file.ts'
+import { showHead } from '../../core/audit.ts'
+import { RsmError } from '../../core/errors.ts'
+import { auditCsvHeader, auditCsvRow } from '../../ui/audit-csv.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { auditFilter, auditFlags } from '../../ui/flags/audit.ts'
+import { mayReplace } from '../../ui/input/may-replace.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+
+const formats = ['jsonl', 'csv'] as const
+
+export default class AuditExport extends BaseCommand {
+  static override summary = 'Write the audit log to a file, oldest entry first (for administrators)'
+  static override description =
+    'The file has mode 0600 and takes its name when it is complete; a connection that is lost is resumed. jsonl is the log ' +
+    'as the server stores it: without a filter its chain of hashes is checked on the way, and `rsm audit verify --file` ' +
+    'checks it again anywhere. csv is for spreadsheets. Without -o, or with -o -, it goes to stdout.'
+  static override examples = [
+    '$ rsm audit export -o audit.jsonl',
+    '$ rsm audit export --since 7d --action task.create --format csv -o tasks.csv',
+    '$ rsm audit export | gzip > audit.jsonl.gz',
+  ]
+  static override flags = {
+    ...auditFlags,
+    format: string({ options: [...formats], default: 'jsonl', description: 'lines of JSON, or a table' }),
+    output: string({ char: 'o', helpValue: 'FILE', description: 'file to write, - for stdout' }),
+    yes: boolean({ char: 'y', description: 'replace an existing file' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(AuditExport)
+    const file = flags.output === '-' ? undefined : flags.output
+    if (file === undefined && flags.json)
+      throw new RsmError('usage', 'stdout is for the log', { hint: 'name a file, or leave out --json' })
+    const filter = auditFilter(flags)
+    if (file !== undefined) await mayReplace(file, flags.yes)
+    const client = await this.client()
+    // Entries that a filter has taken out of the log are no chain.
+    const verifier = Object.keys(filter).length === 0 ? auditVerifier() : null
+    const lines = client.audit.lines(filter)
+    let entries = 0
+    async function* written(): AsyncGenerator<Uint8Array> {
+      if (flags.format === 'csv') yield Buffer.from(auditCsvHeader)
+      for await (const block of lines) {
+        let rows = ''
+        for (const line of linesOf(block)) {
+          verifier?.line(line)
+          entries++
+          if (flags.format === 'csv') rows += auditCsvRow(line.toString('utf8'))
+        }
+        yield flags.format === 'csv' ? Buffer.from(rows) : block
+      }
+    }
+    const stream = Readable.from(written(), { objectMode: false })
+    if (file === undefined) await pipeline(stream, process.stdout, { end: false })
+    const bytes = file === undefined ? null : await writeWholeFile(file, stream)
+    const fault = verifier?.end() ?? null
+    const said = `${entries === 1 ? '1 entry' : `${entries} entries`}${bytes === null ? '' : `, ${showBytes(bytes)}`}`
+    if (fault !== null)
+      throw new RsmError(
+        'conflict',
+        `the audit log was written as it is (${said}), but it is not what the server wrote: ${fault.sentence}`,
+      )
+    const head = verifier === null ? null : showHead(verifier.head)
+    if (file !== undefined) this.done(`${file}: ${said}${head === null ? '' : `, sound, head ${head}`}`)
+    return file === undefined ? undefined : { file, format: flags.format, entries, bytes, head }
+  }
+}

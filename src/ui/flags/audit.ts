@@ -1,0 +1,40 @@
+import { string } from '@oclif/core/flags'
+import { type AuditFilter, type AuditOutcome, auditOutcomes } from '../../core/audit.ts'
+import { parseDuration, parseTime } from '../input/values.ts'
+import { type FlagsOf, given, ifGiven } from './given.ts'
+
+export const auditFlags = {
+  action: string({ helpValue: 'ACTION', description: 'only this action, like task.create or user.login' }),
+  actor: string({ helpValue: 'NAME', description: 'only what this user or agent did' }),
+  object: string({
+    helpValue: 'TYPE[:ID]',
+    description: 'only what was done to this object, like host:17',
+  }),
+  outcome: string({
+    options: [...auditOutcomes],
+    description: 'only with this outcome',
+  }),
+  since: string({ helpValue: 'TIME', description: "only entries since then: 2h, 3d, '2026-11-21 08:00'" }),
+  until: string({ helpValue: 'TIME', description: 'only entries until then, in the same forms' }),
+}
+
+/** `2h` ago, or a point in time. */
+function momentOf(option: string, text: string, utc: boolean): string {
+  if (/^\d{4}-/.test(text)) return parseTime(option, text, utc)
+  return new Date(Math.max(0, Date.now() - parseDuration(text) * 1000)).toISOString()
+}
+
+/** The entries that were asked for; times without a zone are local, or UTC. Errors: `Misuse`. */
+export function auditFilter(flags: FlagsOf<typeof auditFlags> & { readonly utc: boolean }): AuditFilter {
+  const { action, actor, object, outcome, utc } = flags
+  const [objectType, ...id] = object?.split(':') ?? []
+  return given({
+    action,
+    actor,
+    outcome: outcome as AuditOutcome | undefined,
+    from: ifGiven(flags.since, (text) => momentOf('--since', text, utc)),
+    to: ifGiven(flags.until, (text) => momentOf('--until', text, utc)),
+    objectType,
+    objectId: id.length > 0 ? id.join(':') : undefined,
+  })
+}
