@@ -4,7 +4,7 @@ export type HostStatus = (typeof hostStatuses)[number]
 export const agentStatuses = ['HEALTHY', 'DEGRADED', 'UNHEALTHY'] as const
 export type AgentStatus = (typeof agentStatuses)[number]
 
-/** How others log in to a host; rsm itself never does. */
+/** How the server logs in to a host to install its agent. */
 export const authTypes = ['PASSWORD', 'PRIVATE_KEY', 'NONE'] as const
 export type AuthType = (typeof authTypes)[number]
 

@@ -27,6 +27,15 @@ test('hosts edit changes what is said and leaves the rest', async (t) => {
     authType: 'PRIVATE_KEY',
     tags: { role: 'db', zone: 'a' },
   })
+  const pin = `SHA256:${'A'.repeat(43)}`
+  t.is((await rsm(['hosts', 'edit', 'web2', '--host-key', pin])).exit, 0)
+  t.regex((await rsm(['hosts', 'show', 'web2'])).stdout, /^ssh host key +SHA256:A{43}$/m)
+  const moved = await rsm(['hosts', 'edit', 'web2', '--ip', '192.0.2.3'])
+  t.regex(moved.stderr, /the SSH credentials of web2 were removed: they were for the former address/)
+  t.notRegex((await rsm(['hosts', 'show', 'web2'])).stdout, /key kept|SHA256/)
+  await rsm(['hosts', 'edit', 'web2', '--host-key', pin])
+  t.is((await rsm(['hosts', 'edit', 'web2', '--host-key', ''])).exit, 0)
+  t.notRegex((await rsm(['hosts', 'show', 'web2'])).stdout, /SHA256/)
   t.is((await rsm(['hosts', 'list', '-o', 'nodeset'])).stdout, 'web2\n')
   const both = ['-t', 'zone=a', '-t', 'role=db']
   t.is((await rsm(['hosts', 'list', ...both, '-o', 'names'])).stdout, 'web2\n')

@@ -18,6 +18,10 @@ export default class HostsAdd extends BaseCommand {
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port, 22 by default' }),
     'ssh-user': string({ description: 'SSH user' }),
     ...credentialFlags,
+    'host-key': string({
+      helpValue: 'SHA256:…',
+      description: 'SSH host key that it has to show (default: the first one seen)',
+    }),
     tag: tagFlag('tag of the host'),
   }
 
@@ -27,7 +31,7 @@ export default class HostsAdd extends BaseCommand {
       hostname: args.hostname,
       ip: flags.ip,
       ...(await readCredentials(flags)),
-      ...given({ sshPort: flags['ssh-port'], username: flags['ssh-user'] }),
+      ...given({ sshPort: flags['ssh-port'], username: flags['ssh-user'], hostKey: flags['host-key'] }),
     }
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     const client = await this.client()

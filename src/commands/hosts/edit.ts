@@ -24,12 +24,16 @@ function tagPatch(set: readonly string[], taken: readonly string[]): NonNullable
   return tags
 }
 
+/** What no two hosts have in common. */
+const ownFlags = ['hostname', 'ip', 'host-key'] as const
+
 export default class HostsEdit extends BaseCommand {
   static override summary = 'Change tags, SSH access, name or address of hosts'
   static override examples = [
     '$ rsm hosts edit web1 -t role=web --untag old',
     "$ rsm hosts edit 'web[1-3]' -t rack=r1",
     '$ rsm hosts edit @id:17 --hostname web2',
+    "$ rsm hosts edit web1 --host-key ''",
   ]
   static override args = { host: oneOrMore(hostsDescription) }
   static override flags = {
@@ -38,6 +42,10 @@ export default class HostsEdit extends BaseCommand {
     'ssh-port': integer({ min: 1, max: 65535, description: 'SSH port' }),
     'ssh-user': string({ aliases: ['user'], description: "SSH user; '' removes it" }),
     ...credentialFlags,
+    'host-key': string({
+      helpValue: 'SHA256:…',
+      description: "SSH host key that it has to show, of one host; '' forgets the one that is pinned",
+    }),
     tag: tagFlag('set this tag; the others stay'),
     untag: string({
       ...repeated,
@@ -53,28 +61,35 @@ export default class HostsEdit extends BaseCommand {
       ...given({ hostname: flags.hostname, ip: flags.ip, sshPort: flags['ssh-port'] }),
     }
     if (flags['ssh-user'] !== undefined) patch.username = flags['ssh-user'] === '' ? null : flags['ssh-user']
+    if (flags['host-key'] !== undefined) patch.hostKey = flags['host-key'] === '' ? null : flags['host-key']
     if (flags.tag !== undefined || flags.untag !== undefined)
       patch.tags = tagPatch(flags.tag ?? [], flags.untag ?? [])
     refuseEmpty(patch, 'hosts edit')
     const client = await this.client()
     const hosts = await findHosts(client, args.host)
-    const own = flags.hostname === undefined ? flags.ip && '--ip' : '--hostname'
+    const own = ownFlags.find((name) => flags[name])
     if (own !== undefined && hosts.length > 1)
-      throw new RsmError('usage', `${own} is for one host, not for ${hosts.length}`, { hint: 'name one' })
+      throw new RsmError('usage', `--${own} is for one host, not for ${hosts.length}`, { hint: 'name one' })
     const nameOf = (host: Host) => host.hostname
-    const done = (_: unknown, changed: readonly Host[]) => this.#tell(changed)
+    const done = (_: unknown, changed: readonly Host[]) => this.#tell(hosts, changed)
     const changed = await doToEach(hosts, { nameOf, json: flags.json, done }, ({ id }) =>
       client.hosts.update(id, patch),
     )
     return namesOneHost(args.host) ? changed[0] : changed
   }
 
-  #tell(hosts: readonly Host[]): void {
+  #tell(before: readonly Host[], hosts: readonly Host[]): void {
     const [only, ...others] = hosts
     if (only === undefined) return
     const tags = showTags(only.tags)
     const one = `${only.hostname} (id ${only.id}${tags === '' ? '' : `, ${tags}`})`
     const several = `${hosts.length} hosts: ${foldNodeset(hosts.map(({ hostname }) => hostname))}`
     this.done(`changed ${others.length === 0 ? one : several}`)
+    const kept = new Set(before.flatMap(({ id, authType }) => (authType === 'NONE' ? [] : [id])))
+    const lost = hosts.filter(({ id, authType }) => authType === 'NONE' && kept.has(id))
+    if (lost.length > 0)
+      this.notice(
+        `the SSH credentials of ${foldNodeset(lost.map(({ hostname }) => hostname))} were removed: they were for the former address, port or user`,
+      )
   }
 }

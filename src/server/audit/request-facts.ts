@@ -35,6 +35,7 @@ const telling = [
   'scriptId',
   'agentId',
   'hostname',
+  'hostKey',
   'runAs',
   'shell',
   'watch',

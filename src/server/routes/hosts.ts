@@ -9,7 +9,9 @@ import {
   HostQuery,
   HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
+import { demand } from '../access/standing.ts'
 import type { AppInstance } from '../http/app.ts'
+import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
@@ -72,7 +74,7 @@ export function hostRoutes(app: AppInstance, { services: { hosts } }: RouteDepen
     operation({
       id: 'updateHost',
       tag,
-      summary: 'Change a host',
+      summary: 'Change a host; its hostKey takes ADMIN',
       allow: change,
       exists,
       body: HostPatch,
@@ -80,7 +82,11 @@ export function hostRoutes(app: AppInstance, { services: { hosts } }: RouteDepen
       errors: ['conflict'],
       audit: { action: 'host.update', object: 'host' },
     }),
-    (request) => hosts.update(idOf(request), request.body),
+    (request) => {
+      // Whom the server trusts with a host's credentials.
+      if (request.body.hostKey !== undefined) demand(userOf(request), 'administer')
+      return hosts.update(idOf(request), request.body)
+    },
   )
   app.delete(
     '/api/hosts/:id',

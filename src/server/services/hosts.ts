@@ -2,14 +2,13 @@ import { RsmError } from '../../core/errors.ts'
 import type { HostService } from '../../core/services.ts'
 import type { HostRecord } from '../seams/records/host.ts'
 import { type Context, notFound, tellTokenEnded } from './context.ts'
+import { defaultPort, patchedAccess } from './hosts/access.ts'
 import { readHostMetrics } from './hosts/host-metrics.ts'
 import { removeHost } from './hosts/removal.ts'
 import { whereOf } from './hosts/where.ts'
-import { patched, patchedMap } from './merge-patch.ts'
+import { patchedMap } from './merge-patch.ts'
 import { storePage } from './paging.ts'
 import { bury, openEnrollments } from './tombstones.ts'
-
-const defaultPort = 22
 
 export function createHosts(context: Context): HostService {
   const { store, fleet, keys, presence, hints, clock } = context
@@ -50,6 +49,7 @@ export function createHosts(context: Context): HostService {
           username: input.username ?? null,
           password: sealed(id, 'password', input.password ?? null),
           privateKey: sealed(id, 'privateKey', input.privateKey ?? null),
+          hostKey: input.hostKey ?? null,
           tags: input.tags ?? {},
           systemInfo: null,
           agent: null,
@@ -67,17 +67,10 @@ export function createHosts(context: Context): HostService {
       const record = await store.transact(async (tx) => {
         const current = await tx.get('hosts', id)
         if (!current) throw notFound('host', id)
-        const secret = (field: 'password' | 'privateKey') =>
-          patch[field] === undefined ? current[field] : sealed(id, field, patch[field])
         const next: HostRecord = {
           ...current,
           hostname: patch.hostname ?? current.hostname,
-          ip: patch.ip ?? current.ip,
-          sshPort: patched(patch.sshPort, current.sshPort, defaultPort),
-          authType: patched(patch.authType, current.authType, 'NONE'),
-          username: patched(patch.username, current.username, null),
-          password: secret('password'),
-          privateKey: secret('privateKey'),
+          ...patchedAccess(current, patch, (field, value) => keys.seal(value, `hosts/${id}/${field}`)),
           tags: patchedMap(patch.tags, current.tags),
           updatedAt: context.time(),
         }

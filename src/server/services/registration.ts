@@ -134,6 +134,7 @@ export function register(
       username: host?.username ?? null,
       password: host?.password ?? null,
       privateKey: host?.privateKey ?? null,
+      hostKey: host?.hostKey ?? null,
       tags: { ...host?.tags, ...attempt.enrollment?.tags },
       systemInfo: {
         os: input.os ?? 'unknown',

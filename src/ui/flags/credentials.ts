@@ -9,11 +9,11 @@ export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
     exclusive: ['password-stdin'],
-    description: 'SSH key for the record, stored encrypted; rsm itself never uses it',
+    description: 'SSH key by which the server installs the agent, stored encrypted',
   }),
   'password-stdin': boolean({
     exclusive: ['private-key'],
-    description: 'SSH password for the record from stdin, stored encrypted; rsm itself never uses it',
+    description: 'SSH password for that from stdin, stored encrypted',
   }),
 }
 

@@ -51,11 +51,13 @@ export function wideHostColumns(utc: boolean): readonly Column<Host>[] {
   ]
 }
 
-/** SSH access is kept for other programs: rsm itself never logs in there. */
-function sshFields({ username, ip, sshPort, authType }: Host): Record<string, string> {
-  if (username === null && sshPort === 22 && authType === 'NONE') return {}
+/** How the server logs in there to install the agent. Older servers know no `hostKey`. */
+function sshFields({ username, ip, sshPort, authType, hostKey }: Host): Record<string, string> {
+  const key = hostKey ?? null
+  const pinned: Record<string, string> = key === null ? {} : { 'ssh host key': key }
+  if (username === null && sshPort === 22 && authType === 'NONE') return pinned
   const secret = authType === 'NONE' ? '' : ` (${authType === 'PASSWORD' ? 'password' : 'key'} kept)`
-  return { ssh: `${username === null ? '' : `${username}@`}${ip}:${sshPort}${secret}` }
+  return { ssh: `${username === null ? '' : `${username}@`}${ip}:${sshPort}${secret}`, ...pinned }
 }
 
 export function hostFields(host: Host, utc: boolean): Record<string, string | number | null> {

@@ -113,3 +113,35 @@ test('A16 hosts are removed by an ADMIN, or by who has the right hosts:remove; i
   for (const bad of [['hosts:rename'], ['hosts:remove', 'hosts:remove'], 'hosts:remove', null])
     t.is((await server.api('PATCH', `/api/users/${oskar.id}`, { rights: bad })).status, 400)
 })
+
+test('whom the server trusts with the credentials of a host is for an ADMIN to say, and audited', async (t) => {
+  const server = await startTestServer(t)
+  const oskar = await user(server, 'oskar', 'OPERATOR')
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
+  const hostKey = `SHA256:${'k'.repeat(43)}`
+  for (const wish of [hostKey, null]) {
+    const refused = await oskar.call('PATCH', `/api/hosts/${id}`, { hostKey: wish })
+    t.is(refused.status, 403)
+    t.is(refused.message, 'you are oskar (OPERATOR); this takes ADMIN')
+  }
+  t.is((await server.data('PATCH', `/api/hosts/${id}`, { hostKey })).hostKey, hostKey)
+  t.is((await server.data('PATCH', `/api/hosts/${id}`, { hostKey: null })).hostKey, null)
+  const { content } = await server.data('GET', '/api/audit')
+  const changes = content.filter(
+    ({ action, outcome }: { action: string; outcome: string }) =>
+      action === 'host.update' && outcome === 'SUCCESS',
+  )
+  t.deepEqual(
+    changes.map(({ detail }: { detail: { changed: string[]; hostKey?: string } }) => [
+      detail.changed,
+      detail.hostKey,
+    ]),
+    [
+      [['hostKey'], undefined],
+      [['hostKey'], hostKey],
+    ],
+  )
+  const bad = await server.api('PATCH', `/api/hosts/${id}`, { hostKey: 'SHA256:short' })
+  t.is(bad.status, 400)
+  t.is(bad.body.errors?.[0]?.field, 'hostKey')
+})

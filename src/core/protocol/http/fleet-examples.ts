@@ -42,6 +42,7 @@ export const host = {
   sshPort: 22,
   authType: 'NONE',
   username: null,
+  hostKey: null,
   tags: { env: 'production', role: 'web' },
   status: 'ONLINE',
   statusReason: null,

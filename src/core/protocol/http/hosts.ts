@@ -1,4 +1,5 @@
 import { authTypes, hostStatuses } from '../../host.ts'
+import { hostKeyPattern } from '../../host-key.ts'
 import {
   Closed,
   Hostname,
@@ -21,6 +22,11 @@ const AuthType = Type.Enum([...authTypes])
 const Ip = Type.String({ minLength: 1, maxLength: 45, format: 'ip' })
 const Port = Type.Integer({ minimum: 1, maximum: 65535 })
 const Secret = Type.String({ minLength: 1, maxLength: 16_384 })
+const HostKey = Type.String({
+  pattern: hostKeyPattern,
+  description:
+    'the fingerprint of an SSH host key as ssh-keygen -l shows it: SHA256: and 43 characters of base64',
+})
 
 export const HostCreate = Closed(
   {
@@ -31,6 +37,7 @@ export const HostCreate = Closed(
     username: Type.Optional(Line(64)),
     password: Type.Optional(Secret),
     privateKey: Type.Optional(Secret),
+    hostKey: Type.Optional(HostKey),
     tags: Type.Optional(Tags),
   },
   { examples: [examples.hostCreate] },
@@ -47,6 +54,7 @@ export const HostPatch = Closed(
     username: Type.Optional(Nullable(Line(64))),
     password: Type.Optional(Nullable(Secret)),
     privateKey: Type.Optional(Nullable(Secret)),
+    hostKey: Type.Optional(Nullable(HostKey)),
     tags: Type.Optional(
       Type.Union([Type.Record(TagKey, Nullable(TagValue), { additionalProperties: false }), Type.Null()], {
         description:
@@ -166,6 +174,8 @@ export const Host = Type.Object(
     sshPort: Type.Integer(),
     authType: AuthType,
     username: Nullable(Type.String()),
+    /** Of SSH: pinned when the server first logs in there, or set beforehand. */
+    hostKey: Nullable(Type.String()),
     tags: Type.Record(Type.String(), Type.String()),
     status: HostStatus,
     statusReason: Nullable(Type.String()),

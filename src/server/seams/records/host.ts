@@ -10,6 +10,8 @@ export interface HostRecord {
   username: string | null
   password: Sealed | null
   privateKey: Sealed | null
+  /** Absent in records of older servers. */
+  hostKey?: string | null
   tags: Record<string, string>
   systemInfo: SystemInfo | null
   agent: {

@@ -137,6 +137,7 @@ function showHost(record: HostRecord, view: PresenceView | undefined, clusterIds
     sshPort: record.sshPort,
     authType: record.authType,
     username: record.username,
+    hostKey: record.hostKey ?? null,
     tags: record.tags,
     status: view?.status ?? 'OFFLINE',
     statusReason: view?.statusReason ?? null,
