@@ -32,6 +32,8 @@ export interface HostSigns {
   readonly high: readonly Measure[]
   /** What stood before: it outlives a restart of the server. */
   readonly last: HostStanding | null
+  /** Why its agent is of a release too far from the server's; null where it is not. */
+  readonly skew?: string | null
   /** Two agents have been found to use one identity (contract §6). */
   readonly duplicateIdentity: boolean
 }
@@ -126,6 +128,7 @@ function warnings(signs: HostSigns): string[] {
   const { agentStatus, agentReason = null } = signs
   const reasons: string[] = []
   if (signs.duplicateIdentity) reasons.push(duplicateReason)
+  if (signs.skew) reasons.push(signs.skew)
   if (agentStatus !== null && agentStatus !== 'HEALTHY')
     reasons.push(`the agent reports ${agentStatus}${agentReason === null ? '' : `: ${agentReason}`}`)
   const { high } = signs

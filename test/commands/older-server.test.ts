@@ -55,3 +55,21 @@ test('A17 a server that is no older, another fault beside it, and a path that so
     /^rsm: no such cluster: reachable\n/,
   )
 })
+
+test('A17 hosts join at a server that does not know join strings prints the line of its time', async (t) => {
+  const asked: string[][] = []
+  const server = await startFakeServer(t, {
+    'POST /api/enrollment-tokens': (request, response) => {
+      const fields = Object.keys(request.body as object)
+      asked.push(fields)
+      const errors = fields.filter((field) => field === 'url').map((field) => ({ field, message: 'unknown field' }))
+      if (errors.length > 0) return envelope(response, 400, { message: 'Validation failed', errors })
+      return { id: 1, token: 'rsm_enr_x', maxUses: 1, expiresAt: '2026-03-03T09:30:00.000Z' }
+    },
+  })
+  const env = cleanEnv(temporaryDirectory(t), { RSM_URL: server.url, RSM_TOKEN: 's' })
+  const { exit, stdout } = await runRsm(['hosts', 'join', '--max-uses', '1'], env)
+  t.is(exit, 0)
+  t.true(stdout.includes('rsm_enr_x') && stdout.includes(server.url), stdout)
+  t.deepEqual(asked, [['maxUses', 'url'], ['maxUses']])
+})

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AgentHello } from '../../core/protocol/messages.ts'
+import type { Containment as Level } from '../../core/host.ts'
 import { cgroupHome } from './cgroup.ts'
 import { removeCgroup } from './cgroup-files.ts'
 import { ProcessTable, type Tree } from './processes.ts'
@@ -18,7 +18,7 @@ export interface Ended {
 
 /** How trees of processes are held together on this machine. */
 export interface Containment {
-  readonly level: AgentHello['capabilities']['containment']
+  readonly level: Level
   /** The cgroup of an execution, created; null where there are none. */
   create(taskId: string): string | null
   /** Notes what a tree is made of while it runs, where nothing holds it; until what it answers is called. */

@@ -1,4 +1,5 @@
 import { boolean, string } from '@oclif/core/flags'
+import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { readJoin } from '../../core/join/join-string.ts'
 import { runLine } from '../../core/join/lines.ts'
@@ -6,6 +7,7 @@ import { isLoopback } from '../../core/loopback.ts'
 import { readPin, showPin } from '../../core/pins.ts'
 import type { EnrollmentCreate } from '../../core/protocol/http/enrollments.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
+import { unknownFields } from '../../ui/command/older-server.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { given } from '../../ui/flags/given.ts'
 import { tagFlag } from '../../ui/flags/hosts.ts'
@@ -35,6 +37,19 @@ export default class HostsJoin extends BaseCommand {
     yes: boolean({ char: 'y', description: 'do not ask' }),
   }
 
+  /** A server that does not know what the join string is made of makes the token without. */
+  async #make(client: Client, input: EnrollmentCreate) {
+    try {
+      return await client.enrollments.create(input)
+    } catch (error) {
+      const unknown = error instanceof RsmError ? unknownFields(error) : []
+      if (unknown.length === 0 || unknown.some((field) => field !== 'url' && field !== 'fingerprint'))
+        throw error
+      const { url: _, fingerprint: __, ...rest } = input
+      return client.enrollments.create(rest)
+    }
+  }
+
   async run() {
     const { flags } = await this.parse(HostsJoin)
     const client = await this.client()
@@ -47,7 +62,7 @@ export default class HostsJoin extends BaseCommand {
     const host = flags.replace === undefined ? undefined : await findHost(client, flags.replace)
     if (host !== undefined) input.hostId = host.id
     if (host?.agent) await confirmRevocation(host, flags.yes)
-    const made = await client.enrollments.create(input)
+    const made = await this.#make(client, input)
     // Last: where the token is refused the host keeps its agent.
     if (host?.agent)
       await client.hosts.revokeAgent(host.id).catch(async (error: unknown) => {

@@ -2,7 +2,7 @@ import type { HelloFacts } from '../protocol/http/host-agent.ts'
 import { limitNames, limitWords } from '../task/limits.ts'
 import { finding, type Look } from './finding.ts'
 import type { HostFacts } from './host-facts.ts'
-import { compareVersions } from './versions.ts'
+import { compareVersions, skewAdvice, skewReason } from './versions.ts'
 import { clockWords } from './words.ts'
 
 /** Clocks that differ by less are told nothing of: heartbeats take their time. */
@@ -32,13 +32,12 @@ export function lookAtVersion({ host, server }: HostFacts): Look {
   const { agentVersion } = host.agent
   const found = compareVersions(agentVersion, server.version)
   if (found === null) return null
-  const both = `the agent is ${agentVersion}, the server ${server.version}`
   if (!found.isOlder && !found.isNewer) return `the agent is ${agentVersion}, as the server`
-  const title = found.isOlder ? 'the agent is older than the server' : 'the agent is newer than the server'
-  const severity = found.isCompatible ? 'note' : 'warning'
-  const mismatch = found.isCompatible ? '' : ': they may not understand each other'
-  const advice = found.isOlder ? 'install the release of the server on HOST' : 'upgrade the server'
-  return [finding('version', severity, `${both}${mismatch}`, advice, `${title}${mismatch}`)]
+  const title = `the agent is ${found.isOlder ? 'older' : 'newer'} than the server`
+  const skew = skewReason(agentVersion, server.version)
+  const both = skew ?? `the agent is ${agentVersion}, the server ${server.version}`
+  const advice = skewAdvice(found)
+  return [finding('version', skew ? 'warning' : 'note', both, advice, skew ? `${title}: too far apart` : title)]
 }
 
 /** As an agent says it; absent where a server is too old to tell it. */

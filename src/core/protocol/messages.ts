@@ -47,8 +47,9 @@ const inputMark = {
 }
 
 /** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
-const executionState = oneOf('QUEUED', 'RUNNING', 'EXITED')
-export type ExecutionState = Held<typeof executionState>
+export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
+/** One of a set to which later versions add. */
+const name = text({ pattern: /^[!-~]{1,64}$/ })
 
 /** The payload of every message of the agent's WebSocket, by type (contract §6). Fields that are not named are ignored. */
 export const payloads = {
@@ -124,19 +125,21 @@ export const payloads = {
     linkId: optional(id),
     capabilities: object({
       maxExecutions: number({ integer: true, minimum: 1, maximum: 100_000 }),
-      scriptTypes: list(scriptType, 8),
+      /** Here and below, names that this server does not know are a newer agent's, and no reason to refuse its link. */
+      scriptTypes: list(name, 64),
       /** How a tree of processes is ended here. */
-      containment: oneOf('cgroup', 'pid-namespace', 'process-group'),
+      containment: name,
       terminal: truth,
       /** The user that scripts run as where a task names none; older agents leave this and what follows out. */
       runAs: optional(text({ maxLength: 256 })),
       /** Whether that user is root (uid 0). */
       runsAsRoot: optional(truth),
-      sandbox: optional(oneOf('none', 'user', 'strict')),
-      /** The limits that can be enforced here. Names that this server does not know are a newer agent's: no task here can ask for them. */
-      limits: optional(list(text({ maxLength: 64 }), 64)),
+      sandbox: optional(name),
+      /** The limits that can be enforced here. */
+      limits: optional(list(name, 64)),
     }),
-    tasks: list(object({ taskId: id, state: executionState, lastSequence }), 100_000),
+    /** `state` is an `ExecutionState`, or a newer agent's. */
+    tasks: list(object({ taskId: id, state: name, lastSequence }), 100_000),
     /** Sessions that live here; older agents, and those without a terminal facility, leave it out. */
     terminals: optional(list(object({ sessionId: id, lastSequence }), 1000)),
   }),

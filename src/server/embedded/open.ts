@@ -5,6 +5,7 @@ import { ascendFrom } from '../ids.ts'
 import { loadKeys } from '../key-files.ts'
 import { beginRun } from '../runs.ts'
 import type { Data, DataOptions } from '../seams/data.ts'
+import { serverVersion } from '../version.ts'
 import { lastWritten, openAgreedClock } from './agreed-clock.ts'
 import { openFileAuditLog } from './audit/file-audit-log.ts'
 import { createNotedHead } from './audit/noted-head.ts'
@@ -59,6 +60,7 @@ export async function openEmbedded(path: string, options: DataOptions): Promise<
   const presence = await createPresence({
     path: join(path, 'presence.json'),
     heartbeatInterval,
+    version: serverVersion(),
     warnAfter,
     hints,
     clock,

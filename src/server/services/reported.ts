@@ -1,4 +1,5 @@
-import type { Metrics } from '../../core/host.ts'
+import { agentStatuses, containments, type Metrics, sandboxModes } from '../../core/host.ts'
+import { longestReason } from '../../core/protocol/bounds.ts'
 import type { HeartbeatRequest, RegisterRequest } from '../../core/protocol/http/agent.ts'
 import { BeatFacts, HelloFacts } from '../../core/protocol/http/host-agent.ts'
 import { Metrics as Report } from '../../core/protocol/http/hosts.ts'
@@ -44,16 +45,33 @@ export function fieldsOf<S extends TObject>(
   return fields as Static<S>
 }
 
-export function heardBeat(beat: HeartbeatRequest): Beat {
-  const { status, uptime, timestamp, reason } = beat
-  const says = fieldsOf(BeatFacts, beat)
-  says.statusReason = reason ?? null
-  return { status, uptime, timestamp, says: textsOf(says) }
+/** One of those that are known here; another is a newer agent's. */
+const knownOf = <T extends string>(known: readonly T[], said: string | undefined): T | undefined =>
+  known.find((one) => one === said)
+
+/** Why the agent is not well, where it says so with a word of a newer one. */
+function newerReason(status: string, reason: string | undefined): string {
+  const newer = `it says ${status}, which this server does not know`
+  return (reason === undefined ? newer : `${newer}: ${reason}`).slice(0, longestReason)
 }
 
-export function greetingOf({ agentVersion, capabilities: { limits, ...said } }: AgentHello): Greeting {
-  const enforces = limits && limitNames.filter((name) => limits.includes(name))
-  return textsOf({ agentVersion, ...fieldsOf(HelloFacts, { ...said, enforces }) })
+export function heardBeat(beat: HeartbeatRequest): Beat {
+  const { status, uptime, timestamp, reason } = beat
+  const known = knownOf(agentStatuses, status)
+  const says = fieldsOf(BeatFacts, beat)
+  says.statusReason = known ? (reason ?? null) : newerReason(status, reason)
+  return { status: known ?? 'DEGRADED', uptime, timestamp, says: textsOf(says) }
+}
+
+export function greetingOf({ agentVersion, capabilities }: AgentHello): Greeting {
+  const { limits, sandbox, containment, ...said } = capabilities
+  const known = {
+    ...said,
+    sandbox: knownOf(sandboxModes, sandbox),
+    containment: knownOf(containments, containment),
+    enforces: limits && limitNames.filter((name) => limits.includes(name)),
+  }
+  return textsOf({ agentVersion, ...fieldsOf(HelloFacts, known) })
 }
 
 const bytesOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value))

@@ -2,7 +2,7 @@ import { Command } from '@oclif/core/command'
 import { boolean, string } from '@oclif/core/flags'
 import type { FlagInput, Input, ParserOutput } from '@oclif/core/interfaces'
 import { type Client, openClient } from '../../client/client.ts'
-import { RsmError } from '../../core/errors.ts'
+import { type ErrorCode, RsmError } from '../../core/errors.ts'
 import { type ChosenServer, Contexts } from '../contexts/contexts.ts'
 import { alone, anyCase, checkTogether } from '../flags/checks.ts'
 import { fromEnvironment, type Variables } from '../flags/environment.ts'
@@ -146,7 +146,8 @@ export abstract class BaseCommand extends Command {
   /** Explains a refusal of something that this program, not its user, asked for. */
   protected async blamed(error: Error): Promise<Error> {
     // Other errors cannot come from an older server, and are not worth what this loads.
-    if (!(error instanceof RsmError) || (error.code !== 'invalid' && error.code !== 'not_found')) return error
+    const isTold: ErrorCode[] = ['invalid', 'not_found', 'method_not_allowed']
+    if (!(error instanceof RsmError) || !isTold.includes(error.code)) return error
     const { blameOlderServer } = await import('./older-server.ts')
     return blameOlderServer(error, this.config.version, () => openClient(this.server()))
   }

@@ -5,13 +5,20 @@ import { compareVersions } from '../../core/findings/versions.ts'
 /** How long a server may take to say how old it is, milliseconds. */
 const patience = 5000
 
+/** The fields that a server refused because it does not know them; empty if it refused anything else. */
+export function unknownFields({ fields }: RsmError): string[] {
+  return fields.every(({ message }) => message === 'unknown field') ? fields.map(({ field }) => field) : []
+}
+
 /** The path, field or group that an older server does not know; null if it refused something else. */
-function unknownTo({ message, fields }: RsmError): string | null {
+function unknownTo(error: RsmError): string | null {
+  const { code, message } = error
+  // What this program sends by itself is a method that its own version has.
+  if (code === 'method_not_allowed') return 'this call'
   const [, path] = /^No such path(?:: (\S+))?$/.exec(message) ?? []
   if (message.startsWith('No such path')) return path ?? 'this call'
   if (/^no such cluster: reachable\b/.test(message)) return '@reachable'
-  if (fields.length === 0 || fields.some((fault) => fault.message !== 'unknown field')) return null
-  return fields.map(({ field }) => field).join(', ')
+  return unknownFields(error).join(', ') || null
 }
 
 /**

@@ -27,6 +27,7 @@ interface LinkOptions {
   mark?: AgentHello['mark']
   tasks?: AgentHello['tasks']
   terminals?: AgentHello['terminals']
+  agentVersion?: string
   /** What its HELLO says beside what every agent of ours does. */
   capabilities?: Partial<AgentHello['capabilities']>
   /** False to open the link without a HELLO. */
@@ -82,9 +83,9 @@ export class ScriptedAgent extends Listener<FromServer> {
     storeId: string,
     { maxExecutions = 16, tasks = [], terminals, capabilities = {}, ...more }: LinkOptions = {},
   ): void {
-    const { instanceId, journal, mark } = more
+    const { instanceId, journal, mark, agentVersion = 'test' } = more
     this.send('AGENT_HELLO', {
-      agentVersion: 'test',
+      agentVersion,
       storeId,
       ...(instanceId === undefined ? {} : { instanceId }),
       ...(journal === undefined ? {} : { journal }),

@@ -34,6 +34,8 @@ export const badValues = {
   optionalLast: noCount.filter((value) => value !== -1 && value !== absent).concat(-2),
   number: [...noNumber, deep],
   exitCode: [...noNumber, -2, 256, 1.5, 2 ** 53, 1e308],
+  /** Of a set to which later versions add. */
+  name: [...noText, '', ' ', 'a b', 'x'.repeat(65), '\u0000', 'é', deep],
   stream: [...noText, '', 'stdin', 'STDOUT', '__proto__', 'constructor'],
   type: [...noText, '', 'RUBY', 'bash', '__proto__'],
   limits: [null, true, [], 'x', 1, { memoryMB: 0 }, { processes: '1' }, { cpuPercent: 1.5 }],
@@ -44,6 +46,7 @@ export const badValues = {
   size: [...noCount, 0, 10_001],
   object: [absent, null, true, [], 'x', 1],
   list: [absent, null, true, {}, 'x', 1, [null], [[]], [{}], ['x']],
+  names: [absent, null, true, {}, 'x', 1, [null], [[]], [{}], [''], Array(65).fill('x')],
   map: [absent, null, true, [], 'x', 1, { A: 1 }, { A: null }, { ['A'.repeat(5000)]: {} }],
 } as const
 

@@ -86,6 +86,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const presence = await createPresence({
     path: join(directory, 'presence.json'),
     heartbeatInterval: 30,
+    version: '0.1.0',
     hints,
     clock,
     log,

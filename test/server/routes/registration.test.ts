@@ -197,7 +197,7 @@ test('P05 P06 heartbeats and metrics make a host ONLINE or WARNING, and say why'
   t.like(await host(), { status: 'ONLINE', statusReason: null })
   t.is((await host()).metrics.disk[0].usagePercent, 40)
   t.is((await host()).metrics.agentId, undefined)
-  t.is((await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'FINE' }, headers)).status, 400)
+  t.is((await server.api('POST', '/api/agent/heartbeat', { agentId, status: 'fine' }, headers)).status, 400)
 })
 
 test('a host without heartbeats is OFFLINE after three intervals, and ONLINE with the next', async (t) => {

@@ -1,7 +1,6 @@
 import { longestReason } from '../bounds.ts'
 import { Hostname, Id, Time } from './common.ts'
 import * as examples from './fleet-examples.ts'
-import { AgentStatus } from './host-agent.ts'
 import { Metrics } from './hosts.ts'
 import { type Static, Type } from './schema.ts'
 
@@ -65,7 +64,8 @@ export const HeartbeatRequest = Type.Object(
   {
     agentId: AgentId,
     timestamp: Type.Optional(Type.String({ maxLength: 64 })),
-    status: AgentStatus,
+    /** HEALTHY, DEGRADED or UNHEALTHY; another is a newer agent's, and counts as DEGRADED. */
+    status: Type.String({ pattern: '^[A-Z_]{1,64}$' }),
     uptime: Type.Optional(Type.Number({ minimum: 0 })),
     reason: Type.Optional(Reason),
     onDemand: Type.Optional(Type.Boolean()),

@@ -1,4 +1,5 @@
 import type { AgentStatus, HostStatus, Metrics } from '../../../core/host.ts'
+import { skewReason } from '../../../core/findings/versions.ts'
 import {
   type HostStanding,
   hostStatus,
@@ -88,8 +89,13 @@ export function heard(known: KnownHost, status: AgentStatus, clock: Clock): void
 const secondsSilent = ({ heardAt }: KnownHost, clock: Clock): number =>
   heardAt === null ? 0 : (clock.monotonic() - heardAt) / 1000
 
-/** Its status by what was heard; `heartbeatInterval` in seconds. */
-export function statusOf(known: KnownHost, clock: Clock, heartbeatInterval: number): HostStanding {
+/** Its status by what was heard, at a server of this version; `heartbeatInterval` in seconds. */
+export function statusOf(
+  known: KnownHost,
+  clock: Clock,
+  { heartbeatInterval, version }: { heartbeatInterval: number; version: string },
+): HostStanding {
+  const agentVersion = known.greeting?.agentVersion
   return hostStatus({
     registered: known.heardAt !== null,
     revoked: known.revoked,
@@ -102,6 +108,8 @@ export function statusOf(known: KnownHost, clock: Clock, heartbeatInterval: numb
     high: known.high,
     last: { status: known.status, reason: known.reason },
     duplicateIdentity: known.duplicate,
+    // Agents that are not ours count their versions as they like, and say no HELLO.
+    skew: agentVersion === undefined ? null : skewReason(agentVersion, version),
   })
 }
 

@@ -18,6 +18,8 @@ export interface PresenceOptions {
   /** Where the last known status is kept over a restart. */
   path: string
   heartbeatInterval: number
+  /** Of this server. */
+  version: string
   /** Seconds of high cpu or memory until the host is WARNING; 600 by default. */
   warnAfter?: number | undefined
   hints: Hints
@@ -56,7 +58,7 @@ export async function createPresence(options: PresenceOptions): Promise<Presence
   }
 
   function judge(hostId: number, known: KnownHost): void {
-    const next = statusOf(known, clock, heartbeatInterval)
+    const next = statusOf(known, clock, options)
     const former = { status: known.status, reason: known.reason }
     known.status = next.status
     known.reason = next.reason

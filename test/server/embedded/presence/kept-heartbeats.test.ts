@@ -17,7 +17,8 @@ test('when a host was last heard outlives a crash, to the minute, and is written
   let passed = 0
   const clock = { now: () => begin + passed, monotonic: () => passed }
   // Long enough that no jump of the clock is silence.
-  const options = { path, heartbeatInterval: 600, hints: createHints(), clock, log: createLog('ERROR') }
+  const place = { path, hints: createHints(), log: createLog('ERROR') }
+  const options = { ...place, heartbeatInterval: 600, version: '0.1.0', clock }
   const presence = await createPresence(options)
   t.teardown(async () => {
     await presence.close()

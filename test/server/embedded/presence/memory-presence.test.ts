@@ -11,7 +11,7 @@ presenceContract(test, async (t, options) => {
   const directory = await mkdtemp(join(tmpdir(), 'rsm-presence-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   const hints = createHints()
-  const place = { path: join(directory, 'presence.json'), hints, log: createLog('ERROR') }
+  const place = { path: join(directory, 'presence.json'), hints, log: createLog('ERROR'), version: '0.1.0' }
   const again = async () => {
     const presence = await createPresence({ ...place, ...options })
     t.teardown(() => presence.close())
