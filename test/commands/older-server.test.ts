@@ -62,7 +62,9 @@ test('A17 hosts join at a server that does not know join strings prints the line
     'POST /api/enrollment-tokens': (request, response) => {
       const fields = Object.keys(request.body as object)
       asked.push(fields)
-      const errors = fields.filter((field) => field === 'url').map((field) => ({ field, message: 'unknown field' }))
+      const errors = fields
+        .filter((field) => field === 'url')
+        .map((field) => ({ field, message: 'unknown field' }))
       if (errors.length > 0) return envelope(response, 400, { message: 'Validation failed', errors })
       return { id: 1, token: 'rsm_enr_x', maxUses: 1, expiresAt: '2026-03-03T09:30:00.000Z' }
     },

@@ -37,7 +37,9 @@ export function lookAtVersion({ host, server }: HostFacts): Look {
   const skew = skewReason(agentVersion, server.version)
   const both = skew ?? `the agent is ${agentVersion}, the server ${server.version}`
   const advice = skewAdvice(found)
-  return [finding('version', skew ? 'warning' : 'note', both, advice, skew ? `${title}: too far apart` : title)]
+  return [
+    finding('version', skew ? 'warning' : 'note', both, advice, skew ? `${title}: too far apart` : title),
+  ]
 }
 
 /** As an agent says it; absent where a server is too old to tell it. */

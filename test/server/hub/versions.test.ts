@@ -88,7 +88,8 @@ test('P52 a heartbeat and a registration with words and fields of tomorrow are t
   t.is((await beat(server, identity, { status: 'DRAINING', reason: 'maintenance', battery: 3 })).status, 200)
   t.like(await host(), {
     status: 'WARNING',
-    statusReason: 'the agent reports DEGRADED: it says DRAINING, which this server does not know: maintenance',
+    statusReason:
+      'the agent reports DEGRADED: it says DRAINING, which this server does not know: maintenance',
   })
   t.is((await beat(server, identity)).status, 200)
   t.is((await host()).status, 'ONLINE')

@@ -1,5 +1,5 @@
-import type { AgentStatus, HostStatus, Metrics } from '../../../core/host.ts'
 import { skewReason } from '../../../core/findings/versions.ts'
+import type { AgentStatus, HostStatus, Metrics } from '../../../core/host.ts'
 import {
   type HostStanding,
   hostStatus,
