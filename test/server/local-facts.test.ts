@@ -1,14 +1,16 @@
 import { once } from 'node:events'
 import test from 'ava'
 import Fastify from 'fastify'
+import { Registry } from 'prom-client'
 import { createRefusals } from '../../src/server/audit/refusals.ts'
 import { recordServerEvents } from '../../src/server/audit/server-events.ts'
 import { createClients } from '../../src/server/http/client-address.ts'
 import { createLocalFacts, type LocalFacts } from '../../src/server/local-facts.ts'
-import { createWorkMetrics } from '../../src/server/metrics/work.ts'
+import { countWork } from '../../src/server/metrics/work.ts'
 import { sendEvents } from '../../src/server/routes/operation/event-stream.ts'
 import { tellTokenEnded } from '../../src/server/services/context.ts'
 import { auditDirectory, openLog } from '../helpers/audit/audit-log.ts'
+import { parseScrape } from '../helpers/metrics/scrape.ts'
 import { startInsides } from '../helpers/servers/services.ts'
 import { until } from '../helpers/until.ts'
 
@@ -64,9 +66,9 @@ test('of two servers of one store, the one that ends a token or a task writes it
       facts,
     })
     t.teardown(() => events.stop())
-    const [executions] = createWorkMetrics(facts).families
-    return async () =>
-      (await executions?.samples())?.find(({ labels }) => labels?.['result'] === 'SUCCESS')?.value
+    const registry = new Registry()
+    countWork(registry, facts)
+    return async () => parseScrape(await registry.metrics()).of('rsm_executions_total{result="SUCCESS"}')
   })
   const revoked: string[] = []
   for (const server of ['A', 'B'])

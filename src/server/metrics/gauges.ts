@@ -1,5 +1,5 @@
+import { Gauge, type Registry } from 'prom-client'
 import type { HostStatus } from '../../core/host.ts'
-import type { Family, Sample } from './family.ts'
 import type { Room } from './room.ts'
 
 /** What is counted when a scrape asks for it. */
@@ -23,56 +23,76 @@ export interface Counted {
   auditRefused(): boolean
 }
 
-const one = (value: number): Sample[] => [{ labels: {}, value }]
-const gauge = (name: string, help: string, samples: Family['samples']): Family => ({
-  name,
-  help,
-  type: 'gauge',
-  samples,
-})
+/** What a gauge shows at a scrape: nothing where it is unknown. */
+type Value = number | null
 
-export function createGauges(counted: Counted): Family[] {
-  const ofRoom = async (part: keyof Room): Promise<Sample[]> => {
-    const room = await counted.room()
-    return room === null ? [] : one(room[part])
-  }
-  const queues = async (): Promise<[string, number][]> => [
-    ['journal', counted.journalQueue()],
-    ['executions', (await counted.work()).waiting],
-    ['logins', counted.loginQueue()],
-  ]
-  return [
-    gauge('rsm_build_info', 'Always 1; the version is in the label.', () => [
-      { labels: { version: counted.version }, value: 1 },
-    ]),
-    gauge('rsm_hosts', 'Hosts by status.', async () =>
-      Object.entries(await counted.hosts()).map(([status, value]) => ({ labels: { status }, value })),
-    ),
-    gauge('rsm_agent_links', 'WebSockets of agents that are open.', () => one(counted.links().open)),
-    gauge('rsm_frame_backlog_bytes', 'Frames of agents that are read and not dealt with.', () =>
-      one(counted.links().backlogBytes),
-    ),
-    gauge('rsm_tasks', 'Tasks that have not ended.', async () => [
-      { labels: { status: 'RUNNING' }, value: (await counted.work()).tasks },
-    ]),
-    gauge('rsm_executions', 'Executions that were sent to their host and have not ended.', async () => [
-      { labels: { status: 'RUNNING' }, value: (await counted.work()).running },
-    ]),
-    gauge('rsm_terminals', 'Terminal sessions that are open.', () => one(counted.terminals().open)),
-    gauge(
-      'rsm_queue_length',
-      'What waits: writes for the journal, executions for their host, passwords to be checked.',
-      async () => (await queues()).map(([queue, value]) => ({ labels: { queue }, value })),
-    ),
-    gauge('rsm_disk_size_bytes', 'The file system of the data directory.', () => ofRoom('size')),
-    gauge('rsm_disk_available_bytes', 'What the server may still write there.', () => ofRoom('available')),
-    gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
-      one(counted.readOnly() ? 1 : 0),
-    ),
-    gauge(
-      'rsm_audit_refused',
-      '1 while the audit log takes no entries, and so every change is refused.',
-      () => one(counted.auditRefused() ? 1 : 0),
-    ),
-  ]
+/** Registers what is looked at when a scrape asks for it. */
+export function registerGauges(registry: Registry, counted: Counted): void {
+  const registers = [registry]
+  const gauge = (name: string, help: string, look: () => Value | Promise<Value>) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const value = await look()
+        if (value === null) this.remove()
+        else this.set(value)
+      },
+    })
+  const gauges = (
+    name: string,
+    help: string,
+    label: string,
+    look: () => Promise<Readonly<Record<string, number>>>,
+  ) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      labelNames: [label],
+      async collect() {
+        for (const [series, value] of Object.entries(await look())) this.set({ [label]: series }, value)
+      },
+    })
+  const room = async (part: keyof Room) => (await counted.room())?.[part] ?? null
+
+  gauges('rsm_build_info', 'Always 1; the version is in the label.', 'version', async () => ({
+    [counted.version]: 1,
+  }))
+  gauges('rsm_hosts', 'Hosts by status.', 'status', () => counted.hosts())
+  gauge('rsm_agent_links', 'WebSockets of agents that are open.', () => counted.links().open)
+  gauge(
+    'rsm_frame_backlog_bytes',
+    'Frames of agents that are read and not dealt with.',
+    () => counted.links().backlogBytes,
+  )
+  gauges('rsm_tasks', 'Tasks that have not ended.', 'status', async () => ({
+    RUNNING: (await counted.work()).tasks,
+  }))
+  gauges(
+    'rsm_executions',
+    'Executions that were sent to their host and have not ended.',
+    'status',
+    async () => ({ RUNNING: (await counted.work()).running }),
+  )
+  gauge('rsm_terminals', 'Terminal sessions that are open.', () => counted.terminals().open)
+  gauges(
+    'rsm_queue_length',
+    'What waits: writes for the journal, executions for their host, passwords to be checked.',
+    'queue',
+    async () => ({
+      journal: counted.journalQueue(),
+      executions: (await counted.work()).waiting,
+      logins: counted.loginQueue(),
+    }),
+  )
+  gauge('rsm_disk_size_bytes', 'The file system of the data directory.', () => room('size'))
+  gauge('rsm_disk_available_bytes', 'What the server may still write there.', () => room('available'))
+  gauge('rsm_store_read_only', '1 while the store refuses writes, as on a full disk.', () =>
+    counted.readOnly() ? 1 : 0,
+  )
+  gauge('rsm_audit_refused', '1 while the audit log takes no entries, and so every change is refused.', () =>
+    counted.auditRefused() ? 1 : 0,
+  )
 }

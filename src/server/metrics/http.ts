@@ -1,6 +1,4 @@
-import { type Count, Counter } from './counter.ts'
-import type { Family } from './family.ts'
-import { type Distribution, Histogram } from './histogram.ts'
+import { Counter, Histogram, type Registry } from 'prom-client'
 
 /** Others count as `other`: what is sent must not decide how many series there are. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -16,47 +14,28 @@ export interface Answered {
 }
 
 export interface HttpMetrics {
-  families: readonly Family[]
   answered: (request: Answered) => void
 }
 
 /** Requests by method, template of the route and status: as many series as the application has of them. */
-export function createHttpMetrics(): HttpMetrics {
-  const labels = ['method', 'route', 'status'] as const
-  const total = new Counter('rsm_http_requests_total', 'HTTP requests answered.', labels)
-  const duration = new Histogram(
-    'rsm_http_request_duration_seconds',
-    'Time from request to answer; a followed stream counts when it ends.',
-    seconds,
-    labels,
-  )
-  type Instruments = { total: Count; duration: Distribution }
-  const known = new Map<string, Map<string, Map<number, Instruments>>>()
-
-  function resolve(method: string, route: string, status: number): Instruments {
-    const values = { method, route, status: String(status) }
-    return { total: total.of(values), duration: duration.of(values) }
-  }
-
+export function createHttpMetrics(registry: Registry): HttpMetrics {
+  const labels = { labelNames: ['method', 'route', 'status'] as const, registers: [registry] }
+  const total = new Counter({
+    name: 'rsm_http_requests_total',
+    help: 'HTTP requests answered.',
+    ...labels,
+  })
+  const duration = new Histogram({
+    name: 'rsm_http_request_duration_seconds',
+    help: 'Time from request to answer; a followed stream counts when it ends.',
+    buckets: seconds,
+    ...labels,
+  })
   return {
-    families: [total, duration],
-    answered(request) {
-      const method = methods.has(request.method) ? request.method : 'other'
-      const route = request.route ?? 'unknown'
-      const byMethod = orNew(known, route, () => new Map<string, Map<number, Instruments>>())
-      const byStatus = orNew(byMethod, method, () => new Map<number, Instruments>())
-      const instruments = orNew(byStatus, request.status, () => resolve(method, route, request.status))
-      instruments.total.add()
-      instruments.duration.observe(request.seconds)
+    answered({ method, route = 'unknown', status, seconds }) {
+      const series = { method: methods.has(method) ? method : 'other', route, status }
+      total.inc(series)
+      duration.observe(series, seconds)
     },
   }
-}
-
-function orNew<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key)
-  if (value === undefined) {
-    value = make()
-    map.set(key, value)
-  }
-  return value
 }

@@ -1,9 +1,10 @@
+import { Registry } from 'prom-client'
 import type { LocalFacts } from '../local-facts.ts'
 import { createDiskMetrics, type DiskMetrics } from './disk.ts'
-import { createExposition } from './exposition.ts'
-import { type Counted, createGauges } from './gauges.ts'
+import { type Counted, registerGauges } from './gauges.ts'
 import { createHttpMetrics, type HttpMetrics } from './http.ts'
-import { createWorkMetrics } from './work.ts'
+import { watchProcess } from './process.ts'
+import { countWork } from './work.ts'
 
 /** What one server measures of itself, for Prometheus (contract §3 `GET /metrics`). */
 export interface ServerMetrics {
@@ -15,14 +16,21 @@ export interface ServerMetrics {
 }
 
 export function createServerMetrics(facts: LocalFacts): ServerMetrics {
-  const http = createHttpMetrics()
-  const disk = createDiskMetrics()
-  const work = createWorkMetrics(facts)
+  const registry = new Registry()
+  const { answered } = createHttpMetrics(registry)
+  countWork(registry, facts)
   return {
-    answered: http.answered,
-    journalSynced: disk.journalSynced,
-    outputSynced: disk.outputSynced,
-    exposition: (counted) =>
-      createExposition([...createGauges(counted), ...work.families, ...disk.families, ...http.families]),
+    answered,
+    ...createDiskMetrics(registry),
+    exposition(counted) {
+      registerGauges(registry, counted)
+      let isWatched = false
+      return () => {
+        // Servers that nobody scrapes do not pay for it.
+        if (!isWatched) watchProcess(registry)
+        isWatched = true
+        return registry.metrics()
+      }
+    },
   }
 }

@@ -1,5 +1,5 @@
+import { prometheusContentType } from 'prom-client'
 import type { AppInstance } from '../http/app.ts'
-import { metricsMediaType } from '../metrics/exposition.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 
@@ -18,6 +18,6 @@ export function metricsRoutes(app: AppInstance, deps: RouteDependencies): void {
         },
       },
     }),
-    async (_request, reply) => reply.type(metricsMediaType).send(await deps.scrape()),
+    async (_request, reply) => reply.type(prometheusContentType).send(await deps.scrape()),
   )
 }

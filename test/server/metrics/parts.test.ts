@@ -3,27 +3,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import test from 'ava'
+import { Registry } from 'prom-client'
 import { realDisk } from '../../../src/disk/disk.ts'
 import { createPasswords } from '../../../src/server/access/passwords.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
-import { createExposition } from '../../../src/server/metrics/exposition.ts'
-import { type Counted, createGauges } from '../../../src/server/metrics/gauges.ts'
-import { Histogram } from '../../../src/server/metrics/histogram.ts'
+import { type Counted, registerGauges } from '../../../src/server/metrics/gauges.ts'
+import { createHttpMetrics } from '../../../src/server/metrics/http.ts'
 import type { Room } from '../../../src/server/metrics/room.ts'
 import { parseScrape } from '../../helpers/metrics/scrape.ts'
 import { task } from '../../helpers/servers/store-records.ts'
 
 test('a value on a bound of a histogram is within it, one past the last bound is in +Inf alone', async (t) => {
-  const histogram = new Histogram('h', 'Help.', [0.1, 1], ['kind'])
-  for (const value of [0.1, 0.2, 1, 7]) histogram.of({ kind: 'a "quoted"\\one\n' }).observe(value)
-  const { series, of } = parseScrape(await createExposition([histogram])())
-  const labels = 'kind="a \\"quoted\\"\\\\one\\n"'
-  t.is(of(`h_bucket{${labels},le="0.1"}`), 1)
-  t.is(of(`h_bucket{${labels},le="1"}`), 3)
-  t.is(of(`h_bucket{${labels},le="+Inf"}`), 4)
-  t.is(of(`h_sum{${labels}}`), 8.3)
-  t.is(of(`h_count{${labels}}`), 4)
-  t.is([...series].filter((name) => name.startsWith('h_')).length, 5)
+  const registry = new Registry()
+  const { answered } = createHttpMetrics(registry)
+  const request = { method: 'GET', route: 'a "quoted"\\one\n', status: 200 }
+  for (const seconds of [1, 1.2, 5, 7]) answered({ ...request, seconds })
+  const { series, of } = parseScrape(await registry.metrics())
+  const name = 'rsm_http_request_duration_seconds'
+  const labels = 'method="GET",route="a \\"quoted\\"\\\\one\\n",status="200"'
+  t.is(of(`${name}_bucket{le="1",${labels}}`), 1)
+  t.is(of(`${name}_bucket{le="5",${labels}}`), 3)
+  t.is(of(`${name}_bucket{le="+Inf",${labels}}`), 4)
+  t.is(of(`${name}_sum{${labels}}`), 14.2)
+  t.is(of(`${name}_count{${labels}}`), 4)
+  t.is([...series].filter((one) => one.startsWith(name)).length, 11)
 })
 
 test('queues, the backlog of frames, a store and an audit log that refuse writes show as they stand at the scrape', async (t) => {
@@ -41,8 +44,9 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   }
   let refuses = true
   let room: Room | null = { size: 1e12, available: 12_345 }
-  const text = createExposition(createGauges(counted))
-  const { of } = parseScrape(await text())
+  const registry = new Registry()
+  registerGauges(registry, counted)
+  const { of } = parseScrape(await registry.metrics())
   t.is(of('rsm_store_read_only'), 1)
   t.is(of('rsm_audit_refused'), 1)
   t.is(of('rsm_frame_backlog_bytes'), 8)
@@ -54,7 +58,7 @@ test('queues, the backlog of frames, a store and an audit log that refuse writes
   t.is(of('rsm_disk_available_bytes'), 12_345)
   refuses = false
   room = null
-  const later = parseScrape(await text())
+  const later = parseScrape(await registry.metrics())
   t.is(later.of('rsm_store_read_only'), 0)
   t.is(later.of('rsm_audit_refused'), 0)
   t.false(later.series.has('rsm_disk_available_bytes'), 'unknown is not zero')

@@ -76,7 +76,7 @@ test('tasks and executions count while they run, wait and end; their output and 
   t.is(after.of('rsm_tasks_total{status="SUCCESS"}'), 1)
   t.is(after.of('rsm_tasks_total{status="FAILED"}'), 2)
   t.is(after.of('rsm_execution_duration_seconds_count{result="SUCCESS"}'), 1)
-  t.is(after.of('rsm_execution_duration_seconds_bucket{result="FAILED",le="0.1"}'), 1)
+  t.is(after.of('rsm_execution_duration_seconds_bucket{le="0.1",result="FAILED"}'), 1)
   t.false(after.series.has('rsm_execution_duration_seconds_count{result="UNREACHABLE"}'), 'it never ran')
   t.is(after.of('rsm_output_bytes_total'), 12)
   t.is(after.of('rsm_output_fsync_seconds_count'), 1)
