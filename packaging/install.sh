@@ -1,10 +1,11 @@
 #!/bin/sh
 # Installs rsm on this host and runs `rsm agent install`, which joins the host to the server of a join string.
 #
-#   sh install.sh [--join-file FILE] [ARCH=SHA256…] [rsm agent install - [OPTION…]]
+#   sh install.sh [--join-file FILE | --over-ssh MARK] [ARCH=SHA256…] [rsm agent install - [OPTION…]]
 #
 # The join string comes on stdin, or from FILE, which is removed. ARCH=SHA256 (x64, arm64) says which executable is meant;
 # left out, the server is asked, whose key the join string pins. Of the options this script heeds --prefix and --user.
+# With --over-ssh it speaks with `rsm hosts join --ssh`, which brings executable and join string; what it says begins with MARK.
 # All of it is in functions, so that half a download does nothing.
 set -u
 
@@ -21,7 +22,7 @@ as_root() {
 }
 
 read_arguments() {
-  join_file='' sum_x64='' sum_arm64='' prefix='' mode=system
+  join_file='' mark='' sum_x64='' sum_arm64='' prefix='' mode=system at_end=' at the end of the line'
   while [ $# -gt 0 ]; do
     case $1 in
       --join-file)
@@ -29,10 +30,15 @@ read_arguments() {
         join_file=$2
         shift
         ;;
+      --over-ssh)
+        [ $# -ge 2 ] || fail '--over-ssh needs a mark'
+        mark=$2 at_end=''
+        shift
+        ;;
       x64=*) sum_x64=${1#x64=} ;;
       arm64=*) sum_arm64=${1#arm64=} ;;
       rsm) break ;;
-      *) fail "unknown argument: $1 (ARCH=SHA256, --join-file FILE, then rsm agent install - …)" ;;
+      *) fail "unknown argument: $1 (ARCH=SHA256, --join-file FILE, --over-ssh MARK, then rsm agent install - …)" ;;
     esac
     shift
   done
@@ -48,7 +54,7 @@ read_arguments() {
     if [ "$mode" = user ]; then prefix=$HOME/.local; else prefix=/usr/local; fi
   fi
   case $prefix in /*) ;; *) fail "--prefix is not absolute: $prefix" ;; esac
-  [ "$mode" = user ] || [ "$(id -u)" = 0 ] || has sudo ||
+  [ "$mode" = user ] || [ "$(id -u)" = 0 ] || [ -n "$mark" ] || has sudo ||
     fail 'run this as root, or with --user at its end: then the agent is yours alone'
 }
 
@@ -160,18 +166,31 @@ is_wanted() {
   esac
 }
 
-# Beside its place, so that the rename is one step; nobody runs half a file.
-download() {
+# Where the executable is put together: beside its place, so that the rename is one step; nobody runs half a file.
+begin_part() {
   bin=$prefix/bin
-  if is_wanted "$bin/rsm"; then
-    echo "rsm: $bin/rsm is there already"
-    return 0
-  fi
   if ! { as_root mkdir -p "$bin" && part=$(as_root mktemp "$bin/.rsm.XXXXXX"); }; then
-    fail "can't write to $bin: add --prefix DIR at the end of the line, as --prefix /opt/rsm"
+    fail "can't write to $bin: add --prefix DIR$at_end, as --prefix /opt/rsm"
   fi
   trap 'as_root rm -f "$part"' EXIT
   trap 'exit 1' HUP INT TERM
+}
+
+end_part() {
+  as_root chmod 755 "$part" || fail "can't make $part executable"
+  said=$("$part" --version 2>&1) ||
+    fail "it does not run in $bin (mounted noexec? then add --prefix DIR on another file system): $said"
+  as_root mv -f "$part" "$bin/rsm" || fail "can't write $bin/rsm"
+  trap - EXIT HUP INT TERM
+}
+
+download() {
+  program=$prefix/bin/rsm
+  if is_wanted "$program"; then
+    echo "rsm: $program is there already"
+    return 0
+  fi
+  begin_part
   echo "rsm: fetching rsm-linux-$arch from $url"
   if has xz && fetch "/dl/rsm-linux-$arch.xz" 2>/dev/null | xz -dc 2>/dev/null | as_root tee "$part" >/dev/null && is_wanted "$part"; then
     :
@@ -181,12 +200,36 @@ download() {
     is_wanted "$part" ||
       fail "nothing was installed: what came from $url is not the executable with the sha256 $sum"
   fi
-  as_root chmod 755 "$part" || fail "can't make $part executable"
-  said=$("$part" --version 2>&1) ||
-    fail "it does not run in $bin (mounted noexec? then add --prefix DIR on another file system): $said"
-  as_root mv -f "$part" "$bin/rsm" || fail "can't write $bin/rsm"
-  trap - EXIT HUP INT TERM
-  echo "rsm: installed $bin/rsm"
+  end_part
+  echo "rsm: installed $program"
+}
+
+sum_of() {
+  if [ -f "$1" ]; then sha256sum "$1" | cut -d ' ' -f 1; else echo -; fi
+}
+
+# What the command line does in exchange: it is told what is here, and answers `copy SHA256 SIZE` and the executable, or
+# `use PATH`; then it sends the join string.
+over_ssh() {
+  if [ "$mode" != user ] && [ "$(id -u)" != 0 ]; then
+    fail "$(id -un) is not root here: add --sudo, or log in with --ssh-user root"
+  fi
+  echo "$mark host $arch $(sum_of "$prefix/bin/rsm") $(sum_of /usr/bin/rsm)"
+  read -r word sum size || exit 1
+  case $word in
+    use) program=$sum ;;
+    copy)
+      program=$prefix/bin/rsm
+      begin_part
+      head -c "$size" >"$part" || fail "can't write $part: is the disk full?"
+      is_wanted "$part" || fail "nothing was installed: the executable did not come whole"
+      end_part
+      ;;
+    *) fail "what came over ssh is no answer: $word" ;;
+  esac
+  echo "$mark ready"
+  read -r join || exit 1
+  echo "$mark result"
 }
 
 main() {
@@ -197,10 +240,14 @@ main() {
   shift
   has sha256sum || fail 'sha256sum is needed (coreutils)'
   check_host
-  read_join
-  wanted_sum
-  download
-  printf '%s\n' "$join" | as_root "$prefix/bin/rsm" "$@"
+  if [ -n "$mark" ]; then
+    over_ssh
+  else
+    read_join
+    wanted_sum
+    download
+  fi
+  printf '%s\n' "$join" | as_root "$program" "$@"
 }
 
 main "$@"

@@ -5,12 +5,13 @@ import { readJoin } from '../../core/join/join-string.ts'
 import { runLine } from '../../core/join/lines.ts'
 import { isLoopback } from '../../core/loopback.ts'
 import { readPin, showPin } from '../../core/pins.ts'
-import type { EnrollmentCreate } from '../../core/protocol/http/enrollments.ts'
+import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { unknownFields } from '../../ui/command/older-server.ts'
 import { integer } from '../../ui/flags/checks.ts'
-import { given } from '../../ui/flags/given.ts'
+import { type FlagsOf, given } from '../../ui/flags/given.ts'
 import { tagFlag } from '../../ui/flags/hosts.ts'
+import { sshFlags } from '../../ui/flags/ssh.ts'
 import { parseDuration, parsePairs } from '../../ui/input/values.ts'
 import { findCluster, findHost } from '../../ui/names/names.ts'
 import { confirmRevocation } from '../../ui/revocation.ts'
@@ -18,24 +19,37 @@ import { columnsOf } from '../../ui/text/screen.ts'
 import { showTime } from '../../ui/text/time.ts'
 import { wrapAdvice } from '../../ui/text/wrap.ts'
 
+const flags = {
+  replace: string({
+    helpValue: 'HOST',
+    description: 'enroll this host again; its present agent is revoked',
+  }),
+  'max-uses': integer({
+    min: 1,
+    helpValue: 'N',
+    description: 'how many hosts the token enrolls (default: 1)',
+  }),
+  expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
+  tag: tagFlag('tag of the hosts'),
+  cluster: string({ char: 'g', helpValue: 'NAME', description: 'cluster of the hosts' }),
+  yes: boolean({ char: 'y', description: 'do not ask' }),
+  ...sshFlags,
+}
+type JoinFlags = FlagsOf<typeof flags>
+
 export default class HostsJoin extends BaseCommand {
-  static override summary = 'Make an enrollment token and print the line to paste on the host'
-  static override examples = ['$ rsm hosts join -t role=web', '$ rsm hosts join --replace web1']
-  static override flags = {
-    replace: string({
-      helpValue: 'HOST',
-      description: 'enroll this host again; its present agent is revoked',
-    }),
-    'max-uses': integer({
-      min: 1,
-      helpValue: 'N',
-      description: 'how many hosts the token enrolls (default: 1)',
-    }),
-    expires: string({ helpValue: 'TIME', description: 'how long the token is valid (default: 24h)' }),
-    tag: tagFlag('tag of the hosts'),
-    cluster: string({ char: 'g', helpValue: 'NAME', description: 'cluster of the hosts' }),
-    yes: boolean({ char: 'y', description: 'do not ask' }),
-  }
+  static override summary = 'Let hosts join: print the line to paste on them, or install them over ssh'
+  static override description =
+    'Makes an enrollment token and prints the line that installs rsm on a host. With --ssh it does that on the hosts by ' +
+    'itself: your ssh, with its configuration, agent and known_hosts, brings the executable that the server hands out and ' +
+    'a token for each host, and ends when the server says that the agent is linked.'
+  static override examples = [
+    '$ rsm hosts join -t role=web',
+    '$ rsm hosts join --replace web1',
+    "$ rsm hosts join --ssh 'web[01-20]' --ssh-user admin --sudo -t role=web",
+    "$ rsm hosts join --ssh 'db[1-3]' -J bastion --ask-sudo-password --accept-new",
+  ]
+  static override flags = flags
 
   /** A server that does not know what the join string is made of makes the token without. */
   async #make(client: Client, input: EnrollmentCreate) {
@@ -52,13 +66,38 @@ export default class HostsJoin extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(HostsJoin)
+    if (flags.ssh === undefined) this.#refuseWithoutSsh(flags)
     const client = await this.client()
-    const { tlsFingerprint, caFile } = this.server()
+    const input = await this.#enrollment(client, flags)
+    if (flags.ssh !== undefined) {
+      const { joinOverSsh } = await import('../../ui/ssh/command.ts')
+      const { version } = this.config
+      const made = (token: EnrollmentCreated) => this.#warn(token)
+      return joinOverSsh(this, { client, enrollment: input, version, made }, { ...flags, ssh: flags.ssh })
+    }
+    return this.#printLine(client, input, flags)
+  }
+
+  /** Options that would have no effect: somebody relies on them. */
+  #refuseWithoutSsh(flags: JoinFlags): void {
+    const values: Readonly<Record<string, unknown>> = flags
+    const lone = Object.keys(sshFlags).find((name) => values[name] !== undefined && values[name] !== false)
+    if (lone !== undefined)
+      throw new RsmError('usage', `--${lone} goes with --ssh`, { hint: "--ssh 'web[01-20]' names the hosts" })
+  }
+
+  async #enrollment(client: Client, flags: JoinFlags): Promise<EnrollmentCreate> {
+    const { tlsFingerprint } = this.server()
     const fingerprint = tlsFingerprint === undefined ? undefined : showPin(readPin(tlsFingerprint))
     const input: EnrollmentCreate = given({ maxUses: flags['max-uses'], url: client.api.url, fingerprint })
     if (flags.expires !== undefined) input.expiresInHours = parseDuration(flags.expires) / 3600
     if (flags.tag !== undefined) input.tags = parsePairs('-t', flags.tag, '-t role=web')
     if (flags.cluster !== undefined) input.clusterId = (await findCluster(client, flags.cluster)).id
+    return input
+  }
+
+  async #printLine(client: Client, input: EnrollmentCreate, flags: JoinFlags) {
+    const { fingerprint } = input
     const host = flags.replace === undefined ? undefined : await findHost(client, flags.replace)
     if (host !== undefined) input.hostId = host.id
     if (host?.agent) await confirmRevocation(host, flags.yes)
@@ -75,15 +114,21 @@ export default class HostsJoin extends BaseCommand {
     const { url } = client.api
     const line = made.line ?? runLine({ url, token: made.token, ...given({ fingerprint }) })
     this.print(line)
-    if (fingerprint === undefined && caFile !== undefined)
+    this.#warn(made)
+    const next = `run this line on the host, before ${showTime(made.expiresAt, this.globals.utc)}; then: \`rsm hosts list\``
+    this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
+    return made
+  }
+
+  /** Of what a host needs that a join string does not hold. */
+  #warn({ join }: EnrollmentCreated): void {
+    const { url, caFile, tlsFingerprint } = this.server()
+    if (tlsFingerprint === undefined && caFile !== undefined)
       this.notice(
         `the host also needs the certificate of the authority: copy ${caFile} there and add --ca-file, or join with --tls-fingerprint`,
       )
-    const named = new URL(made.join ? readJoin(made.join).url : url)
+    const named = new URL(join ? readJoin(join).url : url)
     if (isLoopback(named.hostname))
       this.notice(`${named.host} is only this machine: another host needs its address`)
-    const next = `run this line on the host, before ${showTime(made.expiresAt, flags.utc)}; then: \`rsm hosts list\``
-    this.hint(wrapAdvice(next, columnsOf(process.stderr)).join('\n'))
-    return made
   }
 }

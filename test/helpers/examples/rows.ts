@@ -99,6 +99,10 @@ const dataDirectory: Given = async ({ server }) => ({
   '/var/lib/rsm/server': server.dataDir,
   'rsm server': `RSM_DATA_DIR=${server.dataDir} rsm server`,
 })
+const handedOut: Given = async ({ server }) => {
+  await handOut(server, '#!/bin/sh\n')
+  return {}
+}
 const executable: Given = async (world, t) => {
   const file = join(world.home, 'rsm-linux-arm64')
   await writeFile(file, '#!/bin/sh\n')
@@ -184,6 +188,17 @@ export const rows: Readonly<Record<string, Row>> = {
       await without('/api/hosts/2')(world, t)
       return { '@id:17': '@id:1' }
     },
+  },
+  "rsm hosts join --ssh 'web[01-20]' --ssh-user admin --sudo -t role=web": {
+    alone: true,
+    exit: [1, 'there are no such hosts'],
+    given: handedOut,
+  },
+  "rsm hosts join --ssh 'db[1-3]' -J bastion --ask-sudo-password --accept-new": {
+    alone: true,
+    exit: [1, 'there are no such hosts'],
+    given: handedOut,
+    typed: [[/Password of sudo on 3 hosts: /, 'a password\r']],
   },
   'rsm hosts join --replace web1': { alone: true, typed: [[/\?/, 'y\r']] },
   'rsm hosts remove web1 --yes': { alone: true },

@@ -33,6 +33,7 @@ const files: Record<string, string> = {
 const programs: Record<string, string> = {
   pwgen: 'echo "a password of pwgen"',
   jq: 'exec cat',
+  ssh: 'echo "ssh: Could not resolve hostname" >&2; exit 255',
   'edit-it': 'echo "echo edited" >> "$1"',
 }
 

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Client } from '../../client/client.ts'
+import { RsmError } from '../../core/errors.ts'
+import { architectures, buildName, buildOf } from '../../core/join/builds.ts'
+import { ownExecutable } from '../../disk/own-executable.ts'
+
+/** What is copied to hosts of one architecture. */
+export interface Executable {
+  readonly sha256: string
+  /** Bytes. */
+  readonly size: number
+  open(): Readable
+}
+
+export interface Executables {
+  /** Fetched when it is first asked for. Errors: `not_found` where there is none for these hosts; as calls of the API. */
+  of(arch: string): Promise<Executable>
+}
+
+async function fileWith(path: string, sha256: string): Promise<Executable> {
+  const { size } = await stat(path)
+  return { sha256, size, open: () => createReadStream(path) }
+}
+
+async function sumOf(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+/** SHA-256 of what the server hands out, by name; why there is nothing, where it hands out nothing at all. */
+async function readSums(client: Client): Promise<{ sums: Map<string, string>; why: RsmError | null }> {
+  try {
+    const answer = await client.api.raw('GET', '/dl/SHA256SUMS')
+    const lines = ('text' in answer ? answer.text : '').matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm)
+    return { sums: new Map([...lines].map(([, sum = '', name = '']) => [name, sum])), why: null }
+  } catch (error) {
+    // Without TLS, beyond loopback.
+    if (error instanceof RsmError && error.code === 'not_found') return { sums: new Map(), why: error }
+    throw error
+  }
+}
+
+/** To a file in `directory`, which nobody else may write to. */
+async function fetched(client: Client, name: string, sha256: string, directory: string): Promise<Executable> {
+  const path = join(directory, name)
+  const hash = createHash('sha256')
+  const body = await client.api.download(`/dl/${name}`, 'application/octet-stream')
+  body.on('data', (chunk: Buffer) => hash.update(chunk))
+  await pipeline(body, createWriteStream(path, { flags: 'wx', mode: 0o600 }))
+  if (hash.digest('hex') !== sha256)
+    throw new RsmError(
+      'unavailable',
+      `what came from ${client.api.url}/dl/${name} has another sha256 than the server says`,
+      {
+        hint: 'nothing was copied; run it again',
+      },
+    )
+  return fileWith(path, sha256)
+}
+
+/**
+ * The executables of the server's release, or this program itself where it is the same: one that the server names by its
+ * sha256, or where it has none to hand out, one of its version. Errors: `not_found` where there is none at all.
+ */
+export async function openExecutables(
+  client: Client,
+  directory: string,
+  version: string,
+  own: string | undefined = ownExecutable(),
+): Promise<Executables> {
+  const { sums, why } = await readSums(client)
+  const isOfServer = async () => (await client.server.info())?.version === version
+  const ownName = own === undefined ? undefined : buildName(process.arch as (typeof architectures)[number])
+  const mayBeOwn = ownName !== undefined && !sums.has(ownName) && (await isOfServer())
+  const names = [...sums.keys()].filter((name) => buildOf(name)?.isXz === false)
+  if (mayBeOwn) names.push(ownName)
+  if (names.length === 0)
+    throw (
+      why ??
+      new RsmError('not_found', 'the server hands out no executable that could be copied', {
+        hint: 'on its machine: rsm server releases add FILE',
+      })
+    )
+
+  async function open(name: string): Promise<Executable> {
+    const wanted = sums.get(name)
+    if (own !== undefined && name === ownName) {
+      const sum = await sumOf(own)
+      if (wanted === undefined || sum === wanted) return fileWith(own, sum)
+    }
+    if (wanted !== undefined) return fetched(client, name, wanted, directory)
+    throw new RsmError('not_found', `the server has no ${name}, only ${names.join(', ')}`, {
+      hint: `on its machine: rsm server releases add ${name}`,
+    })
+  }
+
+  const opened = new Map<string, Promise<Executable>>()
+  return {
+    of(arch) {
+      const name = `rsm-linux-${arch}`
+      const executable = opened.get(name) ?? open(name)
+      opened.set(name, executable)
+      return executable
+    },
+  }
+}

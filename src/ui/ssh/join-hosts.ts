@@ -1,0 +1,134 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Client } from '../../client/client.ts'
+import { allPages } from '../../client/http/pages.ts'
+import { RsmError } from '../../core/errors.ts'
+import type { EnrollmentCreate, EnrollmentCreated } from '../../core/protocol/http/enrollments.ts'
+import { ownText } from '../../disk/own-files.ts'
+import { isOnPath } from '../command/own-command.ts'
+import { openExecutables } from './executables.ts'
+import { type JoinSetting, joinHost } from './join-host.ts'
+import { cancelled, type JoinOutcome, outcomeOf } from './outcome.ts'
+
+export interface Wish extends Omit<JoinSetting, 'executables' | 'script' | 'enroll'> {
+  readonly hosts: readonly string[]
+  /** At once. */
+  readonly concurrency: number
+  /** What each token gives its host. */
+  readonly enrollment: EnrollmentCreate
+  /** Hears of the first. */
+  readonly made: (token: EnrollmentCreated) => void
+  /** Of this program. */
+  readonly version: string
+  /** Ends what runs; what has not ended is CANCELLED. */
+  readonly signal: AbortSignal
+  readonly ended: (outcome: JoinOutcome) => void
+  /** What each host that is under way does now. */
+  readonly doing: (now: ReadonlyMap<string, string>) => void
+}
+
+interface Token {
+  readonly id: number
+  readonly join: string
+}
+
+/** Single-use tokens. The first is made before any host is spoken to: whoever may make none learns it at once. */
+async function openTokens(client: Client, { enrollment, made }: Pick<Wish, 'enrollment' | 'made'>) {
+  const unused = new Set<number>()
+  async function make() {
+    const created = await client.enrollments.create({ ...enrollment, maxUses: 1 })
+    const { id, join: text } = created
+    unused.add(id)
+    if (text !== null) return { created, token: { id, join: text } }
+    throw new RsmError('unavailable', 'the server makes no join strings', { hint: 'upgrade the server' })
+  }
+  const first = await make()
+  made(first.created)
+  let spare: Token | undefined = first.token
+  return {
+    async next(): Promise<Token> {
+      const token = spare
+      spare = undefined
+      return token ?? (await make()).token
+    },
+    /** A host has this one that did not join: its service may still use it. */
+    leave: (id: number) => unused.delete(id),
+    /** Removes those that nobody used: of hosts that had joined before, and the first where no host came so far. */
+    async tidy(): Promise<void> {
+      const { content } = await allPages((query) => client.enrollments.list(query), {})
+      for (const { id, uses } of content)
+        if (unused.has(id) && uses === 0) await client.enrollments.remove(id)
+    },
+  }
+}
+
+type Tokens = Awaited<ReturnType<typeof openTokens>>
+
+/** Joins one host after the other until there are none left. */
+async function joinAll(tokens: Tokens, setting: Omit<JoinSetting, 'enroll'>, wish: Wish): Promise<void> {
+  const { signal, ended } = wish
+  const waiting = [...wish.hosts]
+  const running = new Map<string, () => void>()
+  const now = new Map<string, string>()
+  const end = (outcome: JoinOutcome) => {
+    now.delete(outcome.host)
+    ended(outcome)
+  }
+  const killAll = () => {
+    for (const kill of running.values()) kill()
+  }
+  async function join(host: string): Promise<void> {
+    let token: Token | undefined
+    const enroll = async () => {
+      token = await tokens.next()
+      return token.join
+    }
+    const tell = (what: string) => wish.doing(now.set(host, what))
+    const { result, kill } = joinHost(host, { ...setting, enroll }, tell)
+    running.set(host, kill)
+    const joined = await result
+    running.delete(host)
+    if (token !== undefined && 'trouble' in joined) tokens.leave(token.id)
+    if ('trouble' in joined && signal.aborted) return end(cancelled(host))
+    end(outcomeOf(host, joined))
+  }
+  const work = async () => {
+    for (let host = waiting.shift(); host !== undefined; host = waiting.shift())
+      await (signal.aborted ? end(cancelled(host)) : join(host))
+  }
+  signal.addEventListener('abort', killAll)
+  // A second Ctrl-C ends us at once.
+  process.on('exit', killAll)
+  try {
+    await Promise.all(Array.from({ length: wish.concurrency }, work))
+  } finally {
+    signal.removeEventListener('abort', killAll)
+    process.off('exit', killAll)
+  }
+}
+
+/**
+ * Installs and joins hosts over the OpenSSH of who types (contract §10). Errors: those that every host would meet, before any is
+ * spoken to: no ssh here, nothing to copy, no right to make tokens.
+ */
+export async function joinHosts(client: Client, wish: Wish): Promise<void> {
+  if (!isOnPath('ssh', process.env['PATH'] ?? ''))
+    throw new RsmError('unavailable', 'there is no ssh on the PATH', {
+      hint: 'install the OpenSSH client: apt-get install openssh-client, or dnf install openssh-clients',
+    })
+  const directory = await mkdtemp(join(tmpdir(), 'rsm-join-'))
+  try {
+    const executables = await openExecutables(client, directory, wish.version)
+    const tokens = await openTokens(client, wish)
+    try {
+      const script = ownText('packaging/install.sh')
+      await joinAll(tokens, { ...wish, executables, script }, wish)
+    } finally {
+      // They expire; what became of the hosts counts.
+      await tokens.tidy().catch(() => {})
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}

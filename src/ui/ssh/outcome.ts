@@ -1,0 +1,106 @@
+import { foldNodeset } from '../../core/selector/nodeset.ts'
+import { counted } from '../text/counted.ts'
+import { showDuration } from '../text/time.ts'
+import type { JoinResult } from './join-host.ts'
+
+const statuses = ['JOINED', 'FAILED', 'UNREACHABLE', 'CANCELLED'] as const
+
+/** What became of a host, as `--json` shows it. */
+export interface JoinOutcome {
+  /** As ssh knows it. */
+  readonly host: string
+  readonly status: (typeof statuses)[number]
+  /** 0 where it joined; 255 where ssh did not get there. */
+  readonly exitCode: number
+  readonly error: string | null
+  readonly hint: string | null
+  /** Whether the executable had to be copied. */
+  readonly copied: boolean
+  /** What it is in rsm; null unless it joined. */
+  readonly hostId: number | null
+  readonly hostname: string | null
+  readonly agentId: string | null
+}
+
+const nobody = { hostId: null, hostname: null, agentId: null } as const
+
+export function outcomeOf(host: string, result: JoinResult): JoinOutcome {
+  const { copied } = result
+  if ('joined' in result) {
+    const { hostId, hostname, agentId } = result.joined
+    return { host, status: 'JOINED', exitCode: 0, error: null, hint: null, copied, hostId, hostname, agentId }
+  }
+  const { isUnreachable, exit, error, hint } = result.trouble
+  const status = isUnreachable ? 'UNREACHABLE' : 'FAILED'
+  return { host, status, exitCode: exit, error, hint, copied, ...nobody }
+}
+
+export const cancelled = (host: string): JoinOutcome => ({
+  host,
+  status: 'CANCELLED',
+  exitCode: 130,
+  error: null,
+  hint: null,
+  copied: false,
+  ...nobody,
+})
+
+/** One host: its own code; several: 1 unless all have joined (contract §9). */
+export function exitOfJoins(outcomes: readonly JoinOutcome[]): number {
+  const [only, ...others] = outcomes
+  if (only !== undefined && others.length === 0) return only.exitCode
+  return outcomes.every(({ status }) => status === 'JOINED') ? 0 : 1
+}
+
+/** What became of a host, without its own name: equal texts are shown once. */
+export function textOf({ host, status, error, hostname, hostId }: JoinOutcome): string {
+  if (status !== 'JOINED') return error === null ? status : `${status}: ${error}`
+  return hostname?.toLowerCase() === host.toLowerCase() ? 'joined' : `joined as ${hostname} (@id:${hostId})`
+}
+
+/** Each line once; those that fetch the keys of hosts on one port as one. */
+function foldHints(outcomes: readonly JoinOutcome[]): string[] {
+  const lines = new Set(outcomes.flatMap(({ hint }) => hint?.split('\n') ?? []))
+  const scans = new Map<string, string[]>()
+  const others: string[] = []
+  for (const line of lines) {
+    const [, scan, name = '', file] = /^(ssh-keyscan (?:-p \d+ )?)(\S+)( >> .*)$/.exec(line) ?? []
+    if (scan === undefined) others.push(line)
+    else scans.set(`${scan}%${file}`, [...(scans.get(`${scan}%${file}`) ?? []), name])
+  }
+  return [...[...scans].map(([scan, names]) => scan.replace('%', () => names.join(' '))), ...others]
+}
+
+const indent = ' '.repeat(5)
+
+/** Hosts by what became of them, the most first, each with what to do. */
+function fold(outcomes: readonly JoinOutcome[]): string[] {
+  const groups = new Map<string, JoinOutcome[]>()
+  for (const outcome of outcomes)
+    groups.set(textOf(outcome), [...(groups.get(textOf(outcome)) ?? []), outcome])
+  return [...groups]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .flatMap(([text, alike]) => [
+      `${foldNodeset(alike.map(({ host }) => host))}: ${text}`,
+      ...foldHints(alike).map((line) => indent + line),
+    ])
+}
+
+/** For people: who joined, for stdout; who did not and why, and the sum of all, for stderr. */
+export function showJoins(
+  outcomes: readonly JoinOutcome[],
+  milliseconds: number,
+): { readonly joined: string[]; readonly failed: string[]; readonly sum: string } {
+  const isJoined = ({ status }: JoinOutcome) => status === 'JOINED'
+  const counts = statuses.flatMap((status) => {
+    const count = outcomes.filter((each) => each.status === status).length
+    return count === 0 ? [] : [`${count} ${status}`]
+  })
+  const [only] = outcomes
+  const what = outcomes.length === 1 && only !== undefined ? only.status : counts.join(', ')
+  return {
+    joined: fold(outcomes.filter(isJoined)),
+    failed: fold(outcomes.filter((each) => !isJoined(each))),
+    sum: `${counted(outcomes.length, 'host')}: ${what} in ${showDuration(milliseconds)}`,
+  }
+}

@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process'
+import { sanitizeLine } from '../text/sanitize.ts'
+import { shellWord } from '../text/shell-word.ts'
+import type { Ended } from './session.ts'
+
+/** Why a host did not join. */
+export interface Trouble {
+  readonly isUnreachable: boolean
+  /** From 1 to 255. */
+  readonly exit: number
+  readonly error: string
+  readonly hint: string | null
+}
+
+const sshFailed = 255
+
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => sanitizeLine(line).trim())
+    .filter((line) => line !== '')
+
+/** What takes up the key of a host that is not known, as the configuration of ssh names host and port. */
+function keyHint(words: readonly string[], host: string): string {
+  const { stdout } = spawnSync('ssh', ['-G', ...words], { encoding: 'utf8' })
+  const setting = (name: string) => new RegExp(`^${name} (\\S+)`, 'm').exec(stdout)?.[1]
+  const isDirect = ['proxyjump', 'proxycommand', 'hostkeyalias'].every((name) => setting(name) === undefined)
+  if (!isDirect) return `log in once and compare its key: ssh ${shellWord(host)}; or add --accept-new`
+  const port = setting('port') ?? '22'
+  const at = `${port === '22' ? '' : `-p ${port} `}${shellWord(setting('hostname') ?? host)}`
+  const file = shellWord(setting('userknownhostsfile') ?? '~/.ssh/known_hosts')
+  return `ssh-keyscan ${at} >> ${file}\nand compare the keys with those of the hosts; or add --accept-new`
+}
+
+const unreachable = (error: string, hint: string | null = null): Trouble => ({
+  isUnreachable: true,
+  exit: sshFailed,
+  error,
+  hint,
+})
+
+/** What ssh says of a host that it did not get to. `words` are those of `ssh`. */
+export function sshTrouble(stderr: string, words: readonly string[], host: string): Trouble {
+  const lines = linesOf(stderr)
+  const last = lines.findLast((line) => !/^kex_exchange_identification|^Connection closed by/.test(line))
+  if (/REMOTE HOST IDENTIFICATION HAS CHANGED/.test(stderr)) {
+    const remove =
+      lines.find((line) => line.startsWith('ssh-keygen -f')) ?? `ssh-keygen -R ${shellWord(host)}`
+    return unreachable(
+      'host key changed: it is another host than before, or somebody stands between; nothing was sent',
+      `once you know that it is the right one: ${remove}`,
+    )
+  }
+  if (/Host key verification failed/.test(stderr)) {
+    const isOfJump = lines.some((line) => line.startsWith('kex_exchange_identification'))
+    if (isOfJump)
+      return unreachable(
+        'the host key of the jump is not known',
+        'log in to the jump once, and compare its key',
+      )
+    return unreachable('its host key is not known', keyHint(words, host))
+  }
+  const said = (last ?? 'ssh ended and said nothing').replace(/^ssh: /, '')
+  if (/Permission denied/.test(said))
+    return unreachable(
+      said,
+      'ssh has to get in without asking: with a key in your agent, and --ssh-user for another user',
+    )
+  return unreachable(said)
+}
+
+/** The error of a `rsm … --json` on a host. */
+function rsmError(lines: readonly string[]): Pick<Trouble, 'exit' | 'error' | 'hint'> | null {
+  const line = lines.findLast((each) => each.startsWith('{"error":'))
+  if (line === undefined) return null
+  try {
+    const { error } = JSON.parse(line) as { error: { exit: number; message: string; hint: string | null } }
+    return { exit: error.exit, error: sanitizeLine(error.message), hint: error.hint }
+  } catch {
+    return null
+  }
+}
+
+function sudoTrouble(lines: readonly string[]): Pick<Trouble, 'error' | 'hint'> | null {
+  if (lines.some((line) => /try again|incorrect password/.test(line)))
+    return { error: 'sudo does not take the password', hint: null }
+  const has = (words: RegExp) => lines.some((line) => words.test(line))
+  if (has(/^sudo: a password is required/))
+    return {
+      error: 'sudo asks for a password',
+      hint: '--ask-sudo-password asks you for it, once for all hosts',
+    }
+  if (has(/^sudo: .*must have a tty/))
+    return {
+      error: 'sudo wants a terminal',
+      hint: 'its sudoers has requiretty; lift that for this user: Defaults:USER !requiretty',
+    }
+  // That sudo can't resolve the host's own name is no reason.
+  const line = lines.findLast(
+    (each) =>
+      /^sudo: |not in the sudoers|not allowed to execute/.test(each) && !/unable to resolve host/.test(each),
+  )
+  return line === undefined ? null : { error: line, hint: null }
+}
+
+/** Why it ended on the host, of what was said there. */
+export function hostTrouble({ exit, stdout, stderr }: Ended, doing: string): Trouble {
+  const lines = linesOf(stderr)
+  const isUnreachable = false
+  const code = exit === null || exit === 0 ? 1 : exit
+  const own = rsmError(lines)
+  if (own !== null) return { isUnreachable, ...own }
+  const said = lines.findLast((line) => line.startsWith('rsm: '))
+  if (said !== undefined) return { isUnreachable, exit: code, error: said.slice('rsm: '.length), hint: null }
+  const sudo = sudoTrouble(lines)
+  if (sudo !== null) return { isUnreachable, exit: code, ...sudo }
+  const last = lines.at(-1) ?? linesOf(stdout).at(-1)
+  const why = last === undefined ? `exit ${exit ?? 'unknown'}, and nothing was said` : last
+  return { isUnreachable, exit: code, error: `it ended while ${doing}: ${why}`, hint: null }
+}

@@ -1,0 +1,133 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import { temporaryDirectory } from '../../fixtures/rsm.ts'
+
+/** Whether hosts behind an sshd can be had: takes root, mounts, OpenSSH of both ends, and sudo. */
+export const hasSshHosts =
+  process.getuid?.() === 0 &&
+  existsSync('/usr/sbin/sshd') &&
+  ['ssh', 'sudo'].every((program) => !spawnSync(program, ['-V']).error) &&
+  spawnSync('unshare', ['--mount', '--uts', '--pid', '--fork', 'true']).status === 0
+
+/** The password of the user `deploy` on each host. */
+export const deployPassword = 'a password for sudo'
+
+interface HostOptions {
+  /** Run there before its sshd starts, as root. */
+  readonly setup?: string
+  /** Further lines of its entry in the configuration of ssh. */
+  readonly config?: readonly string[]
+  /** Whether its key is in known_hosts. */
+  readonly isKnown?: boolean
+}
+
+export interface SshHosts {
+  /** In front of the PATH: an `ssh` that reads the configuration of these hosts in place of the one in the user's home. */
+  readonly bin: string
+  readonly knownHosts: string
+  /** All words that this `ssh` was ever given: every user of a machine sees them. */
+  words(): string
+  /** Starts one whose name is NAME, also to ssh. Its users are root and deploy. */
+  start(name: string, options?: HostOptions): Promise<{ readonly port: number }>
+  /** A line of its own in the configuration, for names behind which no host of ours is. */
+  configure(name: string, lines: readonly string[]): void
+  /** Runs a script there as root, over the same ssh. */
+  run(name: string, script: string, options?: readonly string[]): string
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** Hosts of this machine that have files, a name and processes of their own. */
+export function sshHosts(t: ExecutionContext): SshHosts {
+  const directory = temporaryDirectory(t)
+  const [config, knownHosts, key] = ['config', 'known_hosts', 'id'].map((name) => join(directory, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const words = join(directory, 'words')
+  const keygen = (path: string) => execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path])
+  keygen(key)
+  for (const file of [knownHosts, config, words]) writeFileSync(file, '')
+  const bin = join(directory, 'bin')
+  mkdirSync(bin)
+  const real = execFileSync('sh', ['-c', 'command -v ssh'], { encoding: 'utf8' }).trim()
+  writeFileSync(
+    join(bin, 'ssh'),
+    `#!/bin/sh\nprintf '%s\\n' "$@" >> ${words}\nexec ${real} -F ${config} "$@"\n`,
+    { mode: 0o755 },
+  )
+  function configure(name: string, lines: readonly string[]): void {
+    const all = [
+      ...lines,
+      'HostName 127.0.0.1',
+      'User root',
+      `IdentityFile ${key}`,
+      'IdentitiesOnly yes',
+      `UserKnownHostsFile ${knownHosts}`,
+      'GlobalKnownHostsFile /dev/null',
+    ]
+    appendFileSync(config, [`Host ${name}`, ...all.map((line) => `  ${line}`), ''].join('\n'))
+  }
+  return {
+    bin,
+    knownHosts,
+    words: () => readFileSync(words, 'utf8'),
+    configure,
+    async start(name, { setup = '', config: lines = [], isKnown = true } = {}) {
+      const own = join(directory, name)
+      mkdirSync(own)
+      keygen(join(own, 'host'))
+      const port = await freePort()
+      const settings = [
+        `HostKey ${own}/host`,
+        'AuthorizedKeysFile /etc/ssh/authorized',
+        'StrictModes no',
+        'UsePAM no',
+        'PasswordAuthentication no',
+        `ListenAddress 127.0.0.1:${port}`,
+        'PidFile none',
+      ]
+      writeFileSync(join(own, 'sshd_config'), `${settings.join('\n')}\n`)
+      writeFileSync(join(own, 'needed'), `${[directory, resolve('.'), process.execPath].join('\n')}\n`)
+      const user = `useradd -m -s /bin/bash deploy\necho 'deploy:${deployPassword}' | chpasswd\n`
+      writeFileSync(join(own, 'setup.sh'), `install -m 644 ${key}.pub /etc/ssh/authorized\n${user}${setup}\n`)
+      const spaces = ['--mount', '--uts', '--pid', '--fork', '--kill-child', 'bash']
+      const host = spawn('unshare', [...spaces, resolve('test/fixtures/ssh-host.sh'), own, name], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+      t.teardown(async () => {
+        host.kill('SIGKILL')
+        if (host.exitCode === null && host.signalCode === null) await once(host, 'exit')
+      })
+      let said = ''
+      host.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
+      while (!said.includes('Server listening')) {
+        if (host.exitCode !== null) throw new Error(`${name} does not start: ${said}`)
+        await Promise.race([once(host.stderr, 'data'), once(host, 'exit')])
+      }
+      if (isKnown)
+        appendFileSync(
+          knownHosts,
+          `[127.0.0.1]:${port},${name} ${readFileSync(join(own, 'host.pub'), 'utf8')}`,
+        )
+      configure(name, [...lines, `Port ${port}`])
+      return { port }
+    },
+    run: (name, script, options = []) =>
+      execFileSync(join(bin, 'ssh'), ['-o', 'BatchMode=yes', '-l', 'root', ...options, name, script], {
+        encoding: 'utf8',
+      }),
+  }
+}
