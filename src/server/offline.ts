@@ -3,28 +3,42 @@ import { access, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../core/errors.ts'
 import type { Examination } from '../core/findings/examine-host.ts'
-import type { Compacted, OldData, PasswordReset } from '../core/protocol/control.ts'
+import type {
+  ClockConfirmed,
+  Compacted,
+  OldData,
+  PasswordReset,
+  RestoreConfirmed,
+} from '../core/protocol/control.ts'
 import { lockFile } from '../disk/lock.ts'
 import { createPasswords } from './access/passwords.ts'
+import { recordForSystem } from './audit/actor.ts'
 import { isoTime, systemClock } from './clock.ts'
 import { sha256 } from './digest.ts'
 import { lastWritten, openAgreedClock } from './embedded/agreed-clock.ts'
 import { openFileAuditLog } from './embedded/audit/file-audit-log.ts'
 import { type Examined, examineData } from './embedded/doctor/doctor.ts'
+import { openExecutions } from './embedded/executions/executions.ts'
 import { createHints } from './embedded/hints.ts'
 import { holdAlone, openAlone, withStoreAlone } from './embedded/keep/alone.ts'
 import { makeBackup } from './embedded/keep/backup.ts'
 import { markRestored } from './embedded/keep/mark-restored.ts'
 import { type Restored, restoreBackup } from './embedded/keep/restore.ts'
+import { createLinks } from './embedded/links.ts'
 import { createFileOutputs } from './embedded/outputs/file-outputs.ts'
+import { createOwnership } from './embedded/ownership.ts'
 import { openFileRecordings } from './embedded/recordings/file-recordings.ts'
 import { createFileResults } from './embedded/results.ts'
+import { createHeld } from './engine/held.ts'
 import { createReadersOfTasks } from './housekeeping/readers-of-tasks.ts'
 import { createRetention } from './housekeeping/retention.ts'
+import { confirmClock } from './keep/confirm-clock.ts'
 import { createRemoval } from './keep/remove-old.ts'
 import { resetPassword } from './keep/reset-password.ts'
 import { createTurn } from './keep/turn.ts'
+import { createLocalFacts } from './local-facts.ts'
 import { createLog, type Log } from './log.ts'
+import { beginRun } from './runs.ts'
 import type { Backup, BackupOptions } from './seams/keep.ts'
 import { createTerminalRetention } from './terminals/retention.ts'
 import { serverVersion } from './version.ts'
@@ -122,6 +136,53 @@ export const retentionAlone = (
     } finally {
       await outputs.close()
       await agreed.close()
+      await audit.close()
+    }
+  })
+}
+
+/** Says that the clock is right. */
+export const confirmClockAlone = (dataDir: string): Promise<ClockConfirmed> => {
+  const log = createLog('WARN')
+  return withStoreAlone(dataDir, log, async (store, path) => {
+    const written = await lastWritten(path)
+    const audit = await openAudit(path, store.storeId, log)
+    const agreed = await openAgreedClock(path, { store, audit, clock: systemClock, log, written })
+    try {
+      return await confirmClock({ agreed, audit, clock: systemClock })
+    } finally {
+      await agreed.close()
+      await audit.close()
+    }
+  })
+}
+
+/** Lets what is held start with the next start of the server, or cancels it. Errors: `conflict` where nothing is held. */
+export const confirmRestoreAlone = (dataDir: string, cancelPending: boolean): Promise<RestoreConfirmed> => {
+  const [clock, log] = [systemClock, createLog('WARN')]
+  return withStoreAlone(dataDir, log, async (store, path) => {
+    const audit = await openAudit(path, store.storeId, log)
+    const hints = createHints()
+    const outputs = createFileOutputs(join(path, 'tasks'), hints, fail)
+    const results = createFileResults(join(path, 'tasks'))
+    const ownership = createOwnership(clock)
+    const links = createLinks(clock, ownership)
+    const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
+    try {
+      const member = await ownership.join('rsm server confirm-restore')
+      await ownership.claim(member, await executions.running())
+      const serverRuns = await beginRun(store, clock)
+      const parts = { executions, store, serverRuns, member, clock, facts: createLocalFacts(), log }
+      const held = createHeld({ ...parts, ended: () => {} }, { get: () => undefined })
+      // As a start does: what may have run since the backup is not sent again.
+      await held.load()
+      await held.settle()
+      const { confirmed } = await held.confirm(cancelPending)
+      await recordForSystem(audit, 'restore.confirm', { ...confirmed })
+      return confirmed
+    } finally {
+      await executions.close()
+      await outputs.close()
       await audit.close()
     }
   })

@@ -1,5 +1,5 @@
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { control } from '../../ui/command/control.ts'
+import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 
 export default class ServerConfirmClock extends BaseCommand {
@@ -7,8 +7,8 @@ export default class ServerConfirmClock extends BaseCommand {
   static override description =
     'After its clock jumped by more than an hour, a server ages tasks, output, recordings, metrics and expired tokens ' +
     'only by the time that really passes. It believes the clock after 24 hours of running, or after this command: ' +
-    'then it removes at once what is past its time. Run it on the machine of the server, as its user or root. It ' +
-    'needs no token.'
+    'then it removes at once what is past its time. Run it on the machine of the server, as its user or root; it ' +
+    'needs no token. Where no server runs, this command does the work itself.'
   static override examples = [
     '$ rsm server confirm-clock',
     '$ rsm server confirm-clock --data-dir /var/lib/rsm/server',
@@ -17,7 +17,15 @@ export default class ServerConfirmClock extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ServerConfirmClock)
-    const confirmed = await control(dataDirectory('server', flags['data-dir']), 'confirm-clock', {})
+    const confirmed = await controlOr(
+      dataDirectory('server', flags['data-dir']),
+      'confirm-clock',
+      {},
+      async (path) => {
+        const { confirmClockAlone } = await import('../../server/offline.ts')
+        return confirmClockAlone(path)
+      },
+    )
     const { serverTime, doubt } = confirmed
     this.print(
       doubt === null

@@ -1,6 +1,6 @@
 import { boolean } from '@oclif/core/flags'
 import { BaseCommand } from '../../ui/command/base-command.ts'
-import { control } from '../../ui/command/control.ts'
+import { controlOr } from '../../ui/command/control.ts'
 import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
 import { counted } from '../../ui/text/counted.ts'
 
@@ -10,7 +10,8 @@ export default class ServerConfirmRestore extends BaseCommand {
     'When a server notices that its data directory is older than what its agents have seen, it holds every execution ' +
     'that had not started: each may have run since the backup. `rsm hosts doctor` and GET /api/server/status say so. ' +
     'This command starts them, or cancels them with --cancel-pending. Run it on the machine of the server, as its ' +
-    'user or root. It needs no token.'
+    'user or root; it needs no token. Where no server runs, this command does the work itself: what is held then starts with ' +
+    'the next start of the server.'
   static override examples = [
     '$ rsm server confirm-restore --cancel-pending',
     '$ rsm server confirm-restore --data-dir /var/lib/rsm/server',
@@ -22,9 +23,16 @@ export default class ServerConfirmRestore extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ServerConfirmRestore)
-    const confirmed = await control(dataDirectory('server', flags['data-dir']), 'confirm-restore', {
-      cancelPending: flags['cancel-pending'],
-    })
+    const cancelPending = flags['cancel-pending']
+    const confirmed = await controlOr(
+      dataDirectory('server', flags['data-dir']),
+      'confirm-restore',
+      { cancelPending },
+      async (path) => {
+        const { confirmRestoreAlone } = await import('../../server/offline.ts')
+        return confirmRestoreAlone(path, cancelPending)
+      },
+    )
     const { tasks, executions, cancelled } = confirmed
     const what = `${counted(executions, 'execution')} of ${counted(tasks, 'task')}`
     this.print(cancelled ? `cancelled ${what}` : `going on with ${what}`)

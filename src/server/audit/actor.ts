@@ -1,5 +1,6 @@
-import type { AuditActor } from '../../core/audit.ts'
+import type { AuditActor, AuditDetail } from '../../core/audit.ts'
 import type { Caller } from '../access/caller.ts'
+import type { AuditLog } from '../seams/audit-log.ts'
 import type { Store } from '../seams/store.ts'
 
 /** What the server does by itself. */
@@ -21,3 +22,7 @@ export async function actorOf(caller: Caller | undefined, store: Store): Promise
     }
   }
 }
+
+/** What commands on the server's own machine do is recorded as the system's. */
+export const recordForSystem = (audit: Pick<AuditLog, 'append'>, action: string, detail: AuditDetail) =>
+  audit.append({ actor: systemActor, ip: null, action, object: null, outcome: 'SUCCESS', detail })

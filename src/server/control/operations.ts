@@ -2,10 +2,11 @@ import type { AuditDetail } from '../../core/audit.ts'
 import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Passwords } from '../access/passwords.ts'
-import { systemActor } from '../audit/actor.ts'
+import { recordForSystem } from '../audit/actor.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { BeginBackup } from '../keep/backups.ts'
+import { confirmClock } from '../keep/confirm-clock.ts'
 import type { RemoveOld } from '../keep/remove-old.ts'
 import { resetPassword } from '../keep/reset-password.ts'
 import type { LeveledLog } from '../log.ts'
@@ -36,17 +37,9 @@ interface Parts {
 export function controlOperations(parts: Parts): ControlOperations {
   const { agreed, engine, audit, clock, backup, keep, store, passwords, hints, log } = parts
   const { releases } = parts.handedOut
-  const record = (action: string, detail: AuditDetail) =>
-    audit.append({ actor: systemActor, ip: null, action, object: null, outcome: 'SUCCESS', detail })
+  const record = (action: string, detail: AuditDetail) => recordForSystem(audit, action, detail)
   return {
-    'confirm-clock': async () => {
-      const serverTime = isoTime(clock.now())
-      const { doubt } = agreed
-      const detail = { serverTime, ...doubt }
-      await record('clock.confirm', detail)
-      await agreed.confirm()
-      return { serverTime, doubt }
-    },
+    'confirm-clock': () => confirmClock({ agreed, audit, clock }),
     'confirm-restore': async ({ cancelPending }) => {
       const confirmed = await engine.confirmRestore(cancelPending)
       await record('restore.confirm', { ...confirmed })

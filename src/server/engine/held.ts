@@ -52,7 +52,12 @@ export interface Held {
   confirm(cancelPending: boolean): Promise<{ confirmed: RestoreConfirmed; taskIds: string[] }>
 }
 
-export function createHeld(parts: EngineParts, lanes: HostLanes): Held {
+type HeldParts = Pick<
+  EngineParts,
+  'executions' | 'store' | 'serverRuns' | 'member' | 'clock' | 'facts' | 'log' | 'ended'
+>
+
+export function createHeld(parts: HeldParts, lanes: Pick<HostLanes, 'get'>): Held {
   const { executions, store, serverRuns, member, clock, facts, log } = parts
   /** Tasks of former starts. */
   const former = new Set<string>()

@@ -60,8 +60,8 @@ test('A02 rsm server confirm-restore says what it found, and where it looked', a
   t.is(idle.exit, 6)
   t.regex(idle.stderr, /nothing is held/)
   const nowhere = await run(join(home, 'none'))
-  t.is(nowhere.exit, 4)
-  t.regex(nowhere.stderr, /no server runs on the data directory .*none/)
+  t.is(nowhere.exit, 5)
+  t.regex(nowhere.stderr, /the data directory .*none is none of a server/)
 })
 
 test('A02 who speaks no HTTP to the socket, or leaves in mid-call, does the server no harm', async (t) => {

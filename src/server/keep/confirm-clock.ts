@@ -1,0 +1,20 @@
+import type { ClockConfirmed } from '../../core/protocol/control.ts'
+import type { AgreedClock } from '../../disk/agreed-clock.ts'
+import { recordForSystem } from '../audit/actor.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { AuditLog } from '../seams/audit-log.ts'
+
+interface Parts {
+  agreed: AgreedClock
+  audit: Pick<AuditLog, 'append'>
+  clock: Clock
+}
+
+/** A person says that the clock is right; recorded before it holds. */
+export async function confirmClock({ agreed, audit, clock }: Parts): Promise<ClockConfirmed> {
+  const serverTime = isoTime(clock.now())
+  const { doubt } = agreed
+  await recordForSystem(audit, 'clock.confirm', { serverTime, ...doubt })
+  await agreed.confirm()
+  return { serverTime, doubt }
+}
