@@ -258,8 +258,13 @@ for (const [name, harm] of Object.entries(damages)) {
 
 test('F19 a store of a newer format is refused with a clear message', async (t) => {
   const { directory, manifest } = await filled(t)
-  await writeFile(manifest, (await readFile(manifest, 'utf8')).replace('"format":2', '"format":3'))
+  const text = (await readFile(manifest, 'utf8')).replace('"format":2', '"format":3')
+  await writeFile(manifest, text)
   await t.throwsAsync(openJsonStore({ directory }), { code: 'unavailable', message: /newer rsm \(format 3/ })
+  await writeFile(manifest, text.replace(/"version":"[^"]*"/, '"version":"7.2.0"'))
+  const named = await t.throwsAsync(openJsonStore({ directory }), { instanceOf: RsmError })
+  t.regex(named.message, /newer rsm \(7\.2\.0: format 3; this one reads up to 2\)$/)
+  t.regex(named.hint ?? '', /start rsm 7\.2\.0, or bring back a backup/)
 })
 
 for (const where of ['journal', 'snapshot'] as const)
@@ -287,6 +292,11 @@ for (const where of ['journal', 'snapshot'] as const)
     t.notRegex(refused.message, /damaged/)
     t.regex(refused.hint ?? '', /start the newer rsm/)
     t.deepEqual(await readFile(path), before)
+    const named = (await readFile(files.manifest, 'utf8')).replace(/"version":"[^"]*"/, '"version":"7.2.0"')
+    await writeFile(files.manifest, named)
+    await t.throwsAsync(openJsonStore({ directory: files.directory }), {
+      message: /newer rsm \(7\.2\.0: it has records of a kind/,
+    })
   })
 
 test('A17 F19 a store of an older format is read, and refused by the older version from then on', async (t) => {

@@ -1,8 +1,10 @@
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
+import { compareVersions } from '../../../core/findings/versions.ts'
 import type { LogFile } from '../../../disk/append-log.ts'
 import { writeFileDurably } from '../../../disk/durable.ts'
+import { serverVersion } from '../../version.ts'
 import { encodeLine } from './line.ts'
 
 /**
@@ -26,6 +28,8 @@ export interface Generation {
 export interface Manifest extends Generation {
   readonly format: number
   readonly storeId: string
+  /** Of the rsm that wrote the store last; absent where that was 0.1.0. */
+  readonly version?: string
   readonly previous: Generation | null
 }
 
@@ -51,18 +55,30 @@ export function damaged(path: string, offset: number, problem: string): RsmError
   })
 }
 
-export function checkFormat(path: string, format: unknown): void {
+export function checkFormat(path: string, format: unknown, version?: unknown): void {
   if (typeof format !== 'number') throw damaged(path, 0, 'no format version')
   if (format <= formatVersion) return
-  throw new NewerStore(path, `format ${format}; this one reads up to ${formatVersion}`)
+  throw new NewerStore(path, `format ${format}; this one reads up to ${formatVersion}`).by(version)
 }
 
 /** The refusal to start on data that is whole, and of a version that this one does not know. */
 export class NewerStore extends RsmError {
-  constructor(path: string, what: string) {
-    super('unavailable', `${path} was written by a newer rsm (${what})`, {
-      hint: 'nothing was changed; start the newer rsm, or bring back a backup of the data directory that was made before the upgrade',
+  readonly #path: string
+  readonly #what: string
+
+  constructor(path: string, what: string, version?: string) {
+    const which = version === undefined ? 'the newer rsm' : `rsm ${version}`
+    super('unavailable', `${path} was written by a newer rsm (${version ? `${version}: ` : ''}${what})`, {
+      hint: `nothing was changed; start ${which}, or bring back a backup of the data directory that was made before the upgrade`,
     })
+    this.#path = path
+    this.#what = what
+  }
+
+  /** The same with the version that the manifest names, where that is a newer one. */
+  by(version: unknown): NewerStore {
+    const isNewer = typeof version === 'string' && compareVersions(version, serverVersion())?.isNewer === true
+    return isNewer ? new NewerStore(this.#path, this.#what, version) : this
   }
 }
 
@@ -92,7 +108,7 @@ export async function readManifest(directory: string): Promise<Manifest | null> 
   } catch {
     throw damaged(path, 0, text === '' ? 'the file is empty' : 'not JSON')
   }
-  checkFormat(path, manifest.format)
+  checkFormat(path, manifest.format, manifest.version)
   const whole =
     typeof manifest.storeId === 'string' &&
     Number.isSafeInteger(manifest.snapshot) &&
@@ -102,7 +118,8 @@ export async function readManifest(directory: string): Promise<Manifest | null> 
 }
 
 export async function writeManifest(directory: string, manifest: Manifest): Promise<void> {
-  await writeFileDurably(join(directory, manifestName), `${JSON.stringify(manifest)}\n`)
+  const written: Manifest = { ...manifest, version: serverVersion() }
+  await writeFileDurably(join(directory, manifestName), `${JSON.stringify(written)}\n`)
 }
 
 /**

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Low } from 'lowdb'
 import type { LogFile } from '../../../disk/append-log.ts'
 import { isDiskFull, temporarySuffix, writeFileDurably } from '../../../disk/durable.ts'
+import { serverVersion } from '../../version.ts'
 import {
   checkFormat,
   createJournal,
@@ -30,7 +31,7 @@ export type Log = (level: 'info' | 'warn' | 'error', message: string, fields: Re
 /** A store as it stands on disk, loaded and open for writing at its end. */
 export interface Recovered {
   manifest: Manifest
-  /** Whether the manifest on disk has the format of this version; nothing may be written before it has. */
+  /** Whether the manifest on disk names this version and its format; nothing may be written before it has. */
   isRaised: boolean
   model: Low<Tables>
   snapshot: SnapshotAdapter
@@ -52,6 +53,14 @@ export interface Loaded {
 
 /** Reads the files that a manifest names and changes nothing. Refuses data that is not whole. */
 export async function load(directory: string, manifest: Manifest, signal: AbortSignal): Promise<Loaded> {
+  try {
+    return await read(directory, manifest, signal)
+  } catch (error) {
+    throw error instanceof NewerStore ? error.by(manifest.version) : error
+  }
+}
+
+async function read(directory: string, manifest: Manifest, signal: AbortSignal): Promise<Loaded> {
   const snapshot = new SnapshotAdapter(directory, manifest.storeId, manifest.snapshot, signal)
   const model = new Low<Tables>(snapshot, new Tables())
   await model.read()
@@ -70,11 +79,12 @@ export async function recover(directory: string, log: Log, signal: AbortSignal):
   await removeTemporaries(directory)
   const found = (await readManifest(directory)) ?? (await create(directory, signal))
   const manifest = { ...found, format: formatVersion }
-  const { model, snapshot, journalBytes, size, tornBytes } = await load(directory, manifest, signal)
+  const { model, snapshot, journalBytes, size, tornBytes } = await load(directory, found, signal)
   const last = manifest.journals.at(-1) ?? 0
   if (tornBytes > 0) await cutTail(join(directory, journalName(last)), size, log)
   await removeLeftovers(directory, manifest)
-  const isRaised = found.format === formatVersion || (await raiseFormat(directory, manifest, log))
+  const isOurs = found.format === formatVersion && found.version === serverVersion()
+  const isRaised = isOurs || (await raiseFormat(directory, manifest, log))
   const journal = await openJournal(directory, last, size)
   return { manifest, isRaised, model, snapshot, journal, journalBytes }
 }
