@@ -26,6 +26,8 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/compact.ts': ['server'],
   'commands/server/doctor.ts': ['server'],
   'commands/server/retention.ts': ['server'],
+  'commands/server/confirm-clock.ts': ['server'],
+  'commands/server/confirm-restore.ts': ['server'],
   'commands/server/reset-password.ts': ['server'],
   'commands/server/install.ts': ['server'],
   'commands/agent/run.ts': ['agent'],
