@@ -217,7 +217,7 @@ over_ssh() {
   echo "$mark host $arch $(sum_of "$prefix/bin/rsm") $(sum_of /usr/bin/rsm)"
   read -r word sum size || exit 1
   case $word in
-    use) program=$sum ;;
+    use) program=$sum${size:+ $size} ;;
     copy)
       program=$prefix/bin/rsm
       begin_part

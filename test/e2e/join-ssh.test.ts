@@ -21,6 +21,9 @@ const password = 'a password for joining'
 const executable = `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/run.js')}' "$@"\n`
 const release = process.arch === 'arm64' ? 'rsm-linux-arm64' : 'rsm-linux-x64'
 
+/** Login shells that read a line otherwise than sh, where they are installed. */
+const loginShells = ['fish', 'zsh'].filter((shell) => !spawnSync(shell, ['--version']).error)
+
 /** A self-signed server of the real binary, who is logged in there, and hosts behind ssh. */
 async function startWorld(t: ExecutionContext) {
   const home = temporaryDirectory(t)
@@ -113,6 +116,12 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
   const asDeploy = ['User deploy']
   await Promise.all([
     hosts.start('good', { setup: 'mount --bind /tmp /tmp; mount -o remount,bind,noexec /tmp' }),
+    ...loginShells.map((shell) =>
+      hosts.start(shell, {
+        setup: `usermod -s $(command -v ${shell}) deploy; echo 'deploy ALL=(ALL) NOPASSWD: ALL' > /etc/sudoers.d/deploy`,
+        config: asDeploy,
+      }),
+    ),
     hosts.start('readonly', { setup: 'mount -t tmpfs -o ro tmpfs /usr/local' }),
     hosts.start('noexec', { setup: 'mount -t tmpfs -o noexec tmpfs /usr/local' }),
     hosts.start('asks', { setup: 'echo "deploy ALL=(ALL) ALL" > /etc/sudoers.d/deploy', config: asDeploy }),
@@ -128,7 +137,8 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
   hosts.configure('refusing', ['Port 1'])
   hosts.configure('nowhere', ['HostName nowhere.invalid'])
   const names = 'good,readonly,noexec,asks,without,full,loud,nologin,silent,refusing,nowhere'
-  const ran = await runRsm(['hosts', 'join', '--ssh', names, '--sudo', '-f', '11', '--json'], env)
+  const all = [names, ...loginShells].join(',')
+  const ran = await runRsm(['hosts', 'join', '--ssh', all, '--sudo', '-f', '13', '--json'], env)
   t.is(ran.exit, 1)
   const outcomes = (JSON.parse(ran.stdout) as { hosts: { host: string; error: string; hint: string }[] })
     .hosts
@@ -136,13 +146,16 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
   const errors: Record<string, RegExp> = {
     // As far as a host without systemd comes.
     good: /^the agent is installed, but was not started$/,
+    ...Object.fromEntries(
+      loginShells.map((shell) => [shell, /^the agent is installed, but was not started$/]),
+    ),
     readonly: /^can't write to \/usr\/local\/bin: add --prefix DIR, as --prefix \/opt\/rsm$/,
     noexec: /^it does not run in \/usr\/local\/bin \(mounted noexec\? then add --prefix DIR/,
     asks: /^sudo asks for a password$/,
     without: /^there is no sudo on this host: log in as root/,
     full: /^can't write \/usr\/local\/bin\/\.rsm\.\w+: is the disk full\?$/,
     loud: /^there are builds for Linux only/,
-    nologin: /^it ended while connecting: This account is currently not available/,
+    nologin: /^it ended while logging in: This account is currently not available/,
     silent: /^Connection timed out during banner exchange$/,
     refusing: /^connect to host 127\.0\.0\.1 port 1: Connection refused$/,
     nowhere: /^Could not resolve hostname nowhere\.invalid/,

@@ -8,6 +8,7 @@ import type { Client } from '../../client/client.ts'
 import { RsmError } from '../../core/errors.ts'
 import { architectures, buildName, buildOf } from '../../core/join/builds.ts'
 import { ownExecutable } from '../../disk/own-executable.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 
 /** What is copied to hosts of one architecture. */
 export interface Executable {
@@ -19,7 +20,7 @@ export interface Executable {
 
 export interface Executables {
   /** Fetched when it is first asked for. Errors: `not_found` where there is none for these hosts; as calls of the API. */
-  of(arch: string): Promise<Executable>
+  of(machine: string): Promise<Executable>
 }
 
 async function fileWith(path: string, sha256: string): Promise<Executable> {
@@ -102,8 +103,11 @@ export async function openExecutables(
 
   const opened = new Map<string, Promise<Executable>>()
   return {
-    of(arch) {
-      const name = `rsm-linux-${arch}`
+    async of(machine) {
+      const arch = architectures.find((each) => each === machine)
+      if (arch === undefined)
+        throw new RsmError('unavailable', `there is no executable for this machine: ${sanitizeLine(machine)}`)
+      const name = buildName(arch)
       const executable = opened.get(name) ?? open(name)
       opened.set(name, executable)
       return executable

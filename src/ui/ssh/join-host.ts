@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { exitCode, RsmError } from '../../core/errors.ts'
+import { sanitizeLine } from '../text/sanitize.ts'
 import type { Executables } from './executables.ts'
 import { remoteLine, type Sudo } from './remote-line.ts'
 import { CutShort, type SshOptions, SshSession, sshWords } from './session.ts'
@@ -46,7 +47,7 @@ class HostJoin {
   readonly #mark = randomBytes(12).toString('hex')
   readonly #host: string
   readonly #tell: Doing
-  #doing = 'connecting'
+  #doing = 'logging in'
   #copied = false
   #isInside = false
 
@@ -86,7 +87,7 @@ class HostJoin {
   /** Until the script runs there as whoever may install. */
   async #become(): Promise<void> {
     const { sudoPassword, script } = this.#setting
-    this.#do('connecting')
+    this.#do('logging in')
     if (sudoPassword !== undefined) this.#session.write(`${sudoPassword}\n`)
     await this.#session.heard('shell', patience.shell)
     this.#isInside = true
@@ -121,9 +122,9 @@ class HostJoin {
     this.#session.end()
     const ended = await this.#session.over(patience.install)
     const [, text = ''] = ended.stdout.split(new RegExp(`^${this.#mark} result\\r?\\n`, 'm'))
-    const { linked } = parsed(text)
-    if (ended.exit !== 0 || linked === undefined) throw new CutShort(ended)
-    return linked
+    const joined = ended.exit === 0 ? parsed(text) : null
+    if (joined === null) throw new CutShort(ended)
+    return joined
   }
 
   #troubleOf(error: unknown): Trouble {
@@ -144,12 +145,15 @@ class HostJoin {
   }
 }
 
-function parsed(text: string): { linked?: Joined } {
+/** What `rsm agent install --json` answers: a host can say anything. */
+function parsed(text: string): Joined | null {
   try {
-    const { linked } = JSON.parse(text) as { linked: Joined | null }
-    return linked === null ? {} : { linked }
+    const { linked } = JSON.parse(text) as { linked: Record<keyof Joined, unknown> | null }
+    if (linked === null || !Number.isSafeInteger(linked.hostId)) return null
+    const line = (value: unknown) => sanitizeLine(String(value))
+    return { hostId: linked.hostId as number, hostname: line(linked.hostname), agentId: line(linked.agentId) }
   } catch {
-    return {}
+    return null
   }
 }
 

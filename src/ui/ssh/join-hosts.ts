@@ -103,6 +103,8 @@ async function joinAll(tokens: Tokens, setting: Omit<JoinSetting, 'enroll'>, wis
   try {
     await Promise.all(Array.from({ length: wish.concurrency }, work))
   } finally {
+    // After a defect others may still be under way.
+    killAll()
     signal.removeEventListener('abort', killAll)
     process.off('exit', killAll)
   }

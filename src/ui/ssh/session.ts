@@ -91,7 +91,7 @@ export class SshSession {
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text
       // sudo asks once more: the password would be wrong again, and some systems lock who tries too often.
-      if (/^Sorry, try again/m.test(text)) this.end()
+      if (/^Sorry, try again/m.test(this.#stderr)) this.end()
       this.#heard(this.#stderr)
     })
     this.#child.once('error', (error) => {

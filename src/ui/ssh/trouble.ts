@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { sanitizeLine } from '../text/sanitize.ts'
+import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
 import type { Ended } from './session.ts'
 
@@ -69,13 +69,18 @@ export function sshTrouble(stderr: string, words: readonly string[], host: strin
   return unreachable(said)
 }
 
-/** The error of a `rsm … --json` on a host. */
+/** The error of a `rsm … --json` on a host, which can say anything. */
 function rsmError(lines: readonly string[]): Pick<Trouble, 'exit' | 'error' | 'hint'> | null {
   const line = lines.findLast((each) => each.startsWith('{"error":'))
   if (line === undefined) return null
   try {
-    const { error } = JSON.parse(line) as { error: { exit: number; message: string; hint: string | null } }
-    return { exit: error.exit, error: sanitizeLine(error.message), hint: error.hint }
+    const { error } = JSON.parse(line) as { error: { exit: unknown; message: unknown; hint: unknown } }
+    if (typeof error.message !== 'string') return null
+    return {
+      exit: Math.min(Math.max(Math.floor(Number(error.exit)) || 1, 1), 255),
+      error: sanitizeLine(error.message),
+      hint: typeof error.hint === 'string' ? sanitize(error.hint) : null,
+    }
   } catch {
     return null
   }
