@@ -1,4 +1,5 @@
 import { createFirstUser } from './access/first-user.ts'
+import { refuseBadCopy } from './audit/copy/target.ts'
 import { openEmbedded } from './embedded/open.ts'
 import { refuseOpenHttp, type ServerOptions } from './options.ts'
 import { type Base, openBase } from './start/base.ts'
@@ -36,6 +37,7 @@ interface Parts {
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   refuseOpenHttp(options)
+  refuseBadCopy(options)
   const base = await openBase(options, openEmbedded)
   const work = await startWork(base, options).catch(async (error: unknown) => {
     await base.close()
@@ -90,9 +92,19 @@ async function welcomeFirstUser({ base, work }: Parts, { adminPassword }: Server
 
 const serverObject = ({ data }: Base) => ({ type: 'server', id: data.store.storeId, name: null })
 
-async function recordStart({ base, work }: Parts, { host }: ServerOptions, port: number): Promise<void> {
+async function recordStart(
+  { base, work }: Parts,
+  { host, auditCopy }: ServerOptions,
+  port: number,
+): Promise<void> {
   const { events } = work
-  await events.record('server.start', serverObject(base), 'SUCCESS', { pid: process.pid, host, port })
+  const copied = auditCopy === undefined ? {} : { auditCopy: auditCopy.target }
+  await events.record('server.start', serverObject(base), 'SUCCESS', {
+    pid: process.pid,
+    host,
+    port,
+    ...copied,
+  })
   await events.sayHead()
 }
 
@@ -114,6 +126,7 @@ async function shut({ base, work, doors }: Parts): Promise<void> {
   await work.refusals.close()
   await events.record('server.stop', serverObject(base), 'SUCCESS', { pid: process.pid })
   await events.sayHead()
+  await work.auditCopy?.close()
   await base.close()
 }
 

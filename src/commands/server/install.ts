@@ -22,6 +22,7 @@ import { findSystemd, type Systemd } from '../../install/systemd.ts'
 import { keyPin } from '../../net/pinned.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { control } from '../../ui/command/control.ts'
+import { ifGiven } from '../../ui/flags/given.ts'
 import { installFlags, typedSettings } from '../../ui/flags/install.ts'
 import { confirm } from '../../ui/input/prompt.ts'
 import ServerStart from './start.ts'
@@ -63,8 +64,11 @@ export default class ServerInstall extends BaseCommand {
       hsts: isOn('RSM_HSTS'),
     }
     const { refuseOpenHttp } = await import('../../server/options.ts')
+    const { refuseBadCopy, directoryOfCopy } = await import('../../server/audit/copy/target.ts')
     refuseOpenHttp({ host, tls, insecureHttp: isOn('RSM_INSECURE_HTTP') })
     const dataDir = all.get('RSM_DATA_DIR') ?? service.dataDir
+    const auditCopy = ifGiven(all.get('RSM_AUDIT_COPY'), (target) => ({ target }))
+    refuseBadCopy({ auditCopy, dataDir })
     const systemd = findSystemd(false)
     const first = this.#first(service, all)
     const plan = planOf({
@@ -74,7 +78,10 @@ export default class ServerInstall extends BaseCommand {
       prefix: flags.prefix,
       systemd,
       first,
-      writable: ['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? []),
+      writable: [
+        ...['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? []),
+        ...directoryOfCopy(auditCopy?.target),
+      ],
     })
     if (flags['dry-run']) {
       this.print(showPlan(plan, 'would'))

@@ -1,11 +1,13 @@
 import { join } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { type LogLevel, logLevels } from '../../core/protocol/control.ts'
+import { trustedCertificates } from '../../net/trust.ts'
 import { BaseCommand } from '../../ui/command/base-command.ts'
 import { dataDirectory, dataDirectoryHelp, givenDirectory } from '../../ui/command/directories.ts'
 import { aborted, endSoon, stopSignal } from '../../ui/command/until-stopped.ts'
 import { integer } from '../../ui/flags/checks.ts'
 import { withVariables } from '../../ui/flags/environment.ts'
+import { ifGiven } from '../../ui/flags/given.ts'
 import { listed } from '../../ui/flags/repeated.ts'
 import { retentionFlags } from '../../ui/flags/retention.ts'
 import { parseBytes, parseTimer } from '../../ui/input/values.ts'
@@ -16,6 +18,7 @@ export default class ServerStart extends BaseCommand {
     '$ rsm server start',
     '$ RSM_DATA_DIR=/srv/rsm rsm server start --port 18080',
     '$ rsm server start --host 10.0.0.7 --tls-self-signed --trusted-proxy 10.0.0.5 --trusted-proxy 10.0.1.0/24',
+    '$ rsm server start --audit-copy file:/var/log/rsm/audit.jsonl',
     '$ rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost',
   ]
   static override flags = {
@@ -97,6 +100,11 @@ export default class ServerStart extends BaseCommand {
       'metrics-open': boolean({
         description: 'answer /metrics without a token',
       }),
+      'audit-copy': string({
+        helpValue: 'TARGET',
+        description:
+          'copy each entry of the audit log to file:PATH, syslog:, syslog+tcp://HOST:PORT or syslog+tls://HOST[:PORT]',
+      }),
       'log-level': string({
         default: 'INFO',
         options: [...logLevels],
@@ -111,8 +119,9 @@ export default class ServerStart extends BaseCommand {
 
   async run() {
     const { flags } = await this.parse(ServerStart)
-    // A closing terminal stops the server in order; one with a certificate of its own reads that again instead.
-    const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined })
+    // A closing terminal stops the server in order. One with a certificate of its own reads that again instead, and who rotates
+    // the file of an audit copy may send the signal too.
+    const stop = stopSignal({ hangUp: flags['tls-cert'] === undefined && flags['audit-copy'] === undefined })
     const adminPassword = process.env['RSM_ADMIN_PASSWORD']
     const dataDir = dataDirectory('server', flags['data-dir'])
     const { startServer } = await import('../../server/main.ts')
@@ -141,11 +150,14 @@ export default class ServerStart extends BaseCommand {
       publicUrl: flags['public-url'],
       metricsOpen: flags['metrics-open'],
       newKeys: flags['new-keys'],
+      auditCopy: ifGiven(flags['audit-copy'], (target) => this.#copyTo(target)),
       logLevel: flags['log-level'] as LogLevel,
       ...(adminPassword === undefined || adminPassword === '' ? {} : { adminPassword }),
     })
     const { url, port, fingerprint, selfSigned, createdAdmin } = server
     if (flags['tls-cert'] !== undefined) process.on('SIGHUP', () => void server.reloadCertificate())
+    // The copy finds by itself that its file was rotated; what sends a signal for that must not end the server.
+    else if (flags['audit-copy'] !== undefined) process.on('SIGHUP', () => {})
     if (createdAdmin !== null)
       process.stderr.write(
         `rsm: created user ${createdAdmin.username} with the password ${createdAdmin.password} (shown this once)\n`,
@@ -159,5 +171,11 @@ export default class ServerStart extends BaseCommand {
     await Promise.race([aborted(stop), server.closed])
     await server.close()
     endSoon()
+  }
+
+  #copyTo(target: string) {
+    if (!target.startsWith('syslog+tls:')) return { target }
+    const caFile = this.globals['ca-file'] ?? (process.env['RSM_CA_FILE'] || undefined)
+    return { target, ca: trustedCertificates(caFile) }
   }
 }

@@ -9,6 +9,13 @@ import { showTime } from '../../ui/text/time.ts'
 const held = ({ executions, tasks, reason }: NonNullable<ProcessStatus['restore']>) =>
   `holds ${counted(executions, 'execution')} of ${counted(tasks, 'task')}: ${reason}`
 
+function copied(copy: ProcessStatus['auditCopy']): string | null {
+  if (copy == null) return null
+  const { target, waiting, behindSeconds, error } = copy
+  const lag = waiting === 0 ? 'up to date' : `${waiting} entries behind, for ${behindSeconds} s`
+  return `${target}: ${lag}${error === null ? '' : `: ${error}`}`
+}
+
 export default class ServerStatus extends BaseCommand {
   static override summary = 'Show how the server on this machine is'
   static override description =
@@ -33,6 +40,7 @@ export default class ServerStatus extends BaseCommand {
         'open terminals': status.terminals,
         writes: status.readOnly ?? 'are taken',
         'audit log': status.auditRefused ?? 'takes entries',
+        'audit copy': copied(status.auditCopy),
         restore: restore === null ? null : held(restore),
         clock: clock === null ? null : doubtSentence(clock),
         'log level': status.logLevel,

@@ -42,6 +42,7 @@ export type FindingCode =
   | 'recording'
   | 'script-version'
   | 'audit-log'
+  | 'audit-copy'
   | 'clock-file'
   | 'orphans'
   | 'port'

@@ -3,6 +3,7 @@ import type { ServerStatus } from '../../core/protocol/http/server.ts'
 import type { AgreedClock } from '../../disk/agreed-clock.ts'
 import type { Passwords } from '../access/passwords.ts'
 import { recordForSystem } from '../audit/actor.ts'
+import type { AuditCopy } from '../audit/copy/audit-copy.ts'
 import { type Clock, isoTime } from '../clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { BeginBackup } from '../keep/backups.ts'
@@ -21,6 +22,7 @@ interface Parts {
   agreed: AgreedClock
   engine: Pick<Engine, 'confirmRestore'>
   audit: Pick<AuditLog, 'append' | 'refusal'>
+  auditCopy: Pick<AuditCopy, 'status'> | null
   clock: Clock
   backup: BeginBackup
   keep: Pick<Keep, 'compact'>
@@ -73,6 +75,7 @@ export function controlOperations(parts: Parts): ControlOperations {
         logLevel: log.levelNow(),
         readOnly: store.readOnlyReason,
         auditRefused: audit.refusal,
+        auditCopy: parts.auditCopy?.status ?? null,
         hosts: await count(store.query('hosts', { limit: 0 })),
         runningTasks: await count(store.query('tasks', running)),
         terminals: await count(store.query('terminals', open)),

@@ -20,7 +20,8 @@ export interface AuditLog {
   list(query: ListQuery): Promise<Page<AuditEntry>>
   /**
    * The chained lines as they are stored, oldest first, up to what is durable at the call: those behind the entry `after`, and of
-   * these what the filter lets through. Without a filter damaged lines are among them.
+   * these what the filter lets through. In blocks of whole
+   * lines; without a filter damaged lines are among them.
    */
   raw(which?: RawQuery): AsyncIterable<Buffer>
   head(): Promise<AuditHead>

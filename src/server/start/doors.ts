@@ -122,7 +122,7 @@ async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus
 /** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
-  { context, fleetEvents, backup }: Work,
+  { context, fleetEvents, backup, auditCopy }: Work,
   options: ServerOptions,
   { hub, status, accepting }: { hub: Hub; status: () => Promise<ServerStatus>; accepting: () => boolean },
 ): RouteDependencies {
@@ -151,6 +151,7 @@ function behindRoutes(
       room: () => roomOf(path),
       readOnly: () => store.readOnlyReason !== null,
       auditRefused: () => audit.refusal !== null,
+      auditCopy: () => auditCopy?.status ?? null,
     }),
     metricsOpen: options.metricsOpen === true,
   }

@@ -1,5 +1,6 @@
 import { createCredentials } from '../access/credentials.ts'
 import { createPasswords } from '../access/passwords.ts'
+import { openAuditCopy } from '../audit/copy/open-audit-copy.ts'
 import { createRefusals } from '../audit/refusals.ts'
 import { recordServerEvents } from '../audit/server-events.ts'
 import { createEngine } from '../engine/engine.ts'
@@ -79,7 +80,10 @@ export async function startWork(base: Base, options: ServerOptions) {
     oldTerminals,
     firstAfter: options.firstSweepAfter ?? firstSweepAfter,
   })
+  const auditCopy =
+    options.auditCopy === undefined ? null : openAuditCopy({ ...base, audit }, options.auditCopy)
   return {
+    auditCopy,
     membership,
     refusals,
     events,

@@ -18,7 +18,7 @@ import type { AuditEvent, AuditLog, ListQuery, RawQuery } from '../../seams/audi
 import { marksOf, matcherOf } from './filter.ts'
 import { listEntries } from './list.ts'
 import { auditFileName, type OpenedLog, openLogFile } from './log-file.ts'
-import { offsetAfter, parseEntry, readForward } from './read.ts'
+import { longestLine, offsetAfter, parseEntry, readForward } from './read.ts'
 
 interface AuditLogOptions {
   directory: string
@@ -36,7 +36,6 @@ interface AuditLogOptions {
 
 /** Most entries that wait for the disk; each is a request or an event of the server that waits with it. */
 const longestQueue = 100_000
-const chunkBytes = 64 * 1024
 const newline = Buffer.from('\n')
 const system = { type: 'system', id: null, name: null, tokenId: null } as const
 
@@ -149,13 +148,15 @@ class FileAuditLog implements AuditLog {
     }
   }
 
+  /** In blocks that end with a line; one that is longer than any entry is cut. */
   async *#bytes(from: number, end: number): AsyncGenerator<Buffer> {
     for (let at = from; at < end; ) {
-      const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, end - at))
+      const chunk = Buffer.allocUnsafe(Math.min(longestLine, end - at))
       const { bytesRead } = await this.#file.read(chunk, 0, chunk.length, at)
       if (bytesRead === 0) return
-      yield chunk.subarray(0, bytesRead)
-      at += bytesRead
+      const block = chunk.subarray(0, chunk.lastIndexOf(10, bytesRead - 1) + 1 || bytesRead)
+      yield block
+      at += block.length
     }
   }
 
