@@ -173,7 +173,8 @@ begin_part() {
     fail "can't write to $bin: add --prefix DIR$at_end, as --prefix /opt/rsm"
   fi
   trap 'as_root rm -f "$part"' EXIT
-  trap 'exit 1' HUP INT TERM
+  # PIPE: whoever has ended the ssh reads no complaint any more.
+  trap 'exit 1' HUP INT PIPE TERM
 }
 
 end_part() {
@@ -181,7 +182,7 @@ end_part() {
   said=$("$part" --version 2>&1) ||
     fail "it does not run in $bin (mounted noexec? then add --prefix DIR on another file system): $said"
   as_root mv -f "$part" "$bin/rsm" || fail "can't write $bin/rsm"
-  trap - EXIT HUP INT TERM
+  trap - EXIT HUP INT PIPE TERM
 }
 
 download() {

@@ -24,6 +24,18 @@ const release = process.arch === 'arm64' ? 'rsm-linux-arm64' : 'rsm-linux-x64'
 /** Login shells that read a line otherwise than sh, where they are installed. */
 const loginShells = ['fish', 'zsh'].filter((shell) => !spawnSync(shell, ['--version']).error)
 
+/** A root with busybox alone, whose loader of programs lies where that of musl does: as much of Alpine as the script looks at. */
+const ofMusl = `
+mkdir -p /srv/musl/bin /srv/musl/lib /srv/musl/dev
+mknod -m 666 /srv/musl/dev/null c 1 3
+cp -L /lib64/ld-linux-x86-64.so.2 /srv/musl/lib/ld-musl-x86_64.so.1
+for library in $(ldd /usr/bin/busybox | sed -n 's/.*=> \\([^ ]*\\).*/\\1/p'); do cp -L --parents $library /srv/musl; done
+LC_ALL=C sed 's#/lib64/ld-linux-x86-64\\.so\\.2#/lib/ld-musl-x86_64.so.1\\x00\\x00\\x00#' /usr/bin/busybox > /srv/musl/bin/busybox
+chmod 755 /srv/musl/bin/busybox
+for name in sh cat head id ls sed uname sha256sum cut; do ln -s busybox /srv/musl/bin/$name; done
+usermod -s /bin/sh root`
+const hasMusl = process.arch === 'x64' && existsSync('/usr/bin/busybox')
+
 /** A self-signed server of the real binary, who is logged in there, and hosts behind ssh. */
 async function startWorld(t: ExecutionContext) {
   const home = temporaryDirectory(t)
@@ -131,14 +143,15 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
       setup:
         "printf 'echo welcome\\necho hello >&2\\n' > /root/.bashrc; printf '#!/bin/sh\\necho Darwin\\n' > /usr/local/bin/uname; chmod 755 /usr/local/bin/uname",
     }),
+    ...(hasMusl ? [hosts.start('alpine', { setup: ofMusl, sshd: ['ChrootDirectory /srv/musl'] })] : []),
     hosts.start('nologin', { setup: 'usermod -s /usr/sbin/nologin deploy', config: asDeploy }),
   ])
   hosts.configure('silent', [`Port ${(silent.address() as { port: number }).port}`])
   hosts.configure('refusing', ['Port 1'])
   hosts.configure('nowhere', ['HostName nowhere.invalid'])
   const names = 'good,readonly,noexec,asks,without,full,loud,nologin,silent,refusing,nowhere'
-  const all = [names, ...loginShells].join(',')
-  const ran = await runRsm(['hosts', 'join', '--ssh', all, '--sudo', '-f', '13', '--json'], env)
+  const all = [names, ...loginShells, ...(hasMusl ? ['alpine'] : [])].join(',')
+  const ran = await runRsm(['hosts', 'join', '--ssh', all, '--sudo', '-f', '14', '--json'], env)
   t.is(ran.exit, 1)
   const outcomes = (JSON.parse(ran.stdout) as { hosts: { host: string; error: string; hint: string }[] })
     .hosts
@@ -149,6 +162,7 @@ whereFit('hosts join over ssh says of each host what kept it from joining', asyn
     ...Object.fromEntries(
       loginShells.map((shell) => [shell, /^the agent is installed, but was not started$/]),
     ),
+    ...(hasMusl && { alpine: /^this host has musl \(Alpine\), and rsm needs glibc 2\.28 or newer/ }),
     readonly: /^can't write to \/usr\/local\/bin: add --prefix DIR, as --prefix \/opt\/rsm$/,
     noexec: /^it does not run in \/usr\/local\/bin \(mounted noexec\? then add --prefix DIR/,
     asks: /^sudo asks for a password$/,
@@ -233,6 +247,43 @@ whereFit('--ask-sudo-password asks once, and a wrong one is tried once', async (
   t.notRegex(hosts.words() + right.shown, new RegExp(deployPassword))
 })
 
+/** In front of the PATH of a host: takes large files by the kilobyte, as a slow line does. */
+const slowHead = `#!/usr/bin/python3
+import os, sys, time
+if int(sys.argv[2]) < 100000: os.execv('/usr/bin/head', ['head'] + sys.argv[1:])
+while True:
+    piece = os.read(0, 1000)
+    if not piece: break
+    os.write(1, piece)
+    time.sleep(0.05)
+`
+
+whereFit(
+  'a copy that is cut leaves nothing on the host, be it by Ctrl-C or by a host that dies',
+  async (t) => {
+    const { env, hosts, dataDir } = await startWorld(t)
+    await handOut({ dataDir }, `${executable}# ${'x'.repeat(300_000)}\n`, release)
+    const setup = `cat > /usr/local/bin/head <<'END'\n${slowHead}END\nchmod 755 /usr/local/bin/head`
+    const [, dying] = await Promise.all([hosts.start('web1', { setup }), hosts.start('web2', { setup })])
+    const joining = startRsm(['hosts', 'join', '--ssh', 'web[1-2]', '--json'], env)
+    const files = (name: string) => hosts.run(name, 'ls -A /usr/local/bin').split('\n')
+    for (const name of ['web1', 'web2'])
+      await until('it is copied', () => files(name).some((file) => file.startsWith('.rsm.')))
+    await dying.stop()
+    await joining.shows('rsm: web2: FAILED: it ended while copying: ')
+    joining.child.kill('SIGTERM')
+    const { exit, stdout } = await joining.done
+    t.is(exit, 143)
+    const said = (JSON.parse(stdout) as { hosts: { host: string; status: string }[] }).hosts
+    t.deepEqual(
+      said.map(({ host, status }) => `${host} ${status}`),
+      ['web1 CANCELLED', 'web2 FAILED'],
+    )
+    await until('nothing is left', () => !files('web1').some((file) => file.startsWith('.rsm.')))
+    t.false(files('web1').includes('rsm'))
+  },
+)
+
 whereFit('Ctrl-C ends the ssh of all hosts, and says who had not joined', async (t) => {
   const { env, hosts, dataDir, enrollments } = await startWorld(t)
   await handOut({ dataDir }, executable, release)
@@ -253,6 +304,7 @@ whereFit('Ctrl-C ends the ssh of all hosts, and says who had not joined', async 
     ['slow CANCELLED', 'waits CANCELLED'],
   )
   t.is(running(), '')
+  t.notRegex(hosts.words(), /waits/, 'one at once')
   t.deepEqual(await enrollments(), [])
 })
 

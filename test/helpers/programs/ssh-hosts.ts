@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../../fixtures/rsm.ts'
 export const hasSshHosts =
   process.getuid?.() === 0 &&
   existsSync('/usr/sbin/sshd') &&
-  ['ssh', 'sudo'].every((program) => !spawnSync(program, ['-V']).error) &&
+  ['ssh', 'sudo', 'setpriv'].every((program) => !spawnSync(program, ['-V']).error) &&
   spawnSync('unshare', ['--mount', '--uts', '--pid', '--fork', 'true']).status === 0
 
 /** The password of the user `deploy` on each host. */
@@ -21,6 +21,8 @@ interface HostOptions {
   readonly setup?: string
   /** Further lines of its entry in the configuration of ssh. */
   readonly config?: readonly string[]
+  /** Further lines of its sshd. */
+  readonly sshd?: readonly string[]
   /** Whether its key is in known_hosts. */
   readonly isKnown?: boolean
 }
@@ -32,7 +34,7 @@ export interface SshHosts {
   /** All words that this `ssh` was ever given: every user of a machine sees them. */
   words(): string
   /** Starts one whose name is NAME, also to ssh. Its users are root and deploy. */
-  start(name: string, options?: HostOptions): Promise<{ readonly port: number }>
+  start(name: string, options?: HostOptions): Promise<{ readonly port: number; stop(): Promise<void> }>
   /** A line of its own in the configuration, for names behind which no host of ours is. */
   configure(name: string, lines: readonly string[]): void
   /** Runs a script there as root, over the same ssh. */
@@ -85,7 +87,7 @@ export function sshHosts(t: ExecutionContext): SshHosts {
     knownHosts,
     words: () => readFileSync(words, 'utf8'),
     configure,
-    async start(name, { setup = '', config: lines = [], isKnown = true } = {}) {
+    async start(name, { setup = '', config: lines = [], sshd = [], isKnown = true } = {}) {
       const own = join(directory, name)
       mkdirSync(own)
       keygen(join(own, 'host'))
@@ -98,19 +100,21 @@ export function sshHosts(t: ExecutionContext): SshHosts {
         'PasswordAuthentication no',
         `ListenAddress 127.0.0.1:${port}`,
         'PidFile none',
+        ...sshd,
       ]
       writeFileSync(join(own, 'sshd_config'), `${settings.join('\n')}\n`)
       writeFileSync(join(own, 'needed'), `${[directory, resolve('.'), process.execPath].join('\n')}\n`)
       const user = `useradd -m -s /bin/bash deploy\necho 'deploy:${deployPassword}' | chpasswd\n`
       writeFileSync(join(own, 'setup.sh'), `install -m 644 ${key}.pub /etc/ssh/authorized\n${user}${setup}\n`)
-      const spaces = ['--mount', '--uts', '--pid', '--fork', '--kill-child', 'bash']
-      const host = spawn('unshare', [...spaces, resolve('test/fixtures/ssh-host.sh'), own, name], {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      })
-      t.teardown(async () => {
+      // A runner that is killed takes its hosts with it.
+      const spaces = ['--mount', '--uts', '--pid', '--fork', '--kill-child']
+      const held = ['--pdeathsig', 'KILL', 'unshare', ...spaces, 'bash', resolve('test/fixtures/ssh-host.sh')]
+      const host = spawn('setpriv', [...held, own, name], { stdio: ['ignore', 'ignore', 'pipe'] })
+      const stop = async () => {
         host.kill('SIGKILL')
         if (host.exitCode === null && host.signalCode === null) await once(host, 'exit')
-      })
+      }
+      t.teardown(stop)
       let said = ''
       host.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
       while (!said.includes('Server listening')) {
@@ -123,7 +127,7 @@ export function sshHosts(t: ExecutionContext): SshHosts {
           `[127.0.0.1]:${port},${name} ${readFileSync(join(own, 'host.pub'), 'utf8')}`,
         )
       configure(name, [...lines, `Port ${port}`])
-      return { port }
+      return { port, stop }
     },
     run: (name, script, options = []) =>
       execFileSync(join(bin, 'ssh'), ['-o', 'BatchMode=yes', '-l', 'root', ...options, name, script], {
