@@ -13,7 +13,7 @@ import { outputFlags, readShowOptions } from '../ui/flags/output.ts'
 import { taskDescription } from '../ui/flags/task.ts'
 import { findTaskId } from '../ui/names/names.ts'
 import { followTask } from '../ui/task/follow.ts'
-import { Outputs } from '../ui/task/outputs.ts'
+import { TaskDisplay } from '../ui/task/task-display.ts'
 
 function hostIdOf(task: Task, hostname: string): number {
   const found = task.results.find((result) => result.hostname.toLowerCase() === hostname.toLowerCase())
@@ -82,7 +82,7 @@ export default class Logs extends BaseCommand {
       query.hostId === undefined
         ? task
         : { ...task, results: task.results.filter(({ hostId }) => hostId === query.hostId) }
-    const outputs = new Outputs({
+    const outputs = new TaskDisplay({
       show,
       quiet: flags.quiet,
       json: flags.json,

@@ -5,7 +5,7 @@ import test from 'ava'
 import { Journal } from '../../src/agent/executions/journal.ts'
 import { startAgent } from '../../src/agent/main.ts'
 import { ChunkIndex } from '../../src/agent/output/chunk-index.ts'
-import { Output } from '../../src/agent/output/output.ts'
+import { ExecutionOutput } from '../../src/agent/output/execution-output.ts'
 import { thisMachine } from '../../src/agent/processes/machine.ts'
 import { agentOptions, linkedAgent, temporaryDirectory } from '../helpers/agents/agent.ts'
 import { request, runnerOn } from '../helpers/agents/runner.ts'
@@ -83,7 +83,7 @@ test.serial(
   'an end that the full disk refused in the middle of its tail is cut again, with one marker',
   async (t) => {
     const directory = await temporaryDirectory(t)
-    const output = new Output(directory, 1000, false)
+    const output = new ExecutionOutput(directory, 1000, false)
     writeFileSync(`${directory}/stdout`, 'a'.repeat(3000))
     writeFileSync(`${directory}/stderr`, 'b'.repeat(3000))
     let entries = 0

@@ -1,6 +1,6 @@
 import type { ExecutionState, ScriptComplete } from '../../core/protocol/messages.ts'
-import { Output } from '../output/output.ts'
-import type { ExecutionRecord, Started } from './execution-record.ts'
+import { ExecutionOutput } from '../output/execution-output.ts'
+import type { JournaledExecution, Started } from './journaled.ts'
 import type { Run } from './run.ts'
 
 /** The end of what never ran: refused, or cancelled before its turn. */
@@ -32,7 +32,7 @@ export function notRun(
  * What is left to say of an execution that has had its one start and was let go: its end, or LOST where a full disk
  * kept that out of the journal. Null for one that has not begun.
  */
-export function knownEnd(record: ExecutionRecord, at: string): ScriptComplete | null {
+export function knownEnd(record: JournaledExecution, at: string): ScriptComplete | null {
   const { taskId, started, complete, acknowledgedAt } = record
   // Its output went when it was acknowledged: a server that asks again (from a backup) must not wait for it.
   if (complete) return { ...complete, lastSequence: -1 }
@@ -55,7 +55,7 @@ export class Execution {
   started: Started | null = null
   run: Run | null = null
   complete: ScriptComplete | null = null
-  #output: Output | null = null
+  #output: ExecutionOutput | null = null
 
   constructor(taskId: string, directory: string) {
     this.taskId = taskId
@@ -63,8 +63,12 @@ export class Execution {
   }
 
   /** Opened when first asked for, so that a backlog of ended ones holds no descriptors. */
-  output(): Output {
-    this.#output ??= new Output(this.directory, this.started?.maxOutputBytes ?? 0, this.state === 'EXITED')
+  output(): ExecutionOutput {
+    this.#output ??= new ExecutionOutput(
+      this.directory,
+      this.started?.maxOutputBytes ?? 0,
+      this.state === 'EXITED',
+    )
     return this.#output
   }
 

@@ -17,14 +17,7 @@ import { faultPoint } from '#fault-point'
 import { RsmError } from '../../core/errors.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import { checkedJson, hasCheck, withoutCheck } from '../../disk/checked-json.ts'
-import {
-  type Entry,
-  type ExecutionRecord,
-  entriesOf,
-  entryKinds,
-  fold,
-  isExpired,
-} from './execution-record.ts'
+import { type Entry, entriesOf, entryKinds, fold, isExpired, type JournaledExecution } from './journaled.ts'
 
 const datasync = promisify(fdatasync)
 const compactAbove = 4 * 1024 * 1024
@@ -120,7 +113,7 @@ function readIfThere(path: string): Buffer {
  */
 export class Journal {
   readonly storeId: string
-  readonly records: Map<string, ExecutionRecord> = new Map()
+  readonly records: Map<string, JournaledExecution> = new Map()
   /** How many lines were ever written; goes back only where the file does. */
   sequence: number
   /** The newest that a server gave; it reaches the disk with the next execution that is received. */

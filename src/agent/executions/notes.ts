@@ -1,7 +1,7 @@
 import type { Log } from '../log.ts'
 import type { Trouble } from '../trouble.ts'
-import type { Entry } from './execution-record.ts'
 import type { Journal } from './journal.ts'
+import type { Entry } from './journaled.ts'
 import { dropRequest } from './request-file.ts'
 
 /** What is written of executions as far as the disk lets: where it refuses, the next agent finds it out by itself. */

@@ -4,7 +4,7 @@ import { lowerLimits } from '../../core/task/limits.ts'
 import { markOf } from '../processes/machine.ts'
 import type { Account } from '../script/account.ts'
 import { ownProcesses, type Start } from '../script/launch.ts'
-import type { Started } from './execution-record.ts'
+import type { Started } from './journaled.ts'
 import type { RunnerOptions } from './runner-options.ts'
 
 /**

@@ -5,7 +5,7 @@ import type { Tree } from '../processes/processes.ts'
 import { leftOver } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { readExit } from '../script/launch.ts'
-import type { ExecutionRecord, Started } from './execution-record.ts'
+import type { JournaledExecution, Started } from './journaled.ts'
 import { nothingLeft, type Outcome, outcome } from './run.ts'
 
 /** How soon the end of a script is seen that an earlier agent started. */
@@ -26,7 +26,7 @@ export function treeOf(
 
 /** Finds out about an execution that an earlier agent started: the true result, or LOST where it can't be known. */
 export async function whatBecameOf(
-  record: ExecutionRecord,
+  record: JournaledExecution,
   started: Started,
   directory: string,
   { machine, containment }: { machine: Machine; containment: Containment },
@@ -68,7 +68,7 @@ export async function whatBecameOf(
  * the machine was restarted: then the journal may have lost a line.
  */
 export function neverBegan(
-  { started, spawned, ending, complete }: ExecutionRecord,
+  { started, spawned, ending, complete }: JournaledExecution,
   directory: string,
   machine: Machine,
 ): boolean {

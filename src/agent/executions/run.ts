@@ -7,7 +7,7 @@ import type { Tree } from '../processes/processes.ts'
 import { leftOver } from '../processes/survivors.ts'
 import { levelOf } from '../processes/tree.ts'
 import { type Exit, readExit } from '../script/launch.ts'
-import type { EndReason } from './execution-record.ts'
+import type { EndReason } from './journaled.ts'
 
 /** How an execution ended, without its output. */
 export type Outcome = Pick<ScriptComplete, 'exitCode' | 'duration'> &

@@ -10,7 +10,7 @@ import { existing, workDirFault } from '../script/working-directory.ts'
 import { Trouble } from '../trouble.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
-import type { ExecutionRecord, Started } from './execution-record.ts'
+import type { JournaledExecution, Started } from './journaled.ts'
 import { Leftovers } from './leftovers.ts'
 import { Notes } from './notes.ts'
 import { place } from './placement.ts'
@@ -78,7 +78,7 @@ export class Runner {
   async recover(): Promise<void> {
     const { journal, directory, machine } = this.#options
     mkdirSync(directory, { recursive: true, mode: 0o700 })
-    const adopted: [Execution, ExecutionRecord, Started][] = []
+    const adopted: [Execution, JournaledExecution, Started][] = []
     for (const record of journal.records.values()) {
       if (neverBegan(record, join(directory, record.taskId), machine)) this.#notes.withdraw(record.taskId)
       if (record.acknowledgedAt || !(record.received || record.started || record.complete)) continue
@@ -305,7 +305,7 @@ export class Runner {
   }
 
   /** Never rejects. */
-  async #adopt(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+  async #adopt(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     this.#slots.take()
     execution.started = started
     execution.state = 'RUNNING'

@@ -1,10 +1,10 @@
 import type { ScriptComplete } from '../../core/protocol/messages.ts'
-import type { OutputSummary } from '../output/output.ts'
+import type { OutputSummary } from '../output/execution-output.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
 import type { Trouble } from '../trouble.ts'
 import type { Execution } from './execution.ts'
-import type { ExecutionRecord, Started } from './execution-record.ts'
+import type { JournaledExecution, Started } from './journaled.ts'
 import type { Notes } from './notes.ts'
 import { treeOf, untilGone, whatBecameOf } from './recovery.ts'
 import { type Outcome, Run } from './run.ts'
@@ -73,7 +73,7 @@ export class Supervision {
    * What an earlier agent has begun. Never rejects: what can't be found out now (EMFILE) is tried again, while the agent
    * serves the others.
    */
-  async takeUp(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+  async takeUp(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     if (this.#isStopped) return
     const { clock, trouble } = this.#options
     try {
@@ -84,7 +84,7 @@ export class Supervision {
     }
   }
 
-  async #findOut(execution: Execution, record: ExecutionRecord, started: Started): Promise<void> {
+  async #findOut(execution: Execution, record: JournaledExecution, started: Started): Promise<void> {
     const { machine, clock, containment, notes } = this.#options
     notes.dropCopy(execution)
     const found = await whatBecameOf(record, started, execution.directory, { machine, containment })

@@ -3,7 +3,7 @@ import { RsmError } from '../../core/errors.ts'
 import type { Task } from '../../core/protocol/http/tasks.ts'
 import { Halted, timedOutExit } from '../command/failure.ts'
 import { onInterruption, type Signals, type Verdict } from './interruption.ts'
-import type { Outputs } from './outputs.ts'
+import type { TaskDisplay } from './task-display.ts'
 
 /** Once a task is left or cancelled the server may take so long to say how it stands, in milliseconds: with a cancel 5 s in all (contract §9). */
 const leaveWait = 3_000
@@ -12,7 +12,7 @@ const lastLook = 1_000
 
 export interface HaltOptions {
   readonly client: Client
-  readonly outputs: Outputs
+  readonly outputs: TaskDisplay
   readonly signals: Signals
   /** Seconds for the whole task: then it is cancelled, exit 124 (contract §9). */
   readonly deadline?: number | undefined

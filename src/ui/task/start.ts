@@ -10,7 +10,7 @@ import { cutLines, failureLines, foldFailures, summaryLine } from '../output/out
 import { sanitizeLine } from '../text/sanitize.ts'
 import { showDuration } from '../text/time.ts'
 import { followTask } from './follow.ts'
-import { Outputs } from './outputs.ts'
+import { TaskDisplay } from './task-display.ts'
 import { explainUnreachable } from './unreachable.ts'
 
 export interface StartOptions {
@@ -77,8 +77,8 @@ export async function startTask(
   return task
 }
 
-export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): Outputs {
-  return new Outputs({ show, quiet, json, progress: true })
+export function taskOutputs({ globals: { quiet, json } }: BaseCommand, show: ShowOptions): TaskDisplay {
+  return new TaskDisplay({ show, quiet, json, progress: true })
 }
 
 /** Sets the exit code and says which hosts failed and what to type next. A file that could not be written is a failure of ours. */
@@ -87,7 +87,7 @@ export async function conclude(
   client: Client,
   task: Task,
   exit: number,
-  outputs: Outputs,
+  outputs: TaskDisplay,
 ): Promise<void> {
   const { failure } = outputs
   process.exitCode = exit === 0 && failure !== undefined ? exitCode(failure) : exit
@@ -104,7 +104,7 @@ export async function conclude(
     command.hint(`output of one: rsm logs ${task.taskId} -w ${sanitizeLine(failed.hostname)}`)
 }
 
-async function summarise(client: Client, task: Task, outputs: Outputs): Promise<void> {
+async function summarise(client: Client, task: Task, outputs: TaskDisplay): Promise<void> {
   const failures = foldFailures(task)
   const lines = failureLines(failures)
   const unreachable = task.results.filter(({ status }) => status === 'UNREACHABLE')

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'ava'
 import fc from 'fast-check'
-import { Output } from '../../../src/agent/output/output.ts'
+import { ExecutionOutput } from '../../../src/agent/output/execution-output.ts'
 
 type Stream = 'stdout' | 'stderr'
 const streams = ['stdout', 'stderr'] as const
@@ -16,7 +16,7 @@ interface Kept {
   chunks: { stream: Stream; text: string; bytes: number }[]
 }
 
-function readAll(output: Output): Kept {
+function readAll(output: ExecutionOutput): Kept {
   const chunks = Array.from({ length: output.count }, (_, sequence) => {
     const { stream, content } = output.read(sequence)
     return { stream, text: content.toString(), bytes: content.length }
@@ -53,7 +53,7 @@ function play(
   bytes: Record<Stream, Uint8Array>,
   acts: readonly ('cut' | 'restart' | { stream: Stream; size: number })[],
   maxBytes: number,
-): { summary: ReturnType<Output['finish']>; kept: Kept; sent: Kept } {
+): { summary: ReturnType<ExecutionOutput['finish']>; kept: Kept; sent: Kept } {
   const directory = mkdtempSync(join(tmpdir(), 'rsm-cutting-'))
   try {
     const written = { stdout: 0, stderr: 0 }
@@ -61,12 +61,12 @@ function play(
       appendFileSync(join(directory, stream), bytes[stream].subarray(written[stream], written[stream] + size))
       written[stream] += size
     }
-    let output = new Output(directory, maxBytes, false)
+    let output = new ExecutionOutput(directory, maxBytes, false)
     let sent: Kept = { stdout: '', stderr: '', chunks: [] }
     for (const one of acts) {
       if (one === 'restart') {
         output.close()
-        output = new Output(directory, maxBytes, false)
+        output = new ExecutionOutput(directory, maxBytes, false)
       } else if (one === 'cut') {
         output.cut()
         sent = readAll(output)
@@ -76,7 +76,7 @@ function play(
     const summary = output.finish()
     output.close()
     // The end was not acknowledged: the next agent reads it all again.
-    const next = new Output(directory, maxBytes, true)
+    const next = new ExecutionOutput(directory, maxBytes, true)
     const kept = readAll(next)
     next.close()
     return { summary, kept, sent }

@@ -3,7 +3,7 @@ import { openClient } from '../../../src/client/client.ts'
 import { RsmError } from '../../../src/core/errors.ts'
 import { Halted } from '../../../src/ui/command/failure.ts'
 import { followTask } from '../../../src/ui/task/follow.ts'
-import { Outputs } from '../../../src/ui/task/outputs.ts'
+import { TaskDisplay } from '../../../src/ui/task/task-display.ts'
 import {
   entryOf,
   envelope,
@@ -51,12 +51,12 @@ async function hung(t: ExecutionContext) {
   const client = await openClient({ url: server.url, token: 'secret' })
   const show = { format: undefined, files: [], diff: false, prefix: true, raw: false }
   const ended: string[] = []
-  class Watched extends Outputs {
-    override async event(event: Parameters<Outputs['event']>[0]) {
+  class Watched extends TaskDisplay {
+    override async event(event: Parameters<TaskDisplay['event']>[0]) {
       await super.event(event)
       if (event.type === 'output') told()
     }
-    override async end(task: Parameters<Outputs['end']>[0]) {
+    override async end(task: Parameters<TaskDisplay['end']>[0]) {
       ended.push(task.status)
       await super.end(task)
     }
@@ -118,7 +118,7 @@ for (const [what, answer, code, said] of [
     const show = { format: undefined, files: [], diff: false, prefix: true, raw: false }
     const following = followTask({
       client,
-      outputs: new Outputs({ show, quiet: true, progress: false }),
+      outputs: new TaskDisplay({ show, quiet: true, progress: false }),
       signals: 'cancel',
       resume,
       halted: () => {},

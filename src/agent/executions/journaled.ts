@@ -52,7 +52,7 @@ const kinds: Record<Entry['e'], true> = {
 export const entryKinds: ReadonlySet<string> = new Set(Object.keys(kinds))
 
 /** All that the journal says of one execution. */
-export interface ExecutionRecord {
+export interface JournaledExecution {
   taskId: string
   received?: boolean
   started?: Started
@@ -68,7 +68,7 @@ export interface ExecutionRecord {
 /** How long a tombstone and an early cancel are kept (contract §4). */
 const remembered = 24 * 3600 * 1000
 
-export function fold(records: Map<string, ExecutionRecord>, entry: Entry): void {
+export function fold(records: Map<string, JournaledExecution>, entry: Entry): void {
   const record = records.get(entry.taskId) ?? { taskId: entry.taskId }
   records.set(entry.taskId, record)
   if (entry.e === 'received') record.received = true
@@ -84,7 +84,7 @@ export function fold(records: Map<string, ExecutionRecord>, entry: Entry): void 
   }
 }
 
-export function entriesOf(record: ExecutionRecord): Entry[] {
+export function entriesOf(record: JournaledExecution): Entry[] {
   const { taskId } = record
   const entries: Entry[] = []
   if (record.received) entries.push({ e: 'received', taskId })
@@ -97,7 +97,7 @@ export function entriesOf(record: ExecutionRecord): Entry[] {
   return entries
 }
 
-export function isExpired(record: ExecutionRecord, now: number): boolean {
+export function isExpired(record: JournaledExecution, now: number): boolean {
   const isActive = (record.received || record.started || record.complete) && !record.acknowledgedAt
   const at = record.acknowledgedAt ?? record.cancelledAt
   return !isActive && at !== undefined && now - at > remembered

@@ -35,7 +35,7 @@ export interface OutputSummary {
  * Past `maxBytes` over both, the head and the last 64 KiB are kept (contract §4), a smaller tail when the limit is
  * below 128 KiB. What lies between head and limit waits for the end, as it may become the tail.
  */
-export class Output {
+export class ExecutionOutput {
   readonly #index: ChunkIndex
   readonly #spools: Spool[] = []
   readonly #maxBytes: number

@@ -2,10 +2,10 @@ import { appendFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'ava'
-import { Output } from '../../../src/agent/output/output.ts'
+import { ExecutionOutput } from '../../../src/agent/output/execution-output.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
 
-function all(output: Output): string {
+function all(output: ExecutionOutput): string {
   let text = ''
   for (let sequence = 0; sequence < output.count; sequence += 1)
     text += output.read(sequence).content.toString()
@@ -14,7 +14,7 @@ function all(output: Output): string {
 
 test('a character is never split between two chunks', async (t) => {
   const directory = await temporaryDirectory(t)
-  const output = new Output(directory, 1 << 20, false)
+  const output = new ExecutionOutput(directory, 1 << 20, false)
   const bytes = Buffer.from('aé€😀z')
   for (let at = 0; at < bytes.length; at += 1) {
     appendFileSync(`${directory}/stdout`, bytes.subarray(at, at + 1))
@@ -28,7 +28,7 @@ test('a character is never split between two chunks', async (t) => {
 
 test('bytes that are not UTF-8 become U+FFFD, an incomplete end too', async (t) => {
   const directory = await temporaryDirectory(t)
-  const output = new Output(directory, 1 << 20, false)
+  const output = new ExecutionOutput(directory, 1 << 20, false)
   appendFileSync(`${directory}/stdout`, Buffer.from([0x61, 0xff, 0x62, 0xe2, 0x82]))
   t.true(output.cut())
   t.is(output.read(0).content.toString(), 'a\uFFFDb')
@@ -39,14 +39,14 @@ test('bytes that are not UTF-8 become U+FFFD, an incomplete end too', async (t) 
 
 test('an opened index gives the same chunks again', async (t) => {
   const directory = await temporaryDirectory(t)
-  const first = new Output(directory, 1 << 20, false)
+  const first = new ExecutionOutput(directory, 1 << 20, false)
   for (const piece of ['one', 'two', 'three']) {
     appendFileSync(`${directory}/stdout`, piece)
     first.cut()
   }
   first.close()
   appendFileSync(`${directory}/stderr`, 'four')
-  const second = new Output(directory, 1 << 20, false)
+  const second = new ExecutionOutput(directory, 1 << 20, false)
   t.is(second.count, 3)
   second.finish()
   t.deepEqual(
@@ -58,7 +58,7 @@ test('an opened index gives the same chunks again', async (t) => {
 
 test('past the limit the head and the end are kept, with a marker between', async (t) => {
   const directory = await temporaryDirectory(t)
-  const output = new Output(directory, 1000, false)
+  const output = new ExecutionOutput(directory, 1000, false)
   appendFileSync(`${directory}/stdout`, 'h'.repeat(800))
   while (output.cut());
   t.is(all(output).length, 500)
@@ -75,7 +75,7 @@ test('past the limit the head and the end are kept, with a marker between', asyn
 
 test('exactly the limit is not cut', async (t) => {
   const directory = await temporaryDirectory(t)
-  const output = new Output(directory, 1000, false)
+  const output = new ExecutionOutput(directory, 1000, false)
   appendFileSync(`${directory}/stdout`, 'x'.repeat(600))
   appendFileSync(`${directory}/stderr`, 'y'.repeat(400))
   t.false(output.finish().truncated)
@@ -142,7 +142,7 @@ test('a script that empties its own output by `> /dev/stdout` loses nothing that
 test('bytes that a script throws away unread count as written, so that its output does not pass for complete', async (t) => {
   const directory = await temporaryDirectory(t)
   const stdout = join(directory, 'stdout')
-  const first = new Output(directory, 1 << 20, false)
+  const first = new ExecutionOutput(directory, 1 << 20, false)
   appendFileSync(stdout, 'kept')
   t.true(first.cut())
   appendFileSync(stdout, ' unread')
@@ -152,7 +152,7 @@ test('bytes that a script throws away unread count as written, so that its outpu
   t.is(all(first), 'new', 'what stood there before is not sent again as something else')
   first.close()
   // The next agent knows it too.
-  const second = new Output(directory, 1 << 20, false)
+  const second = new ExecutionOutput(directory, 1 << 20, false)
   const summary = second.finish()
   t.is(summary.stdoutBytes, 'kept unread'.length + 'new'.length)
   t.is(second.read(1).content.toString(), 'new')

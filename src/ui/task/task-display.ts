@@ -16,7 +16,7 @@ import { isUtf8, isWatched } from '../text/screen.ts'
 import { showDuration } from '../text/time.ts'
 import { KnownTask, progressText } from './known-task.ts'
 
-interface OutputsOptions {
+interface TaskDisplayOptions {
   readonly show: ShowOptions
   readonly quiet: boolean
   readonly progress: boolean
@@ -41,9 +41,9 @@ const elapsed = (milliseconds: number) =>
  * All that is shown of one task: a format on stdout, others in files, and a status line for who watches. It is made, with
  * its files opened, before anything is started; after `begin` come the events, then `end`.
  */
-export class Outputs {
+export class TaskDisplay {
   readonly known: KnownTask = new KnownTask()
-  readonly #options: OutputsOptions
+  readonly #options: TaskDisplayOptions
   #kept: readonly Kept[] = []
   #shown: OutputFormat | undefined
   #status: StatusLine | undefined
@@ -52,7 +52,7 @@ export class Outputs {
   #unfinished = ''
   #failure: RsmError | undefined
 
-  constructor(options: OutputsOptions) {
+  constructor(options: TaskDisplayOptions) {
     this.#options = options
     const { outdir, files } = options.show
     if (outdir !== undefined) {
