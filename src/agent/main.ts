@@ -9,7 +9,7 @@ import { tokenToEnroll } from './link/enroll-token.ts'
 import { type LogLevel, leveled, stderrLog } from './log.ts'
 import { enter, openParts, type Parts } from './parts.ts'
 import { checkAccounts, warnOfRoot, warnOfUnknown } from './script/script-setting.ts'
-import { sweepSessions } from './terminals/leftovers.ts'
+import { sweepTerminals } from './terminals/leftovers.ts'
 
 /** How long a drained agent stays for the server's acknowledgements, milliseconds. */
 const drainPatience = 10_000
@@ -44,7 +44,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     await warnOfUnknown(options.allowRunAs, log)
     const parts = await openParts(entered)
     const conversation = converse(parts)
-    await sweepSessions(parts.sessions, parts)
+    await sweepTerminals(parts.sessions, parts)
     await parts.runner.recover()
     await parts.status.show()
     keepContact(parts, setLevel)

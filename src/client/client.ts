@@ -1,5 +1,5 @@
 import type { Services } from '../core/services.ts'
-import type { OpenSessionSocket } from '../net/attachment.ts'
+import type { OpenTerminalSocket } from '../net/attachment.ts'
 import { type Connection, type Endpoint, openConnection } from '../net/connect.ts'
 import { Api } from './http/api.ts'
 import { openTransport } from './http/transport.ts'
@@ -24,7 +24,7 @@ export interface Client extends Services {
   readonly tasks: ClientTaskService
   readonly terminals: ClientTerminalService
   /** Opens sockets of a terminal session, to take part in it or only to watch. */
-  readonly session: (sessionId: string, watch: boolean) => OpenSessionSocket
+  readonly session: (sessionId: string, watch: boolean) => OpenTerminalSocket
   /** The same, whose calls are all given up when `signal` aborts: they reject at once and leave no connection open. */
   readonly until: (signal: AbortSignal) => Client
 }
@@ -53,8 +53,8 @@ function clientOver(connection: Connection, token: string | undefined, api: Api)
     tasks: tasksOver(api),
     terminals: terminalsOver(api),
     session: (sessionId, watch) => async (after, signal) => {
-      const { sessionSockets } = await import('./terminal/socket.ts')
-      return sessionSockets(connection, token, api, sessionId, watch)(after, signal)
+      const { terminalSockets } = await import('./terminal/socket.ts')
+      return terminalSockets(connection, token, api, sessionId, watch)(after, signal)
     },
     until: (signal) => clientOver(connection, token, api.until(signal)),
   }

@@ -4,7 +4,7 @@ import { RsmError } from '../core/errors.ts'
 import type { Host } from '../core/protocol/http/hosts.ts'
 import type { TerminalCreate } from '../core/protocol/http/terminals.ts'
 import { BaseCommand } from '../ui/command/base-command.ts'
-import { NoSession } from '../ui/command/failure.ts'
+import { NoTerminal } from '../ui/command/failure.ts'
 import { optional } from '../ui/flags/checks.ts'
 import { given } from '../ui/flags/given.ts'
 import { findHost } from '../ui/names/names.ts'
@@ -80,9 +80,9 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
       })
     const client = await this.client()
     const sessionId = watched ?? (await this.#open(client, args.host ?? '', flags, words))
-    const { Session } = await import('../ui/terminal/session.ts')
+    const { AttachedTerminal } = await import('../ui/terminal/attached-terminal.ts')
     const options = { client, sessionId, watch: watched !== undefined, escape, quiet: flags.quiet }
-    process.exitCode = await new Session(options).run()
+    process.exitCode = await new AttachedTerminal(options).run()
   }
 
   async #command(words: readonly string[]): Promise<string | undefined> {
@@ -98,7 +98,7 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
   ): Promise<string> {
     const host = await findNamedHost(client, name)
     if (host.status === 'OFFLINE')
-      throw new NoSession(
+      throw new NoTerminal(
         new RsmError('conflict', `${host.hostname} is OFFLINE: ${host.statusReason ?? 'reason unknown'}`, {
           hint: `rsm hosts doctor ${host.hostname}`,
         }),
@@ -119,7 +119,7 @@ Without a terminal on stdin, the shell runs what stdin holds; with COMMAND, stdi
     const opened = await client.terminals.create(input).catch(async (error: unknown) => {
       if (!(error instanceof RsmError && error.code === 'conflict')) throw error
       const now = await client.hosts.get(host.id).catch(() => undefined)
-      throw now?.agent?.connected === false ? new NoSession(error) : error
+      throw now?.agent?.connected === false ? new NoTerminal(error) : error
     })
     return opened.sessionId
   }

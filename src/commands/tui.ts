@@ -7,7 +7,7 @@ import { findTaskId } from '../ui/names/names.ts'
 import { localSize } from '../ui/terminal/size.ts'
 import { termOf } from '../ui/terminal/term.ts'
 
-/** The exit code of a session that was not ended by its shell. */
+/** The exit code of a terminal that was not ended by its shell. */
 const sessionLost = 255
 
 export default class Tui extends BaseCommand {
@@ -81,8 +81,8 @@ or finished. ? shows the keys; q leaves, and a running task goes on.`
     const term = termOf(process.env)
     const input = { hostId, ...localSize(), ...(term === undefined ? {} : { term }) }
     const { sessionId } = await opening.terminals.create(input)
-    const { Session } = await import('../ui/terminal/session.ts')
-    const exit = await new Session({
+    const { AttachedTerminal } = await import('../ui/terminal/attached-terminal.ts')
+    const exit = await new AttachedTerminal({
       client,
       sessionId,
       watch: false,

@@ -24,7 +24,7 @@ export type TerminalEnd =
   | { readonly kind: 'lost'; readonly error: RsmError; readonly isReplaced?: boolean }
 
 /** One WebSocket of a session. */
-export interface SessionSocket {
+export interface TerminalSocket {
   readonly isOpen: boolean
   /** Bytes that are on their way. */
   readonly bufferedAmount: number
@@ -41,13 +41,13 @@ export interface SessionSocket {
 }
 
 /** Opens a socket behind the last output that came. Errors: why the session can't be entered; any, after an abort. */
-export type OpenSessionSocket = (after: number | undefined, signal: AbortSignal) => Promise<SessionSocket>
+export type OpenTerminalSocket = (after: number | undefined, signal: AbortSignal) => Promise<TerminalSocket>
 
 export interface AttachmentOptions {
   readonly sessionId: string
   /** Reads along only. */
   readonly watch: boolean
-  readonly open: OpenSessionSocket
+  readonly open: OpenTerminalSocket
   readonly attached: (attached: TerminalAttached, again: boolean) => void
   /** `shown` is called once it stands where it was to go: only then the server lets go of it. */
   readonly output: (data: string, shown: () => void, sequence: number) => void
@@ -102,7 +102,7 @@ export class Attachment {
   readonly #shown = new Acknowledgement()
   readonly #leaving = new AbortController()
   #leaveTimer: ReturnType<typeof setTimeout> | undefined
-  #socket: SessionSocket | undefined
+  #socket: TerminalSocket | undefined
   #frames = 0
   /** The last output that came; undefined before anything is known. */
   #received: number | undefined
@@ -161,7 +161,7 @@ export class Attachment {
     this.#socket?.terminate()
   }
 
-  #open(): Promise<SessionSocket> {
+  #open(): Promise<TerminalSocket> {
     return this.#options.open(this.#received, this.#leaving.signal)
   }
 
@@ -199,7 +199,7 @@ export class Attachment {
   }
 
   /** All that comes over one connection, to its end. */
-  #converse(socket: SessionSocket): Promise<TerminalEnd | Cut> {
+  #converse(socket: TerminalSocket): Promise<TerminalEnd | Cut> {
     this.#socket = socket
     /** Why the session could not be entered after all. */
     let refusal: RsmError | null = null

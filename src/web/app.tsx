@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { HostsPage } from './hosts/hosts-page.tsx'
 import { useTitle } from './parts/use-title.ts'
 import { RecordingPage } from './recordings/recording-page.tsx'
-import { SessionsPage } from './recordings/sessions-page.tsx'
+import { RecordingsPage } from './recordings/recordings-page.tsx'
 import { type Route, route } from './route.ts'
 import { RunPage } from './run/run-page.tsx'
 import { mayOpen, session } from './session.ts'
@@ -38,7 +38,7 @@ function Page({ page, id }: Route) {
     case 'tasks':
       return id === undefined ? <TasksPage /> : <TaskPage key={id} taskId={id} />
     case 'sessions':
-      return id === undefined ? <SessionsPage /> : <RecordingPage key={id} sessionId={id} />
+      return id === undefined ? <RecordingsPage /> : <RecordingPage key={id} sessionId={id} />
     case 'terminals':
       // Always there, so that its screens live on while another page is looked at.
       return null

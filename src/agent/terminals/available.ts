@@ -12,7 +12,7 @@ function isMusl(): boolean {
 
 /**
  * Why no terminal can be opened on this host, as a sentence; null where one can. By what is on disk: the native module
- * is loaded with the first session, and by another process.
+ * is loaded with the first terminal, and by another process.
  */
 export function lackOfTerminal(): string | null {
   const onMusl = isMusl()

@@ -7,7 +7,7 @@ interface Frame {
   readonly bytes: number
 }
 
-/** The output of one session, numbered from 0, as far as the server has not acknowledged it. Splits no character. */
+/** The output of one terminal, numbered from 0, as far as the server has not acknowledged it. Splits no character. */
 export class Frames {
   readonly #decoder = new StringDecoder('utf8')
   #kept: Frame[] = []

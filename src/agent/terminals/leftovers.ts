@@ -6,7 +6,7 @@ import type { Containment } from '../processes/containment.ts'
 import type { Machine } from '../processes/machine.ts'
 import type { Tree } from '../processes/processes.ts'
 
-/** What has to be ended of a session, whoever ends it. */
+/** What has to be ended of a terminal, whoever ends it. */
 export interface Held {
   readonly bootId: string
   readonly tree: Tree
@@ -16,7 +16,7 @@ export interface Held {
 
 const fileName = 'held.json'
 
-/** Written before the session begins, so that the next agent finds it whatever becomes of this one. */
+/** Written before the terminal begins, so that the next agent finds it whatever becomes of this one. */
 export function note(directory: string, held: Held): void {
   writeFileSync(join(directory, fileName), JSON.stringify(held), { mode: 0o600 })
 }
@@ -65,8 +65,8 @@ function read(directory: string): Held | null {
   }
 }
 
-/** Ends what sessions of an agent that was killed have left behind: their terminals are gone, not all heed that. */
-export async function sweepSessions(
+/** Ends what terminals of an agent that was killed have left behind: their PTYs are gone, and not all heed that. */
+export async function sweepTerminals(
   directory: string,
   { containment, machine, log }: { containment: Containment; machine: Machine; log: Log },
 ): Promise<void> {

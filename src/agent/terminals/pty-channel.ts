@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 
 /** What goes over a channel: plain values, and bytes that are passed on as they are. */
 interface Sendable {
-  /** Of a session. */
+  /** Of a terminal. */
   readonly id: string
   readonly bytes?: Uint8Array
 }

@@ -5,7 +5,7 @@ import { searchPath } from '../script/search-path.ts'
 import { PtyChannel } from './pty-channel.ts'
 import { agentDescriptor, type FromPtys, type PtyRequest, type ToPtys } from './pty-messages.ts'
 
-/** Milliseconds for which the process waits for another session: starting it takes longer than all else of an opening. */
+/** Milliseconds for which the process waits for another terminal: starting it takes longer than all else of an opening. */
 const idleFor = 30_000
 
 /** What becomes of one PTY. */
@@ -66,7 +66,7 @@ export class PtyHost {
     if (this.#ptys.has(message.id)) this.#channel?.send(message)
   }
 
-  /** A session of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its sessions ended. */
+  /** A session of processes of its own, so that Ctrl-C at the agent's terminal does not end it before the agent has its terminals ended. */
   #start(): PtyChannel<ToPtys, FromPtys> {
     const { file, argv } = ownProcess('__pty', this.#directory)
     const child = spawn(file, argv, {

@@ -1,4 +1,4 @@
-/** What the agent and the process that holds its PTYs say to each other; `id` is the session's. */
+/** What the agent and the process that holds its PTYs say to each other; `id` is the terminal's. */
 
 /** Where that process finds its socket to the agent. */
 export const agentDescriptor = 3

@@ -47,7 +47,7 @@ class Terminals {
 }
 
 /**
- * Holds the PTYs of an agent's sessions while there are any. In a process of its own, as node-pty leaves them open to
+ * Holds the PTYs of an agent's terminals while there are any. In a process of its own, as node-pty leaves them open to
  * whatever the agent starts: a script could read and type in every terminal of its host. It ends with the agent, and
  * with it each terminal, which the kernel then hangs up. `directory` may hold the native module for a moment.
  */

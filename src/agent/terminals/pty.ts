@@ -31,7 +31,7 @@ function isWouldBlock(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN'
 }
 
-/** A program on a terminal of its own, the leader of a session. To be used in a process that starts no other programs: they would inherit the terminal. */
+/** A program on a terminal of its own, the leader of a session of processes. To be used in a process that starts no other programs: they would inherit the terminal. */
 export class Pty {
   readonly pid: number
   readonly #native: Native

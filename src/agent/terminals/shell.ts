@@ -18,7 +18,7 @@ const noShells = new Set(['nologin', 'false'])
 const usualTerm = 'xterm-256color'
 
 /**
- * Enters the cgroups that hold and limit the session before anything of it runs, and hands the script on by a
+ * Enters the cgroups that hold and limit the terminal before anything of it runs, and hands the script on by a
  * descriptor, as the agent's directory is closed to other users and to a sandbox.
  */
 const enter = `while [ "$1" != -- ]; do echo 0 > "$1/cgroup.procs" || exit 126; shift; done
@@ -32,7 +32,7 @@ exec "$@"`
 
 type Whose = Pick<RunnerOptions, 'runAs' | 'allowRunAs' | 'own' | 'sandbox'>
 
-/** Whom a session runs as, with which shell, and where. */
+/** Whom a terminal runs as, with which shell, and where. */
 interface Login {
   readonly account: Account
   readonly shell: string
@@ -40,7 +40,7 @@ interface Login {
   readonly home: string
 }
 
-/** @throws RsmError with why this session can't be opened here. */
+/** @throws RsmError with why this terminal can't be opened here. */
 export async function login(open: TerminalOpen, options: Whose): Promise<Login> {
   const { own, runAs, sandbox } = options
   const user = open.runAs ?? runAs
@@ -117,7 +117,7 @@ function command(
   return { words, script: open.command, takesDescriptor: !isOwn }
 }
 
-/** How the program of a session is started, and the file of its script written; `groups` are cgroups that it has to enter. */
+/** How the program of a terminal is started, and the file of its script written; `groups` are cgroups that it has to enter. */
 export function prepareShell(
   open: TerminalOpen,
   who: Login,

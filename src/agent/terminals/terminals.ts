@@ -2,16 +2,16 @@ import type { AgentHello, Payloads, TerminalOpen } from '../../core/protocol/mes
 import type { TypedInput } from '../../core/typed-input.ts'
 import type { RunnerOptions } from '../executions/runner-options.ts'
 import type { InputGuard } from './input-guard.ts'
-import { PastSessions } from './past-sessions.ts'
+import { PastTerminals } from './past-terminals.ts'
 import type { PtyHost } from './pty-host.ts'
-import type { Session, SessionOptions } from './session.ts'
+import type { Terminal, TerminalOptions } from './terminal.ts'
 import { Undecided } from './undecided.ts'
 
-/** Sessions at once. */
-const mostSessions = 64
-/** Milliseconds for which a session waits for a link that takes it up: the server waits for 60 s. */
+/** Terminals at once. */
+const mostTerminals = 64
+/** Milliseconds for which a terminal waits for a link that takes it up: the server waits for 60 s. */
 const longestAbsence = 75_000
-/** Milliseconds for which the end of a session is told over every new link. */
+/** Milliseconds for which the end of a terminal is told over every new link. */
 const endKept = 60_000
 
 type Outgoing = 'TERMINAL_OPENED' | 'TERMINAL_OUTPUT' | 'TERMINAL_CLOSED' | 'ERROR'
@@ -24,43 +24,43 @@ export interface TerminalSending {
 }
 
 export interface TerminalsOptions
-  extends Omit<SessionOptions, 'host'>,
+  extends Omit<TerminalOptions, 'host'>,
     Pick<RunnerOptions, 'clock' | 'verify' | 'distrusted' | 'hearServerTime'> {
   /** Why there is no terminal here, null where there is. */
   readonly lack: string | null
 }
 
 interface TerminalsEvents {
-  /** The number of sessions has changed. */
+  /** The number of terminals has changed. */
   counted(): void
 }
 
 interface Loaded {
-  readonly Session: typeof Session
+  readonly Terminal: typeof Terminal
   readonly InputGuard: typeof InputGuard
   readonly host: PtyHost
 }
 
-/** What an agent that never had a session does not carry. */
-async function loadSessions(directory: string): Promise<Loaded> {
-  const [{ Session }, { InputGuard }, { PtyHost }] = await Promise.all([
-    import('./session.ts'),
+/** What an agent that never had a terminal does not carry. */
+async function loadTerminals(directory: string): Promise<Loaded> {
+  const [{ Terminal }, { InputGuard }, { PtyHost }] = await Promise.all([
+    import('./terminal.ts'),
     import('./input-guard.ts'),
     import('./pty-host.ts'),
   ])
-  return { Session, InputGuard, host: new PtyHost(directory) }
+  return { Terminal, InputGuard, host: new PtyHost(directory) }
 }
 
 function guardOf({ sessionId, inputKey }: TerminalOpen, { InputGuard }: Loaded): InputGuard | null {
   return inputKey === undefined ? null : new InputGuard(sessionId, inputKey)
 }
 
-/** The sessions of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
+/** The terminals of this host: opened, typed into and taken up only by who signs as its server (contract §6, §7). */
 export class Terminals {
   readonly #options: TerminalsOptions
-  readonly #sessions = new Map<string, Session>()
+  readonly #terminals = new Map<string, Terminal>()
   #loaded: Loaded | null = null
-  readonly #past = new PastSessions()
+  readonly #past = new PastTerminals()
   readonly #timers = new Map<string, () => void>()
   readonly #undecided = new Undecided()
   #sending: TerminalSending | null = null
@@ -83,18 +83,18 @@ export class Terminals {
 
   /** Those that run. */
   get size(): number {
-    return [...this.#sessions.values()].filter(({ closed }) => closed === null).length
+    return [...this.#terminals.values()].filter(({ closed }) => closed === null).length
   }
 
   /** Whether none runs, and no end waits to be told. */
   get isIdle(): boolean {
-    return [...this.#sessions.values()].every(({ isCloseSent }) => isCloseSent)
+    return [...this.#terminals.values()].every(({ isCloseSent }) => isCloseSent)
   }
 
-  /** A link stands: names all sessions; each waits for its TERMINAL_OPEN. */
+  /** A link stands: names all terminals; each waits for its TERMINAL_OPEN. */
   begin(sending: TerminalSending): NonNullable<AgentHello['terminals']> {
     this.#sending = sending
-    return [...this.#sessions.values()].map(({ sessionId, frames }) => ({
+    return [...this.#terminals.values()].map(({ sessionId, frames }) => ({
       sessionId,
       lastSequence: frames.last,
     }))
@@ -103,10 +103,10 @@ export class Terminals {
   /** The link is gone. */
   end(): void {
     this.#sending = null
-    for (const session of this.#sessions.values()) {
-      if (!session.isAttached) continue
-      session.isAttached = false
-      if (session.closed === null) this.#awaitLink(session)
+    for (const terminal of this.#terminals.values()) {
+      if (!terminal.isAttached) continue
+      terminal.isAttached = false
+      if (terminal.closed === null) this.#awaitLink(terminal)
     }
   }
 
@@ -131,7 +131,7 @@ export class Terminals {
     if (lack !== null) return this.#refuse(sessionId, `this agent has no terminal facility: ${lack}`)
     // Before anything is judged: from then on nothing comes between that and what follows from it.
     if (this.#loaded === null) {
-      const loaded = await loadSessions(this.#options.directory)
+      const loaded = await loadTerminals(this.#options.directory)
       this.#loaded ??= loaded
     }
     const doubt = verify('TERMINAL_OPEN', request)
@@ -145,25 +145,25 @@ export class Terminals {
       distrusted(`TERMINAL_OPEN ${sessionId}`, doubt.reason)
       return this.#refuse(sessionId, doubt.reason)
     }
-    const known = this.#sessions.get(sessionId)
+    const known = this.#terminals.get(sessionId)
     if (known) return this.#takeUp(known, request, this.#loaded)
     this.#undecided.takeInput(sessionId)
     if (request.after !== undefined)
       return this.#refuse(sessionId, 'the session is gone: the agent of this host has ended since')
     if (this.#past.has(sessionId)) return this.#refuse(sessionId, 'the session has ended')
     if (this.#isStopped) return this.#refuse(sessionId, 'the agent of this host is being stopped')
-    if (this.size >= mostSessions)
-      return this.#refuse(sessionId, `this host has ${mostSessions} sessions open already, its most`)
+    if (this.size >= mostTerminals)
+      return this.#refuse(sessionId, `this host has ${mostTerminals} sessions open already, its most`)
     return this.#begin(request, this.#loaded)
   }
 
   input(input: Payloads['TERMINAL_INPUT']): void {
     const { sessionId } = input
-    const session = this.#sessions.get(sessionId)
-    if (session?.isAttached) return this.#typed(session, input)
+    const terminal = this.#terminals.get(sessionId)
+    if (terminal?.isAttached) return this.#typed(terminal, input)
     if (this.#undecided.keepInput(input)) return
     // Who has not shown over this link to be the server must not type into a shell that lives.
-    if (session && session.closed === null)
+    if (terminal && terminal.closed === null)
       this.#options.distrusted(
         `TERMINAL_INPUT ${sessionId}`,
         'signature missing: this link has not taken the session up',
@@ -171,19 +171,19 @@ export class Terminals {
   }
 
   resize(size: Payloads['TERMINAL_RESIZE']): void {
-    const session = this.#sessions.get(size.sessionId)
-    if (session?.isAttached && this.#isMeant(session, 'TERMINAL_RESIZE', size))
-      session.resize(size.cols, size.rows)
+    const terminal = this.#terminals.get(size.sessionId)
+    if (terminal?.isAttached && this.#isMeant(terminal, 'TERMINAL_RESIZE', size))
+      terminal.resize(size.cols, size.rows)
   }
 
-  #typed(session: Session, input: Payloads['TERMINAL_INPUT']): void {
-    if (this.#isMeant(session, 'TERMINAL_INPUT', input)) session.write(input.data)
+  #typed(terminal: Terminal, input: Payloads['TERMINAL_INPUT']): void {
+    if (this.#isMeant(terminal, 'TERMINAL_INPUT', input)) terminal.write(input.data)
   }
 
   /** Whether the server sent this and nothing before it is missing; what it did not send is dropped, and told of. */
-  #isMeant<T extends TypedInput>(session: Session, type: T, payload: Payloads[T]): boolean {
-    const { guard, sessionId } = session
-    if (guard === null || session.closed !== null) return true
+  #isMeant<T extends TypedInput>(terminal: Terminal, type: T, payload: Payloads[T]): boolean {
+    const { guard, sessionId } = terminal
+    if (guard === null || terminal.closed !== null) return true
     const judgement = guard.judge(type, payload)
     if (judgement === 'next') return true
     const what = `${type} ${sessionId}`
@@ -192,14 +192,14 @@ export class Terminals {
       const reason =
         'signature holds, but what was typed before never came: something between server and host drops input'
       distrusted(what, reason)
-      session.end(reason)
+      terminal.end(reason)
       return false
     }
     const reason =
       judgement === 'again'
         ? 'signature is of input that has come before'
         : 'signature missing or not of the server'
-    if (session.refusals.begins(clock.monotonic())) {
+    if (terminal.refusals.begins(clock.monotonic())) {
       distrusted(what, reason)
       this.#sending?.send('ERROR', { code: 403, message: `${reason} (${what})`, refId: null, sessionId })
     }
@@ -207,31 +207,31 @@ export class Terminals {
   }
 
   acknowledged({ sessionId, sequence }: Payloads['TERMINAL_ACK']): void {
-    const session = this.#sessions.get(sessionId)
-    if (session?.isAttached) session.acknowledged(sequence)
+    const terminal = this.#terminals.get(sessionId)
+    if (terminal?.isAttached) terminal.acknowledged(sequence)
   }
 
   close({ sessionId }: Payloads['TERMINAL_CLOSE']): void {
-    const session = this.#sessions.get(sessionId)
-    if (session?.closed && session.isCloseSent) return this.#forget(session)
+    const terminal = this.#terminals.get(sessionId)
+    if (terminal?.closed && terminal.isCloseSent) return this.#forget(terminal)
     // Whoever asks for the end need not show who it is, and hears of it.
-    if (session && !session.isAttached) session.attach(session.frames.last)
-    session?.end('the session was closed')
+    if (terminal && !terminal.isAttached) terminal.attach(terminal.frames.last)
+    terminal?.end('the session was closed')
     // One that is being decided is over before it has begun.
-    if (!session && this.#undecided.asksFor(sessionId)) this.#remember(sessionId)
+    if (!terminal && this.#undecided.asksFor(sessionId)) this.#remember(sessionId)
   }
 
-  /** One frame of each session that has some, so that none of them waits for another's flood; whether there was any. */
+  /** One frame of each terminal that has some, so that none of them waits for another's flood; whether there was any. */
   turn(): boolean {
     let wasSent = false
-    for (const session of this.#sessions.values()) if (this.#sendNext(session)) wasSent = true
+    for (const terminal of this.#terminals.values()) if (this.#sendNext(terminal)) wasSent = true
     return wasSent
   }
 
-  /** Ends all sessions; settles when their processes are gone. */
+  /** Ends all terminals; settles when their processes are gone. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    for (const session of this.#sessions.values()) session.end('the agent of this host was stopped')
+    for (const terminal of this.#terminals.values()) terminal.end('the agent of this host was stopped')
     if (this.size > 0)
       await new Promise<void>((resolve) => {
         this.#whenEmpty = resolve
@@ -245,84 +245,84 @@ export class Terminals {
   }
 
   async #begin(request: TerminalOpen, loaded: Loaded): Promise<void> {
-    const { Session, host } = loaded
+    const { Terminal, host } = loaded
     const { sessionId } = request
-    const session = new Session(
+    const terminal = new Terminal(
       request,
       { ...this.#options, host },
       {
-        opened: () => this.#opened(session),
-        changed: () => this.#pump(session),
-        dropped: () => this.#dropped(session),
-        ended: () => this.#ended(session),
+        opened: () => this.#opened(terminal),
+        changed: () => this.#pump(terminal),
+        dropped: () => this.#dropped(terminal),
+        ended: () => this.#ended(terminal),
       },
     )
-    session.guard = guardOf(request, loaded)
-    session.isAttached = this.#sending !== null
-    this.#sessions.set(sessionId, session)
+    terminal.guard = guardOf(request, loaded)
+    terminal.isAttached = this.#sending !== null
+    this.#terminals.set(sessionId, terminal)
     this.#events.counted()
-    await session.open(request)
+    await terminal.open(request)
   }
 
-  #opened(session: Session): void {
-    if (session.isAttached) this.#sayOpened(session)
-    else this.#awaitLink(session)
+  #opened(terminal: Terminal): void {
+    if (terminal.isAttached) this.#sayOpened(terminal)
+    else this.#awaitLink(terminal)
   }
 
-  #sayOpened({ sessionId, guard }: Session): void {
+  #sayOpened({ sessionId, guard }: Terminal): void {
     this.#sending?.send('TERMINAL_OPENED', { sessionId, ...(guard ? { inputKey: guard.publicKey } : {}) })
   }
 
-  #takeUp(session: Session, request: TerminalOpen, loaded: Loaded): void {
-    const { sessionId } = session
+  #takeUp(terminal: Terminal, request: TerminalOpen, loaded: Loaded): void {
+    const { sessionId } = terminal
     const { cols, rows, after = -1 } = request
     // One that comes again over its link, which anyone can repeat, begins no counter anew.
-    if (!session.isAttached || session.guard?.serverKey !== request.inputKey)
-      session.guard = guardOf(request, loaded)
-    session.attach(after)
-    if (session.closed === null) {
+    if (!terminal.isAttached || terminal.guard?.serverKey !== request.inputKey)
+      terminal.guard = guardOf(request, loaded)
+    terminal.attach(after)
+    if (terminal.closed === null) {
       this.#cancelTimer(sessionId)
-      session.resize(cols, rows)
-      if (session.isOpen) this.#sayOpened(session)
+      terminal.resize(cols, rows)
+      if (terminal.isOpen) this.#sayOpened(terminal)
     }
-    for (const input of this.#undecided.takeInput(sessionId)) this.#typed(session, input)
-    this.#pump(session)
+    for (const input of this.#undecided.takeInput(sessionId)) this.#typed(terminal, input)
+    this.#pump(terminal)
   }
 
-  #dropped({ sessionId, isAttached, drops }: Session): void {
+  #dropped({ sessionId, isAttached, drops }: Terminal): void {
     if (!drops.begins(this.#options.clock.monotonic())) return
     const message = `session ${sessionId}: its program reads no input, and what is typed is dropped`
     this.#options.log('WARN', 'input is dropped: its program reads none', { sessionId })
     if (isAttached) this.#sending?.send('ERROR', { code: 413, message, refId: null, sessionId })
   }
 
-  #pump(session: Session): void {
-    while (this.#sendNext(session));
+  #pump(terminal: Terminal): void {
+    while (this.#sendNext(terminal));
   }
 
-  #sendNext(session: Session): boolean {
+  #sendNext(terminal: Terminal): boolean {
     const sending = this.#sending
-    if (sending === null || !session.isAttached || session.isCloseSent || !sending.hasRoom()) return false
-    const output = session.next()
+    if (sending === null || !terminal.isAttached || terminal.isCloseSent || !sending.hasRoom()) return false
+    const output = terminal.next()
     if (output) sending.send('TERMINAL_OUTPUT', output)
-    else if (session.closed) {
-      session.isCloseSent = true
-      sending.send('TERMINAL_CLOSED', session.closed)
+    else if (terminal.closed) {
+      terminal.isCloseSent = true
+      sending.send('TERMINAL_CLOSED', terminal.closed)
     }
     return output !== null
   }
 
   /** Who is not taken up again has nobody left. */
-  #awaitLink(session: Session): void {
-    const { sessionId } = session
-    this.#after(sessionId, longestAbsence, () => session.end('the server did not come back to the session'))
+  #awaitLink(terminal: Terminal): void {
+    const { sessionId } = terminal
+    this.#after(sessionId, longestAbsence, () => terminal.end('the server did not come back to the session'))
   }
 
-  #ended(session: Session): void {
-    const { sessionId } = session
+  #ended(terminal: Terminal): void {
+    const { sessionId } = terminal
     this.#remember(sessionId)
-    this.#after(sessionId, endKept, () => this.#forget(session))
-    this.#pump(session)
+    this.#after(sessionId, endKept, () => this.#forget(terminal))
+    this.#pump(terminal)
     this.#events.counted()
     if (this.size === 0) this.#whenEmpty?.()
   }
@@ -331,9 +331,9 @@ export class Terminals {
     this.#past.add(sessionId, this.#options.clock.monotonic())
   }
 
-  #forget({ sessionId }: Session): void {
+  #forget({ sessionId }: Terminal): void {
     this.#cancelTimer(sessionId)
-    this.#sessions.delete(sessionId)
+    this.#terminals.delete(sessionId)
   }
 
   #after(sessionId: string, milliseconds: number, run: () => void): void {

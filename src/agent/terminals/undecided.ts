@@ -1,6 +1,6 @@
 import type { Payloads, TerminalOpen } from '../../core/protocol/messages.ts'
 
-/** Characters of input that are kept for a session while it is asked whether its message is too old. */
+/** Characters of input that are kept for a terminal while it is asked whether its message is too old. */
 const mostInput = 64 * 1024
 const mostFrames = 1024
 
@@ -21,12 +21,12 @@ export class Undecided {
     return [...this.#requests].some((request) => request.sessionId === sessionId)
   }
 
-  /** What is typed into the session waits from now on. */
+  /** What is typed into the terminal waits from now on. */
   holdInput(sessionId: string): void {
     this.#input.set(sessionId, [])
   }
 
-  /** Whether input of the session waits; what is too much of it is dropped. */
+  /** Whether input of the terminal waits; what is too much of it is dropped. */
   keepInput(input: Payloads['TERMINAL_INPUT']): boolean {
     const kept = this.#input.get(input.sessionId)
     if (kept === undefined) return false

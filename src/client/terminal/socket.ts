@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import type { WebSocket } from 'ws'
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
-import type { OpenSessionSocket, SessionSocket } from '../../net/attachment.ts'
+import type { OpenTerminalSocket, TerminalSocket } from '../../net/attachment.ts'
 import type { Connection } from '../../net/connect.ts'
 import { keepAlive } from '../../net/keep-alive.ts'
 import { openWebSocket } from '../../net/web-socket.ts'
@@ -13,7 +13,7 @@ const maxPayload = 8 * 1024 * 1024
 /** Somebody waits for the echo of what they type: a dead path is noticed within 12 s. */
 const pingEvery = 5_000
 
-function sessionSocket(socket: WebSocket): SessionSocket {
+function terminalSocket(socket: WebSocket): TerminalSocket {
   return {
     get isOpen() {
       return socket.readyState === socket.OPEN
@@ -37,13 +37,13 @@ function sessionSocket(socket: WebSocket): SessionSocket {
  * Opens sockets of a terminal session, with the client's token in a header. Errors: what the server answered instead, or
  * `unreachable`.
  */
-export function sessionSockets(
+export function terminalSockets(
   connection: Connection,
   token: string | undefined,
   api: Api,
   sessionId: string,
   watch: boolean,
-): OpenSessionSocket {
+): OpenTerminalSocket {
   return async (after, signal) => {
     const query = { after, watch: watch || undefined }
     const path = withQuery(`/ws/terminal/${encodeURIComponent(sessionId)}`, query)
@@ -58,7 +58,7 @@ export function sessionSockets(
         socket.once('open', () => {
           // Nothing is to come before somebody listens.
           socket.pause()
-          resolve(sessionSocket(socket))
+          resolve(terminalSocket(socket))
         })
         socket.once('unexpected-response', (request, response) => {
           const { statusCode = 0, headers: answered } = response

@@ -6,7 +6,7 @@ import { BaseCommand } from '../../ui/command/base-command.ts'
 import { needed, optional } from '../../ui/flags/checks.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
 import { mayReplace } from '../../ui/input/may-replace.ts'
-import { findSessionId } from '../../ui/names/session-names.ts'
+import { findTerminalId } from '../../ui/names/terminal-names.ts'
 import { showBytes } from '../../ui/text/bytes.ts'
 
 export default class RecordingsExport extends BaseCommand {
@@ -31,7 +31,7 @@ export default class RecordingsExport extends BaseCommand {
     if (file === undefined && flags.json)
       throw new RsmError('usage', 'stdout is for the recording', { hint: 'name a file, or leave out --json' })
     const client = await this.client()
-    const session = await findSessionId(client, args.session)
+    const session = await findTerminalId(client, args.session)
     if (file === undefined) {
       await pipeline(await client.terminals.recording(session), process.stdout, { end: false })
       return undefined

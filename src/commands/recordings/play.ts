@@ -7,7 +7,7 @@ import { needed } from '../../ui/flags/checks.ts'
 import { recordingDescription } from '../../ui/flags/recording.ts'
 import { meansFile } from '../../ui/input/script-file.ts'
 import { parseDuration } from '../../ui/input/values.ts'
-import { findSessionId } from '../../ui/names/session-names.ts'
+import { findTerminalId } from '../../ui/names/terminal-names.ts'
 import type { Pace } from '../../ui/recording/pace.ts'
 
 function readPace(flags: { speed: string; 'idle-limit'?: string | undefined }): Pace {
@@ -57,6 +57,6 @@ once, as text without control sequences.`
 
   async #ofServer(sessionId: string): Promise<AsyncIterable<Buffer>> {
     const client = await this.client()
-    return client.terminals.recording(await findSessionId(client, sessionId))
+    return client.terminals.recording(await findTerminalId(client, sessionId))
   }
 }

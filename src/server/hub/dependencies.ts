@@ -11,7 +11,7 @@ import type { Links } from '../seams/links.ts'
 import type { Member } from '../seams/ownership.ts'
 import type { Heard } from '../seams/presence.ts'
 import type { Store } from '../seams/store.ts'
-import type { Terminals } from '../terminals/sessions.ts'
+import type { Terminals } from '../terminals/terminals.ts'
 import type { Tickets } from '../terminals/tickets.ts'
 import type { TerminalSocket } from './terminal-socket.ts'
 

@@ -1,9 +1,9 @@
 import type {
   Attachment,
   AttachOptions,
-  LiveSession,
-  NewSession,
+  NewTerminal,
   TerminalClient,
+  TerminalView,
 } from '../terminals/client.ts'
 import type { Member } from './ownership.ts'
 import type { TerminalRecord } from './records/terminal.ts'
@@ -11,7 +11,7 @@ import type { TerminalRecord } from './records/terminal.ts'
 /** The terminal sessions of one server, as any server of the store reaches them. Errors cross with their codes. */
 export interface TerminalSite {
   /** Opens a session on a host whose agent is linked there. `conflict` says why it can't be. */
-  open(session: NewSession): Promise<void>
+  open(session: NewTerminal): Promise<void>
   /** Whether it knows more of this session than the store. */
   has(sessionId: string): Promise<boolean>
   /** Whether it is open, or its client has not heard all of it yet. */
@@ -22,7 +22,7 @@ export interface TerminalSite {
   attach(sessionId: string, client: TerminalClient, options: AttachOptions): Attachment
   /** Ends it, if it is open; resolves when that is on disk. `unavailable`: it has ended, and the store takes no more just now. */
   end(sessionId: string, reason: string): Promise<void>
-  live(record: TerminalRecord): Promise<LiveSession>
+  live(record: TerminalRecord): Promise<TerminalView>
   /**
    * Gives a session away to the server that its agent has linked to: its recording is whole on disk, and its clients are
    * told to come back. Null where it is not open here, or of another host.

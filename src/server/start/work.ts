@@ -21,7 +21,7 @@ import { openHandedOut } from '../releases/handed-out.ts'
 import { createContext } from '../services/context.ts'
 import { createFleet } from '../services/hosts/fleet.ts'
 import { createTerminalRetention } from '../terminals/retention.ts'
-import { createTerminals } from '../terminals/sessions.ts'
+import { createTerminals } from '../terminals/terminals.ts'
 import { createTickets } from '../terminals/tickets.ts'
 import type { Base } from './base.ts'
 

@@ -6,7 +6,7 @@ import type {
 import type { UserCaller } from '../access/caller.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 
-/** Whoever shows a session to its user or watches it: the hub makes it, a session never sees a socket. */
+/** Whoever shows a terminal to its user or watches it: the hub makes it, a terminal never sees a socket. */
 export interface TerminalClient {
   readonly caller: UserCaller
   readonly ip: string | null
@@ -14,7 +14,7 @@ export interface TerminalClient {
   readonly acknowledges: boolean
   /** `json` is the text of the output as JSON, in UTF-8; `written` is called once the socket has taken it. */
   output(sequence: number, json: Uint8Array, written: () => void): void
-  /** What its user is to know beside the session's output. */
+  /** What its user is to know beside the terminal's output. */
   tell(notice: TerminalNotice): void
   send<T extends TerminalMessageType>(type: T, payload: TerminalPayloads[T]): void
   close(code: number, reason: string): void
@@ -30,12 +30,12 @@ export interface AttachOptions {
   readonly watch: boolean
 }
 
-/** What a client does with the session that it is attached to; void once another has taken its place. */
+/** What a client does with the terminal that it is attached to; void once another has taken its place. */
 export interface Attachment {
   input(data: string, frameId: string): void
   resize(cols: number, rows: number): void
   acknowledge(sequence: number): void
-  /** It leaves for good: the session ends. */
+  /** It leaves for good: the terminal ends. */
   leave(): void
   /** Its socket is gone. */
   gone(): void
@@ -43,14 +43,14 @@ export interface Attachment {
   parted(): void
 }
 
-/** A session that is asked for; nothing is opened for a caller who may no longer. */
-export interface NewSession {
+/** A terminal that is asked for; nothing is opened for a caller who may no longer. */
+export interface NewTerminal {
   readonly record: Omit<TerminalRecord, 'hostname' | 'agentId' | 'recorded'>
   readonly caller: UserCaller
 }
 
-/** A session as it stands now. */
-export interface LiveSession {
+/** A terminal as it stands now. */
+export interface TerminalView {
   readonly record: TerminalRecord
   /** Who reads along. */
   readonly watchers: readonly string[]

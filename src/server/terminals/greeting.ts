@@ -3,7 +3,7 @@ import type { TerminalClient } from './client.ts'
 import type { Replay } from './replay.ts'
 import type { Watchers } from './watchers.ts'
 
-/** What a session shows of itself. */
+/** What a terminal shows of itself. */
 interface Greeted {
   readonly record: TerminalRecord
   readonly replay: Replay

@@ -5,7 +5,7 @@ import { InputQueue } from './input-queue.ts'
 
 export const sizeOf = ({ cols, rows }: Pick<TerminalRecord, 'cols' | 'rows'>): string => `${cols}x${rows}`
 
-/** The host's end of a session: the link of its agent, and what goes out over it. */
+/** The host's end of a terminal: the link of its agent, and what goes out over it. */
 export class HostEnd {
   readonly input: InputQueue
   link: AgentLink | null
@@ -16,7 +16,7 @@ export class HostEnd {
   /** As the agent knows it. */
   #size: string
 
-  /** `link` is null for a session that a former process opened; `client` answers who types. */
+  /** `link` is null for a terminal that a former process opened; `client` answers who types. */
   constructor(
     record: TerminalRecord,
     link: AgentLink | null,

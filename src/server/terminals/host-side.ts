@@ -4,12 +4,12 @@ import { isDistrust } from '../../core/signing.ts'
 import { printable } from '../../core/text/printable.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import { lostLink } from './opener.ts'
-import type { TerminalSession } from './session.ts'
-import { ended } from './session-end.ts'
 import type { TerminalsState } from './state.ts'
 import { takeUp } from './take-up.ts'
+import type { LiveTerminal } from './terminal.ts'
+import { ended } from './terminal-end.ts'
 
-/** What agents send of their sessions, and their links that come and go. */
+/** What agents send of their terminals, and their links that come and go. */
 export interface HostSide {
   linked(link: AgentLink): void
   unlinked(link: AgentLink): void
@@ -22,11 +22,11 @@ export interface HostSide {
 }
 
 export function createHostSide(state: TerminalsState): HostSide {
-  const { store, facts, clock, log, sessions, openings, agents } = state
+  const { store, facts, clock, log, terminals, openings, agents } = state
 
-  /** Whether a frame is for a session of this host; else the agent hears why not. */
+  /** Whether a frame is for a terminal of this host; else the agent hears why not. */
   async function isOwn(link: AgentLink, frameId: string, id: string): Promise<boolean> {
-    const record = sessions.get(id)?.record ?? (await store.get('terminals', id))
+    const record = terminals.get(id)?.record ?? (await store.get('terminals', id))
     if (record?.hostId === link.hostId) return true
     if (record) {
       const { agentId, hostId } = link
@@ -41,21 +41,21 @@ export function createHostSide(state: TerminalsState): HostSide {
     return false
   }
 
-  /** A session that goes on, over this link. */
-  function present(link: AgentLink, id: string): TerminalSession | null {
-    const session = sessions.get(id)
-    return session?.host.link === link && !session.end ? session : null
+  /** A terminal that goes on, over this link. */
+  function present(link: AgentLink, id: string): LiveTerminal | null {
+    const terminal = terminals.get(id)
+    return terminal?.host.link === link && !terminal.end ? terminal : null
   }
 
-  /** A session that the agent has and this server not: it may be with the server that the agent was linked to before. */
+  /** A terminal that the agent has and this server not: it may be with the server that the agent was linked to before. */
   async function takeOver(link: AgentLink, sessionId: string): Promise<void> {
     try {
       const record = await (await state.relay.having(sessionId))?.handOver(sessionId, link.hostId)
       if (!record) return void link.send('TERMINAL_CLOSE', { sessionId })
-      const session = await takeUp(state, record)
-      state.saving.changed(session)
+      const terminal = await takeUp(state, record)
+      state.saving.changed(terminal)
       const now = agents.get(link.hostId)
-      if (now && !session.end) session.linked(now)
+      if (now && !terminal.end) terminal.linked(now)
     } catch (error) {
       log.error({ err: error, sessionId }, 'a terminal session could not be taken over')
     }
@@ -65,43 +65,43 @@ export function createHostSide(state: TerminalsState): HostSide {
     linked(link) {
       agents.set(link.hostId, link)
       const named = new Set(link.hello?.terminals?.map(({ sessionId }) => sessionId))
-      for (const session of sessions.values()) {
-        const { id, hostId } = session.record
-        if (hostId !== link.hostId || session.end || openings.has(id)) continue
-        if (named.has(id)) session.linked(link)
-        else session.finish(ended("the host's agent has restarted, and its terminals have ended"))
+      for (const terminal of terminals.values()) {
+        const { id, hostId } = terminal.record
+        if (hostId !== link.hostId || terminal.end || openings.has(id)) continue
+        if (named.has(id)) terminal.linked(link)
+        else terminal.finish(ended("the host's agent has restarted, and its terminals have ended"))
       }
       for (const sessionId of named) {
-        const session = sessions.get(sessionId)
-        if (!session) void takeOver(link, sessionId)
-        else if (session.end || session.host.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
+        const terminal = terminals.get(sessionId)
+        if (!terminal) void takeOver(link, sessionId)
+        else if (terminal.end || terminal.host.link !== link) link.send('TERMINAL_CLOSE', { sessionId })
       }
     },
 
     unlinked(link) {
       if (agents.get(link.hostId) === link) agents.delete(link.hostId)
-      for (const session of sessions.values()) {
-        if (session.host.link !== link) continue
-        session.unlinked()
-        openings.get(session.record.id)?.reject(lostLink(session.record.hostname))
+      for (const terminal of terminals.values()) {
+        if (terminal.host.link !== link) continue
+        terminal.unlinked()
+        openings.get(terminal.record.id)?.reject(lostLink(terminal.record.hostname))
       }
     },
 
     async opened(link, frameId, { sessionId, inputKey }) {
-      const session = present(link, sessionId)
-      if (!session) return void (await isOwn(link, frameId, sessionId))
-      if (!session.taken(inputKey)) {
+      const terminal = present(link, sessionId)
+      if (!terminal) return void (await isOwn(link, frameId, sessionId))
+      if (!terminal.taken(inputKey)) {
         link.send('ERROR', { code: 400, message: 'inputKey is no X25519 key', refId: frameId })
-        return session.finish(ended('its host answered with a key that is none'))
+        return terminal.finish(ended('its host answered with a key that is none'))
       }
       // Before the next frame, which may be its end already.
       openings.get(sessionId)?.resolve()
     },
 
     async output(link, frameId, { sessionId, data, sequence }, json) {
-      const session = present(link, sessionId)
-      if (session) session.output(data, sequence, json)
-      // What crosses the end of its session is dropped.
+      const terminal = present(link, sessionId)
+      if (terminal) terminal.output(data, sequence, json)
+      // What crosses the end of its terminal is dropped.
       else await isOwn(link, frameId, sessionId)
     },
 
@@ -111,17 +111,17 @@ export function createHostSide(state: TerminalsState): HostSide {
         const { agentId, hostId } = link
         facts.publish('distrusted', { agentId, hostId, taskId: null, message: reason })
       }
-      const session = present(link, sessionId)
-      if (!session) {
+      const terminal = present(link, sessionId)
+      if (!terminal) {
         // It answers an end that came from here, or was told before: the agent need not keep it.
         if (await isOwn(link, frameId, sessionId)) link.send('TERMINAL_CLOSE', { sessionId })
         return
       }
-      const { hostname } = session.record
+      const { hostname } = terminal.record
       const opening = openings.get(sessionId)
       if (opening) return opening.reject(new RsmError('conflict', reason ?? `${hostname} opened no terminal`))
-      session.hasLeftHost = true
-      session.finish({ exitCode, signal, reason })
+      terminal.hasLeftHost = true
+      terminal.finish({ exitCode, signal, reason })
     },
 
     reported(link, { code, sessionId }) {

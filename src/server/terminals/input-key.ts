@@ -3,7 +3,7 @@ import type { Payloads } from '../../core/protocol/messages.ts'
 import { inputKeyInfo, markedText, type TypedInput } from '../../core/typed-input.ts'
 
 /**
- * The server's half of the key that marks what is typed into one session over one link. Its public part is signed with
+ * The server's half of the key that marks what is typed into one terminal over one link. Its public part is signed with
  * the TERMINAL_OPEN; the agent's is not, and who puts their own in its place has every input refused (contract §7).
  */
 export class InputKey {

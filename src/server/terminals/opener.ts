@@ -5,20 +5,20 @@ import type { AgentLink } from '../engine/agent-link.ts'
 import { signatureLife } from '../keys.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
 import { stillAllowed } from '../services/still-allowed.ts'
-import type { NewSession } from './client.ts'
+import type { NewTerminal } from './client.ts'
 import { beginRecording } from './recording/recording.ts'
 import { refuseWithout, tooMany } from './refusals.ts'
-import { TerminalSession } from './session.ts'
 import type { TerminalsState } from './state.ts'
+import { LiveTerminal } from './terminal.ts'
 
-/** How long an agent may take to open a session. */
+/** How long an agent may take to open a terminal. */
 const openWait = 15_000
 
-/** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a session that lives. */
+/** Sends TERMINAL_OPEN, signed for this link; `after` where it takes up a terminal that lives. */
 export function sendOpen(
   { keys, clock }: Pick<TerminalsState, 'keys' | 'clock'>,
   link: AgentLink,
-  { record, host: { input } }: TerminalSession,
+  { record, host: { input } }: LiveTerminal,
   after?: number,
 ): boolean {
   const { id: sessionId, cols, rows, runAs, shell, term, command, noStdin } = record
@@ -43,12 +43,12 @@ export function sendOpen(
 export const lostLink = (hostname: string): RsmError =>
   new RsmError('conflict', `${hostname} lost its link while it was to open a terminal; try again`)
 
-/** Opens sessions: recording and record first, then the host. What its host does not open leaves nothing behind. */
+/** Opens terminals: recording and record first, then the host. What its host does not open leaves nothing behind. */
 export function createOpener(state: TerminalsState) {
-  const { store, clock, sessions, openings, recordings } = state
+  const { store, clock, terminals, openings, recordings } = state
 
-  async function onHost(session: TerminalSession, link: AgentLink): Promise<void> {
-    const { id, hostname } = session.record
+  async function onHost(terminal: LiveTerminal, link: AgentLink): Promise<void> {
+    const { id, hostname } = terminal.record
     const opened = new Promise<void>((resolve, reject) => {
       const isOpen = () => {
         openings.delete(id)
@@ -63,7 +63,7 @@ export function createOpener(state: TerminalsState) {
       openings.get(id)?.reject(new RsmError('conflict', message))
     }, openWait)
     try {
-      if (!sendOpen(state, link, session)) throw lostLink(hostname)
+      if (!sendOpen(state, link, terminal)) throw lostLink(hostname)
       await opened
     } catch (error) {
       // Whoever ended it meanwhile must not leave a shell that nobody knows of.
@@ -74,37 +74,37 @@ export function createOpener(state: TerminalsState) {
     }
   }
 
-  async function discard(session: TerminalSession): Promise<void> {
-    const { id } = session.record
-    sessions.delete(id)
-    await session.recording?.end().catch(() => undefined)
+  async function discard(terminal: LiveTerminal): Promise<void> {
+    const { id } = terminal.record
+    terminals.delete(id)
+    await terminal.recording?.end().catch(() => undefined)
     // Why it was not opened is what its user has to hear; retention removes what stays here.
     await recordings.forget(id).catch(() => undefined)
     await store.transact((tx) => tx.remove('terminals', id)).catch(() => state.unremoved.add(id))
   }
 
-  return async function open({ record: asked, caller }: NewSession): Promise<void> {
+  return async function open({ record: asked, caller }: NewTerminal): Promise<void> {
     const { id, hostId } = asked
     const link = state.agents.get(hostId)
     const host = refuseWithout(await store.get('hosts', hostId), link, hostId)
-    const refusal = tooMany(sessions.values(), asked)
+    const refusal = tooMany(terminals.values(), asked)
     if (refusal) throw refusal
     const record: TerminalRecord = { ...asked, ...host, recorded: state.record !== false }
-    const session = new TerminalSession(record, link ?? null, clock, state.events)
-    sessions.set(id, session)
+    const terminal = new LiveTerminal(record, link ?? null, clock, state.events)
+    terminals.set(id, terminal)
     // Nothing attaches to it before its host has it.
     openings.set(id, { resolve: () => undefined, reject: () => undefined })
     try {
       if (record.recorded)
-        session.recording = await beginRecording(recordings, record, state.recordingEvents(id), state.log)
+        terminal.recording = await beginRecording(recordings, record, state.recordingEvents(id), state.log)
       await store.transact(async (tx) => {
         await stillAllowed(tx, caller, 'execute')
         tx.put('terminals', record)
       })
-      if (!session.host.link || session.end) throw lostLink(record.hostname)
-      await onHost(session, session.host.link)
+      if (!terminal.host.link || terminal.end) throw lostLink(record.hostname)
+      await onHost(terminal, terminal.host.link)
     } catch (error) {
-      await discard(session)
+      await discard(terminal)
       throw error
     } finally {
       openings.delete(id)

@@ -3,7 +3,7 @@ import type { Replay } from './replay.ts'
 /** So much of what a client has seen is kept for one that begins anew, as a browser does that reloads. */
 const keptBytes = 256 * 1024
 
-/** How far the output of a session has come: from its host, to its client, and acknowledged to its agent. */
+/** How far the output of a terminal has come: from its host, to its client, and acknowledged to its agent. */
 export class Progress {
   /** The last output that its agent was told of over its present link. */
   acknowledged = -1
@@ -17,7 +17,7 @@ export class Progress {
   #mayMiss: boolean
   readonly #replay: Replay
 
-  /** `isWhole` is false for a session that a former process opened. */
+  /** `isWhole` is false for a terminal that a former process opened. */
   constructor(replay: Replay, isWhole: boolean) {
     this.#replay = replay
     this.#mayMiss = !isWhole

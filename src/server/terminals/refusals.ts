@@ -2,12 +2,12 @@ import { RsmError } from '../../core/errors.ts'
 import type { AgentLink } from '../engine/agent-link.ts'
 import type { HostRecord } from '../seams/records/host.ts'
 import type { TerminalRecord } from '../seams/records/terminal.ts'
-import type { TerminalSession } from './session.ts'
+import type { LiveTerminal } from './terminal.ts'
 
-/** Sessions that are open at once: of one user, on one host, on this server. */
+/** Terminals that are open at once: of one user, on one host, on this server. */
 const most = { user: 50, host: 64, server: 1000 } as const
 
-/** The host and agent that a session is opened on; `conflict` says why it can't be. */
+/** The host and agent that a terminal is opened on; `conflict` says why it can't be. */
 export function refuseWithout(
   host: HostRecord | undefined,
   link: AgentLink | undefined,
@@ -30,13 +30,13 @@ export function refuseWithout(
   return { agentId: host.agent.agentId, hostname }
 }
 
-/** Why there are too many sessions for one more, or null. */
+/** Why there are too many terminals for one more, or null. */
 export function tooMany(
-  sessions: Iterable<TerminalSession>,
+  terminals: Iterable<LiveTerminal>,
   { hostId, userId }: Pick<TerminalRecord, 'hostId' | 'userId'>,
 ): RsmError | null {
   const open = { user: 0, host: 0, server: 0 }
-  for (const { record, end } of sessions) {
+  for (const { record, end } of terminals) {
     if (end) continue
     open.server++
     if (record.userId === userId) open.user++

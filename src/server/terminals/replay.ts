@@ -21,7 +21,7 @@ export const sizeOf = ({ json }: Pick<Chunk, 'json'>): number => json.length + o
 const compact = (json: Uint8Array): Uint8Array =>
   json.length * 2 < json.buffer.byteLength ? Buffer.from(json) : json
 
-/** The last output of a session, in order: what a client that returns has missed, and what a new one begins with. */
+/** The last output of a terminal, in order: what a client that returns has missed, and what a new one begins with. */
 export class Replay {
   /** The last sequence that came; -1 before any. */
   last = -1

@@ -19,7 +19,7 @@ interface Kept {
   days: number
 }
 
-/** How long ended sessions are kept, with their recordings. */
+/** How long ended terminals are kept, with their recordings. */
 export interface TerminalRetention {
   /** 0 = for good. */
   readonly days: number
@@ -37,12 +37,12 @@ export function createTerminalRetention({
   log,
   days,
 }: Kept): TerminalRetention {
-  /** Recordings of sessions that are not in the store: a former process ended between the two, or it is another store. */
+  /** Recordings of terminals that are not in the store: a former process ended between the two, or it is another store. */
   async function moveOrphansAside(age: Age): Promise<void> {
-    // One that is young may belong to a session whose record is on its way.
+    // One that is young may belong to a terminal whose record is on its way.
     const old = (await recordings.list()).filter(({ changedAt }) => age(changedAt) > day).map(({ id }) => id)
-    const sessions = await store.getMany('terminals', old)
-    const orphans = old.filter((_, index) => !sessions[index])
+    const terminals = await store.getMany('terminals', old)
+    const orphans = old.filter((_, index) => !terminals[index])
     if (orphans.length > 0) {
       const folder = await recordings.moveAside(orphans, clock.now())
       log.warn(
@@ -64,9 +64,9 @@ export function createTerminalRetention({
   return {
     days,
     async plan() {
-      const sessions = await past(agreed.age())
-      const bytes = sessions.reduce((sum, { recordingBytes }) => sum + recordingBytes, 0)
-      return { sessions: sessions.length, bytes }
+      const terminals = await past(agreed.age())
+      const bytes = terminals.reduce((sum, { recordingBytes }) => sum + recordingBytes, 0)
+      return { sessions: terminals.length, bytes }
     },
     async sweep() {
       const age = agreed.age()

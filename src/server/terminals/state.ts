@@ -11,10 +11,10 @@ import type { Relay } from '../seams/relay.ts'
 import type { Store } from '../seams/store.ts'
 import type { RecordingEvents } from './recording/recording.ts'
 import type { Saving } from './saving.ts'
-import type { SessionEvents, TerminalSession } from './session.ts'
+import type { LiveTerminal, TerminalEvents } from './terminal.ts'
 
 export interface TerminalsDependencies {
-  /** The server whose sessions these are. */
+  /** The server whose terminals these are. */
   member: Member
   links: Pick<Links, 'holder'>
   relay: Relay
@@ -25,23 +25,23 @@ export interface TerminalsDependencies {
   recordings: Recordings
   clock: Clock
   log: Log
-  /** Whether sessions are recorded; true by default. */
+  /** Whether terminals are recorded; true by default. */
   record?: boolean
-  /** Seconds without data in either direction after which a session ends, 0 for none; 3600 by default. */
+  /** Seconds without data in either direction after which a terminal ends, 0 for none; 3600 by default. */
   idleLimit?: number
 }
 
 /** What the parts of the terminals share. */
 export interface TerminalsState extends TerminalsDependencies {
   /** Those that are open, and those whose client has not heard the end. */
-  readonly sessions: Map<string, TerminalSession>
+  readonly terminals: Map<string, LiveTerminal>
   /** Those whose host has not opened them yet: how to go on. */
   readonly openings: Map<string, { resolve: () => void; reject: (error: Error) => void }>
-  /** Records of sessions that were never opened, and that the store has not let go yet. */
+  /** Records of terminals that were never opened, and that the store has not let go yet. */
   readonly unremoved: Set<string>
   /** The present link of each host. */
   readonly agents: Map<number, AgentLink>
   readonly saving: Saving
-  readonly events: SessionEvents
+  readonly events: TerminalEvents
   recordingEvents(sessionId: string): RecordingEvents
 }

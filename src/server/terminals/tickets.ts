@@ -8,7 +8,7 @@ import type { ShortLived } from '../seams/short-lived.ts'
 const life = 30_000
 const prefix = 'rsm_tkt_'
 
-/** What a ticket stands for: this user, at this session. */
+/** What a ticket stands for: this user, at this terminal. */
 export interface Admission {
   readonly sessionId: string
   readonly caller: UserCaller

@@ -4,14 +4,14 @@ import { type Replay, sizeOf } from './replay.ts'
 /** A client is sent no more than so many bytes that it has not acknowledged, or that its socket has not taken. */
 const window = 256 * 1024
 
-/** One client's way through the output of a session. */
+/** One client's way through the output of a terminal. */
 export class Viewer {
   readonly client: TerminalClient
   /** The last sequence that it was sent. */
   cursor: number
   /** The last that it has acknowledged, or that its socket has taken. */
   shown: number
-  /** Whether it was sent the end of the session. */
+  /** Whether it was sent the end of the terminal. */
   isTold = false
   #inFlight: { sequence: number; size: number }[] = []
   #bytes = 0

@@ -8,7 +8,7 @@ import { Viewer } from './viewer.ts'
 /** Reading along costs a socket and its buffers. */
 const most = 20
 
-/** Those who read along at one session: they type nothing, and hold nothing up. */
+/** Those who read along at one terminal: they type nothing, and hold nothing up. */
 export class Watchers {
   readonly #viewers = new Set<Viewer>()
   readonly #replay: Replay

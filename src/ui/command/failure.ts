@@ -31,7 +31,7 @@ export class Halted extends RsmError {
 }
 
 /** No session could be had on a host: 255, as ssh has it. */
-export class NoSession extends RsmError {
+export class NoTerminal extends RsmError {
   readonly exit = 255
 
   constructor({ code, message, fields, hint }: RsmError) {
@@ -66,7 +66,7 @@ export function failureOf(error: unknown, id = '', flags: readonly string[] = []
   const cause = isMisuse(error) ? usageOf(error, id, flags) : error
   if (cause instanceof RsmError)
     return {
-      exit: cause instanceof Halted || cause instanceof NoSession ? cause.exit : exitCode(cause),
+      exit: cause instanceof Halted || cause instanceof NoTerminal ? cause.exit : exitCode(cause),
       code: cause.code,
       message: plainFaults(cause.message),
       errors: cause.fields,

@@ -83,7 +83,7 @@ export function showTab(active: string): void {
   openTerminals.update((now) => ({ ...now, active }))
 }
 
-export function nameSession(tabKey: string, sessionId: string): void {
+export function nameTerminal(tabKey: string, sessionId: string): void {
   openTerminals.update((now) => ({
     ...now,
     tabs: now.tabs.map((tab) => (tab.key === tabKey ? { ...tab, sessionId } : tab)),

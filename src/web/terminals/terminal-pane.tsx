@@ -3,7 +3,7 @@ import { WatchersTold } from '../../ui/terminal/watchers-told.ts'
 import { useStore } from '../store.ts'
 import { attachedSaid } from './attached-said.ts'
 import { type ScreenKey, sequenceOf, withCtrl } from './keys.ts'
-import { closeTab, nameSession, openTerminal, type Tab } from './open-terminals.ts'
+import { closeTab, nameTerminal, openTerminal, type Tab } from './open-terminals.ts'
 import { readerMode } from './reader-mode.ts'
 import { createScreen, type Screen } from './screen.ts'
 import { ScreenKeys } from './screen-keys.tsx'
@@ -77,7 +77,7 @@ export function TerminalPane({ tab, isShown, onLeave }: TerminalPaneProps) {
         // What was said before is over.
         setNotice('')
       },
-      named: (sessionId) => nameSession(tab.key, sessionId),
+      named: (sessionId) => nameTerminal(tab.key, sessionId),
       attached(about, isFresh) {
         if (isFresh) {
           const isNew = 'create' in target

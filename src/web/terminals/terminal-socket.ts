@@ -1,5 +1,5 @@
 import { terminalSubprotocol } from '../../core/protocol/terminal-messages.ts'
-import type { SessionSocket } from '../../net/attachment.ts'
+import type { TerminalSocket } from '../../net/attachment.ts'
 import { isReachable } from './reachable.ts'
 
 const checkInterval = 2_000
@@ -19,7 +19,7 @@ function addressOf(path: string, ticket: string, after: number | undefined): str
 }
 
 /** One WebSocket of a session (contract §7). A browser tells nobody of one whose path is dead: the server is asked. */
-export function openTerminalSocket(path: string, ticket: string, after: number | undefined): SessionSocket {
+export function openTerminalSocket(path: string, ticket: string, after: number | undefined): TerminalSocket {
   const socket = new WebSocket(addressOf(path, ticket, after), terminalSubprotocol)
   let heardAt = performance.now()
   let typedAt = 0

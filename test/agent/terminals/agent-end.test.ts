@@ -6,7 +6,7 @@ import { readStat } from '../../../src/agent/processes/machine.ts'
 import { temporaryDirectory } from '../../helpers/agents/agent.ts'
 import { agentProcess, kill } from '../../helpers/agents/agent-process.ts'
 import { FakeServer } from '../../helpers/servers/fake-server.ts'
-import { TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+import { LiveTerminal } from '../../helpers/terminals/terminal-session.ts'
 import { until } from '../../helpers/until.ts'
 
 /** An agent as a process, with a session in which processes run that heed no hang-up; their pids. */
@@ -17,7 +17,7 @@ async function sessionInProcess(t: ExecutionContext) {
   const agent = await agentProcess(t, server, dataDir)
   await server.linked()
   const { agentId } = JSON.parse(readFileSync(join(dataDir, 'identity.json'), 'utf8')) as { agentId: string }
-  const session = await new TerminalSession(server, agentId).open()
+  const session = await new LiveTerminal(server, agentId).open()
   const file = join(dataDir, 'pids')
   session.type(
     `setsid sh -c 'trap "" HUP; echo $$ >> ${file}; sleep 900; sleep 901' & ` +
@@ -54,7 +54,7 @@ test('F20 an agent that is killed leaves no shell behind, and the next one ends 
   await session.open({ after: 0 })
   t.is((await session.ended()).reason, 'the session is gone: the agent of this host has ended since')
   t.deepEqual(readdirSync(join(dataDir, 'terminals')), [])
-  const again = await new TerminalSession(server, agentId).open()
+  const again = await new LiveTerminal(server, agentId).open()
   again.type('exit 5\n')
   t.is((await again.ended()).exitCode, 5)
   await kill(next, 'SIGTERM')
@@ -71,7 +71,7 @@ test('the process that holds the terminals dies: its sessions end with a reason,
   process.kill(holder ?? 0, 'SIGKILL')
   t.is((await session.ended()).reason, 'the process that holds the terminals is gone: it ended with SIGKILL')
   t.deepEqual(alive(), [])
-  const again = await new TerminalSession(server, agentId).open()
+  const again = await new LiveTerminal(server, agentId).open()
   again.type('exit 5\n')
   t.is((await again.ended()).exitCode, 5)
   const exited = once(agent, 'exit')

@@ -1,13 +1,13 @@
 import test from 'ava'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
-import { ranOnTerminal, TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
 
 const kib = 1024
 
 test('without acknowledgements a flood stops at 256 KiB, and goes on where it stood', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksTerminals = false
-  const session = await new TerminalSession(server, agent.agentId).open({
+  const session = await new LiveTerminal(server, agent.agentId).open({
     command: 'head -c 1000000 /dev/zero | tr "\\0" x',
   })
   const received = () => session.text().length
@@ -23,7 +23,7 @@ test('without acknowledgements a flood stops at 256 KiB, and goes on where it st
 
 test('Ctrl-C in the middle of a flood is answered at once, and scripts run beside it', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const session = await new TerminalSession(server, agent.agentId).open()
+  const session = await new LiveTerminal(server, agent.agentId).open()
   session.type('PS1=prompt-$((1+1)):; yes\n')
   await server.until(() => session.text().length > 2_000_000, 'the flood comes')
   server.execute(agent.agentId, { taskId: 'beside', script: 'head -c 3000000 /dev/zero | tr "\\0" y' })
@@ -42,7 +42,7 @@ test('Ctrl-C in the middle of a flood is answered at once, and scripts run besid
 
 test('a paste of 1 MB arrives as it was, however slowly it is read', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const session = await new TerminalSession(server, agent.agentId).open({
+  const session = await new LiveTerminal(server, agent.agentId).open({
     command: 'stty raw -echo; echo ready; sleep 0.5; head -c 1000000 | cksum; stty sane; exit 4',
   })
   await session.shows(/ready/)
@@ -58,7 +58,7 @@ test('a paste of 1 MB arrives as it was, however slowly it is read', async (t) =
 
 test('input that nobody reads is bounded, and its server is told once', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const session = await new TerminalSession(server, agent.agentId).open({
+  const session = await new LiveTerminal(server, agent.agentId).open({
     command: 'stty raw -echo; echo ready; sleep 600',
   })
   await session.shows(/ready/)

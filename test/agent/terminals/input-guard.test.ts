@@ -2,7 +2,7 @@ import test from 'ava'
 import { InputGuard } from '../../../src/agent/terminals/input-guard.ts'
 import { InputKey } from '../../../src/server/terminals/input-key.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
-import { TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+import { LiveTerminal } from '../../helpers/terminals/terminal-session.ts'
 
 function agreed(sessionId = 's1') {
   const key = new InputKey(sessionId)
@@ -67,11 +67,11 @@ test('A10 a second answer begins no counter anew: what was left out before would
 
 test('A10 input without a mark is typed where the signed message had no key, as that of older servers', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const old = await new TerminalSession(server, agent.agentId).open()
+  const old = await new LiveTerminal(server, agent.agentId).open()
   old.type('echo old-$((1 + 1))\n')
   await old.shows(/old-2\r\n/)
   const key = new InputKey('keyed1')
-  const session = await new TerminalSession(server, agent.agentId, 'keyed1').open({ inputKey: key.publicKey })
+  const session = await new LiveTerminal(server, agent.agentId, 'keyed1').open({ inputKey: key.publicKey })
   session.type('echo unmarked-$((1 + 1))\n')
   session.resize(40, 10)
   await server.until(() => server.errors.some(({ sessionId }) => sessionId === 'keyed1'), 'it is refused')

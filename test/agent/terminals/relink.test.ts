@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/agent/clock.ts'
 import { isDistrust } from '../../../src/core/signing.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
 import type { FakeServer } from '../../helpers/servers/fake-server.ts'
-import { TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+import { LiveTerminal } from '../../helpers/terminals/terminal-session.ts'
 
 async function relink(server: FakeServer): Promise<void> {
   const count = server.hellos.length
@@ -14,7 +14,7 @@ async function relink(server: FakeServer): Promise<void> {
 }
 
 /** Makes the shell say so when it has done all that was typed. */
-async function settled(session: TerminalSession, word: string): Promise<string> {
+async function settled(session: LiveTerminal, word: string): Promise<string> {
   session.type(`echo "${word}-$((1 + 1))"\n`)
   return session.shows(new RegExp(`${word}-2\\r\\n`))
 }
@@ -22,7 +22,7 @@ async function settled(session: TerminalSession, word: string): Promise<string> 
 test('F20 the link drops in the middle of output and returns: nothing is missed, and nothing shows twice', async (t) => {
   const { server, agent } = await linkedAgent(t)
   server.acksTerminals = false
-  const session = await new TerminalSession(server, agent.agentId).open()
+  const session = await new LiveTerminal(server, agent.agentId).open()
   session.type('stty -echo; i=0; while [ $i -lt 2000 ]; do i=$((i+1)); echo "line $i"; done; echo all-done\n')
   let after = -1
   for (const wanted of ['line 20\r', 'line 700\r', 'line 1500\r']) {
@@ -51,7 +51,7 @@ test('F20 the link drops in the middle of output and returns: nothing is missed,
 
 test('F20 a session that ended while the link was away tells the rest and its end, once it is taken up', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
-  const session = await new TerminalSession(server, agent.agentId).open()
+  const session = await new LiveTerminal(server, agent.agentId).open()
   session.type(`until [ -e ${dataDir}/gate ]; do sleep 0.05; done; echo fare-$((1 + 1))-well; exit 9\n`)
   await session.shows(/well; exit 9/)
   await relink(server)
@@ -73,7 +73,7 @@ test('F20 a session that ended while the link was away tells the rest and its en
 test('S05 a link that has not signed for a session can not type into it, nor open one with what was sent before', async (t) => {
   const { server, agent, dataDir } = await linkedAgent(t)
   const evil = join(dataDir, 'evil')
-  const session = new TerminalSession(server, agent.agentId)
+  const session = new LiveTerminal(server, agent.agentId)
   const captured = server.terminalOpen(agent.agentId, { sessionId: session.sessionId })
   server.send('TERMINAL_OPEN', captured)
   await server.until(() => server.messages.some(({ type }) => type === 'TERMINAL_OPENED'), 'it is open')
@@ -108,7 +108,7 @@ test('S05 a link that has not signed for a session can not type into it, nor ope
 
 test('an id opens one session only, however often its message comes', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const session = new TerminalSession(server, agent.agentId)
+  const session = new LiveTerminal(server, agent.agentId)
   const open = server.terminalOpen(agent.agentId, { sessionId: session.sessionId })
   for (let times = 0; times < 3; times += 1) server.send('TERMINAL_OPEN', open)
   await server.until(() => server.messages.some(({ type }) => type === 'TERMINAL_OPENED'), 'it is open')
@@ -141,7 +141,7 @@ test('a session that no link takes up again ends by itself', async (t) => {
     },
   }
   const { server, agent } = await linkedAgent(t, { clock })
-  const session = await new TerminalSession(server, agent.agentId).open()
+  const session = await new LiveTerminal(server, agent.agentId).open()
   t.is(waiting.size, 0)
   await relink(server)
   t.is(waiting.size, 1, 'it waits for its server')
@@ -154,7 +154,7 @@ test('a session that no link takes up again ends by itself', async (t) => {
 
 test('F13 what is typed while a server whose clock was set back is asked for its time is not lost', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const session = await new TerminalSession(server, agent.agentId).open()
+  const session = await new LiveTerminal(server, agent.agentId).open()
   await settled(session, 'first')
   const after = Math.max(...session.frames().map(({ sequence }) => sequence ?? -1))
   await relink(server)

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import test from 'ava'
 import type { AgentOptions } from '../../../src/agent/main.ts'
 import { linkedAgent } from '../../helpers/agents/agent.ts'
-import { ranOnTerminal, TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
 
 const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--version']).status === 0
@@ -27,7 +27,7 @@ for (const [name, options, runAs, run] of modes)
     const group = runAs === undefined ? '[^\\r]*' : 'nogroup'
     t.regex(text, new RegExp(`^${runAs ?? 'root'}\r\n${group}\r\n24 80\r\nowns-it\r\n`))
     t.regex(text, /identity.json: (Permission denied|No such file)/)
-    const shell = await new TerminalSession(server, agent.agentId).open({ shell: 'bash', ...user })
+    const shell = await new LiveTerminal(server, agent.agentId).open({ shell: 'bash', ...user })
     shell.type('stty -echo; PS1="[\\$?] "; echo "home=$HOME user=$USER job-$((1 + 1))"\n')
     t.regex(await shell.shows(/job-2/), new RegExp(`user=${runAs ?? 'root'} `))
     // Not dash: a signal that comes as it starts a program may be lost in it.
@@ -52,13 +52,13 @@ asRoot('programs open the terminal of another user by its name, and no login she
   t.is(text, 'by-name\r\nby-stdout\r\nnobody 600\r\n')
   const withoutShell = server.terminalOpen(agent.agentId, { sessionId: 'none', runAs: 'nobody' }, ['shell'])
   server.send('TERMINAL_OPEN', withoutShell)
-  const { reason } = await new TerminalSession(server, agent.agentId, 'none').ended()
+  const { reason } = await new LiveTerminal(server, agent.agentId, 'none').ended()
   t.regex(reason ?? '', /^the login shell of nobody is \/usr\/sbin\/nologin: name another/)
 })
 
 test('S09 no script and no other session inherits an open terminal', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const first = await new TerminalSession(server, agent.agentId).open()
+  const first = await new LiveTerminal(server, agent.agentId).open()
   server.execute(agent.agentId, { taskId: 'looks', script: 'ls -l /proc/self/fd' })
   await server.completed('looks')
   t.notRegex(server.text('looks'), /ptmx|pts/)

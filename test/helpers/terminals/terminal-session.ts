@@ -4,7 +4,7 @@ import type { FakeServer } from '../servers/fake-server.ts'
 let sessions = 0
 
 /** The server's side of one session of a terminal, and all that the agent said of it. */
-export class TerminalSession {
+export class LiveTerminal {
   readonly sessionId: string
   readonly #server: FakeServer
   readonly #agentId: string
@@ -102,7 +102,7 @@ export async function ranOnTerminal(
   agentId: string,
   request: Partial<TerminalOpen>,
 ): Promise<{ text: string; end: TerminalClosed }> {
-  const session = await new TerminalSession(server, agentId).open(request)
+  const session = await new LiveTerminal(server, agentId).open(request)
   const end = await session.ended()
   return { text: session.text(), end }
 }

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava'
 import type { AgentLink } from '../../../src/server/engine/agent-link.ts'
-import type { Terminals } from '../../../src/server/terminals/sessions.ts'
+import type { Terminals } from '../../../src/server/terminals/terminals.ts'
 import { ScriptedAgent } from '../../helpers/agents/scripted-agent.ts'
 import { ShiftedClock } from '../../helpers/faults/shifted-clock.ts'
 import { startTestServer, type TestServer } from '../../helpers/servers/server.ts'

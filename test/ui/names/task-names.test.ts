@@ -1,7 +1,7 @@
 import test from 'ava'
 import type { Client } from '../../../src/client/client.ts'
 import { findTaskId } from '../../../src/ui/names/names.ts'
-import { findSessionId } from '../../../src/ui/names/session-names.ts'
+import { findTerminalId } from '../../../src/ui/names/terminal-names.ts'
 import { pageOf, taskOf } from '../../fixtures/fake-server.ts'
 
 const ids = [
@@ -63,16 +63,16 @@ const sessions = (...sessionIds: string[]) => {
 
 test('A16 a recording is known by latest, and by a part of its id, as a task is', async (t) => {
   const { asked, services } = sessions(...ids)
-  t.is(await findSessionId(services, 'latest'), ids[0])
-  t.is(await findSessionId(services, '4aaaaa'), ids[1])
-  t.is(await findSessionId(services, ids[2]), ids[2])
+  t.is(await findTerminalId(services, 'latest'), ids[0])
+  t.is(await findTerminalId(services, '4aaaaa'), ids[1])
+  t.is(await findTerminalId(services, ids[2]), ids[2])
   t.deepEqual(asked, [
     { recorded: true, user: 'ann', size: 1 },
     { recorded: true, size: 500 },
   ])
-  const none = await t.throwsAsync(findSessionId(services, '999999'))
+  const none = await t.throwsAsync(findTerminalId(services, '999999'))
   t.like(none, { code: 'not_found', message: 'no such recording: 999999', hint: 'rsm recordings list' })
-  const first = await t.throwsAsync(findSessionId(sessions().services, 'latest'))
+  const first = await t.throwsAsync(findTerminalId(sessions().services, 'latest'))
   t.like(first, { message: 'ann has recorded no session yet' })
 })
 
@@ -82,7 +82,7 @@ test('A16 a misspelt latest is told without a call', async (t) => {
   for (const typo of ['latst', 'Lastest', 'latets']) {
     const message = `no such task: ${typo} (did you mean latest?)`
     t.like(await t.throwsAsync(findTaskId(tasks, typo)), { code: 'not_found', message })
-    await t.throwsAsync(findSessionId(terminals, typo), { message: /did you mean latest/ })
+    await t.throwsAsync(findTerminalId(terminals, typo), { message: /did you mean latest/ })
   }
   t.deepEqual([...calls, ...asked], [])
 })

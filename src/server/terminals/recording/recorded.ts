@@ -1,7 +1,7 @@
-/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the session. */
+/** The marker of a recording that came to its bound, as JSON: no program can print one. What follows it is no output of the terminal. */
 export const fullMark: string = JSON.stringify('full')
 
-/** What a recording that was not ended tells of its session. */
+/** What a recording that was not ended tells of its terminal. */
 export interface Recorded {
   /** Where it goes on: bytes of its whole lines, seconds of its last event, and the last output's sequence. */
   state: { bytes: number; seconds: number; sequence: number; isFull: boolean }

@@ -4,7 +4,7 @@ import type { Recordings, RecordingWriter } from '../../seams/recordings.ts'
 import type { TerminalRecord } from '../../seams/records/terminal.ts'
 import { fullMark, type Recorded, readRecorded } from './recorded.ts'
 
-/** No recording grows beyond this; the session goes on without it. */
+/** No recording grows beyond this; the terminal goes on without it. */
 export const largestRecording = 256 * 1024 * 1024
 const fullNotice = '\r\n[rsm: this recording is as long as one may be; the session went on]\r\n'
 
@@ -29,7 +29,7 @@ interface Pending {
 
 const lineEnd = Buffer.from(']\n')
 
-/** The asciicast of one session (asciicast v2), appended as it happens: at any moment it is whole lines, and one torn at most. */
+/** The asciicast of one terminal (asciicast v2), appended as it happens: at any moment it is whole lines, and one torn at most. */
 export class Recording {
   /** The last output that is stored; what came after the bound counts as if it were. */
   written: number
@@ -87,7 +87,7 @@ export class Recording {
     return { recording, size }
   }
 
-  /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the session's start. */
+  /** One frame of output; `json` is its text as JSON, in UTF-8; `seconds` counts from the terminal's start. */
   output(seconds: number, sequence: number, json: Uint8Array): void {
     // The place of an output among the others is its sequence; only where some are missing it has to be said.
     if (sequence !== this.#last + 1)
@@ -161,7 +161,7 @@ export class Recording {
   }
 }
 
-/** Begins the recording of a session. Errors: `unavailable` where it can't be written. */
+/** Begins the recording of a terminal. Errors: `unavailable` where it can't be written. */
 export async function beginRecording(
   recordings: Recordings,
   record: TerminalRecord,

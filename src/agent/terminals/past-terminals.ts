@@ -1,9 +1,9 @@
-/** Milliseconds for which the id of an ended session opens no other: a signature is good for 5 minutes. */
+/** Milliseconds for which the id of an ended terminal opens no other: a signature is good for 5 minutes. */
 const idKept = 10 * 60_000
 const mostIds = 10_000
 
-/** Sessions that have ended, or were closed before they began: their ids open no other. */
-export class PastSessions {
+/** Terminals that have ended, or were closed before they began: their ids open no other. */
+export class PastTerminals {
   readonly #endedAt = new Map<string, number>()
 
   /** `now` in monotonic milliseconds. */

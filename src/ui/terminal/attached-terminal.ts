@@ -12,7 +12,7 @@ import { playerKeysOf } from './player-keys.ts'
 import { localSize } from './size.ts'
 import { WatchersTold } from './watchers-told.ts'
 
-export interface SessionOptions {
+export interface AttachedTerminalOptions {
   readonly client: Client
   readonly sessionId: string
   readonly watch: boolean
@@ -24,12 +24,12 @@ export interface SessionOptions {
 const bell = '\u0007'
 /** Between the two changes of size that make a program draw its screen anew: at once it would see none. */
 const redrawPause = 100
-/** How long the server may take to end a session that was left while it could not be reached. */
+/** How long the server may take to end a terminal that was left while it could not be reached. */
 const removeTimeout = 3_000
 
-/** A session on this terminal, from its first output to its end. */
-export class Session {
-  readonly #options: SessionOptions
+/** A terminal of a host, shown on this one, from its first output to its end. */
+export class AttachedTerminal {
+  readonly #options: AttachedTerminalOptions
   readonly #display = new Display()
   readonly #watchers = new WatchersTold()
   readonly #refusals = new OncePerBurst()
@@ -37,7 +37,7 @@ export class Session {
   readonly #attachment: Attachment
   readonly #keyboard: Keyboard | null
 
-  constructor(options: SessionOptions) {
+  constructor(options: AttachedTerminalOptions) {
     const { client, sessionId, watch } = options
     this.#options = options
     this.#escapes = new EscapeReader(options.escape)
@@ -152,7 +152,7 @@ export class Session {
 
   readonly #giveBack = (): void => this.#display.leave()
 
-  /** A watcher sees a session of another's size. */
+  /** A watcher sees a terminal of another's size. */
   #compareSize(cols: number, rows: number): void {
     const own = localSize()
     if (this.#options.watch && process.stdout.isTTY && (own.cols < cols || own.rows < rows))
@@ -163,7 +163,7 @@ export class Session {
     if (!this.#options.quiet) this.#display.say(message)
   }
 
-  /** Ends a session that could not be told so over its own connection. */
+  /** Ends a terminal that could not be told so over its own connection. */
   async #remove(): Promise<void> {
     const { client, sessionId } = this.#options
     const given = AbortSignal.timeout(removeTimeout)
@@ -178,7 +178,7 @@ export class Session {
 }
 
 /** A full screen has room for one line of it. */
-function helpOf({ escape, watch }: SessionOptions, isFullScreen: boolean): string[] {
+function helpOf({ escape, watch }: AttachedTerminalOptions, isFullScreen: boolean): string[] {
   if (escape === undefined) return []
   const key = shownCharacter(escape)
   if (watch) return [`q, Ctrl-C or ${key}. ends watching`]

@@ -2,11 +2,11 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { readStat } from '../../../src/agent/processes/machine.ts'
-import { sweepSessions } from '../../../src/agent/terminals/leftovers.ts'
+import { sweepTerminals } from '../../../src/agent/terminals/leftovers.ts'
 import { Terminals } from '../../../src/agent/terminals/terminals.ts'
 import type { TerminalOpen } from '../../../src/core/protocol/messages.ts'
 import { linkedAgent, temporaryDirectory } from '../../helpers/agents/agent.ts'
-import { ranOnTerminal, TerminalSession } from '../../helpers/terminals/terminal-session.ts'
+import { LiveTerminal, ranOnTerminal } from '../../helpers/terminals/terminal-session.ts'
 
 test('an interactive shell: its terminal, its size, its environment, its exit code', async (t) => {
   process.env['RSM_AGENT_ENROLL_TOKEN'] = 'rsm_enr_secret'
@@ -14,7 +14,7 @@ test('an interactive shell: its terminal, its size, its environment, its exit co
   const { server, agent, dataDir } = await linkedAgent(t)
   t.true(server.hellos[0]?.capabilities.terminal)
   t.deepEqual(server.hellos[0]?.terminals, [])
-  const session = await new TerminalSession(server, agent.agentId).open({ cols: 97, rows: 31 })
+  const session = await new LiveTerminal(server, agent.agentId).open({ cols: 97, rows: 31 })
   session.type('stty size; tty; echo "term=$TERM color=$COLORTERM home=$PWD"\n')
   const text = await session.shows(/home=\/\S*\r\n/)
   t.regex(text, /31 97\r\n\/dev\/pts\/\d+\r\nterm=xterm-256color color=truecolor home=\S/)
@@ -71,7 +71,7 @@ test('what can not be opened says why, at once', async (t) => {
 
 test('P40 a session that is closed in the same breath as it is asked for never begins', async (t) => {
   const { server, agent } = await linkedAgent(t)
-  const session = new TerminalSession(server, agent.agentId)
+  const session = new LiveTerminal(server, agent.agentId)
   server.send('TERMINAL_OPEN', server.terminalOpen(agent.agentId, { sessionId: session.sessionId }))
   session.close()
   t.is((await session.ended()).reason, 'the session has ended')
@@ -104,14 +104,14 @@ test('the shell and its children end with the session, detached ones too', async
     })
   const files = (name: string) =>
     `until [ -s ${dataDir}/${name}.deaf ] && [ -s ${dataDir}/${name}.setsid ]; do sleep 0.05; done; echo "left-$((2))"\n`
-  const exits = await new TerminalSession(server, agent.agentId).open()
+  const exits = await new LiveTerminal(server, agent.agentId).open()
   exits.type(leave('exits') + files('exits'))
   await exits.shows(/left-2/)
   t.is(alive('exits').length, 3)
   exits.type('exit\n')
   t.is((await exits.ended()).reason, null)
   t.deepEqual(alive('exits'), [])
-  const closed = await new TerminalSession(server, agent.agentId).open()
+  const closed = await new LiveTerminal(server, agent.agentId).open()
   closed.type(leave('closed') + files('closed'))
   await closed.shows(/left-2/)
   closed.close()
@@ -136,9 +136,9 @@ test('whatever a killed agent has left of a session, the next one starts', async
   }
   const log: string[] = []
   const world = { containment: { end }, machine: { bootId: () => 'b' } } as never as Parameters<
-    typeof sweepSessions
+    typeof sweepTerminals
   >[1]
-  await sweepSessions(directory, { ...world, log: (_, message) => log.push(message) })
+  await sweepTerminals(directory, { ...world, log: (_, message) => log.push(message) })
   t.deepEqual(ended, [tree])
   t.deepEqual(log, ['could not end what a session had left'])
   t.deepEqual(readdirSync(directory), ['whole'])

@@ -5,7 +5,7 @@ import { oneOfPart, partOfId, refuseMisspelt, searched } from './task-names.ts'
 
 type Services = Pick<Client, 'terminals' | 'auth'>
 
-async function latestSession({ terminals, auth }: Services): Promise<Terminal> {
+async function latestTerminal({ terminals, auth }: Services): Promise<Terminal> {
   const { username } = await auth.me()
   const [newest] = (await terminals.list({ recorded: true, user: username, size: 1 })).content
   if (newest === undefined)
@@ -16,8 +16,8 @@ async function latestSession({ terminals, auth }: Services): Promise<Terminal> {
 }
 
 /** The id of a recorded session as people name it, as those of tasks are named: `latest`, a part of it, or all. */
-export async function findSessionId(services: Services, wanted: string): Promise<string> {
-  if (wanted === 'latest') return (await latestSession(services)).sessionId
+export async function findTerminalId(services: Services, wanted: string): Promise<string> {
+  if (wanted === 'latest') return (await latestTerminal(services)).sessionId
   if (!partOfId.test(wanted)) {
     refuseMisspelt('recording', 'recordings', wanted)
     return wanted

@@ -12,7 +12,7 @@ import { overdue } from './overdue.ts'
 import { Progress } from './progress.ts'
 import type { Recording } from './recording/recording.ts'
 import { Replay } from './replay.ts'
-import { ended, isCutShort, type SessionEnd, saysOf } from './session-end.ts'
+import { ended, isCutShort, saysOf, type TerminalEnd } from './terminal-end.ts'
 import { Viewer } from './viewer.ts'
 import { Watchers } from './watchers.ts'
 
@@ -22,27 +22,27 @@ import { Watchers } from './watchers.ts'
  */
 const recalledBytes = 2 * 1024 * 1024
 
-/** What a session tells its registry. */
-export interface SessionEvents {
+/** What a terminal tells its registry. */
+export interface TerminalEvents {
   /** Sends a signed TERMINAL_OPEN. */
-  reopen(session: TerminalSession, link: AgentLink, after: number): void
+  reopen(terminal: LiveTerminal, link: AgentLink, after: number): void
   /** It has ended; called once. */
-  ended(session: TerminalSession, end: SessionEnd): void
+  ended(terminal: LiveTerminal, end: TerminalEnd): void
   /** It has ended, and its client has heard so or will never: nothing is left to do. */
-  done(session: TerminalSession): void
-  watched(session: TerminalSession, client: TerminalClient): void
+  done(terminal: LiveTerminal): void
+  watched(terminal: LiveTerminal, client: TerminalClient): void
   /** Its size has changed. */
-  resized(session: TerminalSession): void
+  resized(terminal: LiveTerminal): void
 }
 
-/** A session that is not over: output on its way from the agent to recording and client, and who is away. */
-export class TerminalSession {
+/** A terminal that is not over: output on its way from the agent to recording and client, and who is away. */
+export class LiveTerminal {
   record: TerminalRecord
   readonly replay: Replay = new Replay()
   readonly watchers: Watchers
   readonly host: HostEnd
   recording: Recording | null = null
-  end: SessionEnd | null = null
+  end: TerminalEnd | null = null
   /** Whether its agent has said that it has ended. */
   hasLeftHost = false
   /** Monotonic milliseconds; 0 before anything was typed. */
@@ -55,10 +55,10 @@ export class TerminalSession {
   readonly #progress: Progress
   readonly #startedAt: number
   readonly #clock: Clock
-  readonly #events: SessionEvents
+  readonly #events: TerminalEvents
 
   /** `link` is null for one that a former process opened. */
-  constructor(record: TerminalRecord, link: AgentLink | null, clock: Clock, events: SessionEvents) {
+  constructor(record: TerminalRecord, link: AgentLink | null, clock: Clock, events: TerminalEvents) {
     const now = clock.monotonic()
     this.record = record
     this.lastActivity = now
@@ -112,7 +112,7 @@ export class TerminalSession {
     const viewer = this.#client
     if (!this.end || !viewer || viewer.cursor < this.replay.last) return
     if (!viewer.client.acknowledges || isCutShort(this.end)) return this.#sayEnd(1000)
-    // What was sent may have gone into a connection that is dead: the session waits for who has not answered.
+    // What was sent may have gone into a connection that is dead: the terminal waits for who has not answered.
     this.#tell(viewer)
     if (viewer.shown >= this.replay.last) viewer.client.close(1000, saysOf(this.end))
   }
@@ -236,7 +236,7 @@ export class TerminalSession {
   }
 
   /** Why it has to end by now, or null. `idleLimit` in milliseconds, 0 for none. */
-  overdue(now: number, idleLimit: number): SessionEnd | null {
+  overdue(now: number, idleLimit: number): TerminalEnd | null {
     if (this.end) return null
     const [client, agent] = [this.#clientAwaySince, this.host.awaySince]
     return overdue({ client, agent, active: this.lastActivity }, now, idleLimit)
@@ -251,7 +251,7 @@ export class TerminalSession {
    * Ends it. A client that is to come back, or has not read all yet, is told when it has everything; with `code` it is
    * told at once, and its socket closed so.
    */
-  finish(end: SessionEnd, code?: number): void {
+  finish(end: TerminalEnd, code?: number): void {
     if (this.end) return
     this.end = end
     this.#endedAt = this.#clock.monotonic()
@@ -281,7 +281,7 @@ export class TerminalSession {
     return { sessionId: this.record.id, ...(this.end ?? ended('the session ended')) }
   }
 
-  /** Closes the sockets of its clients, who come back: the session goes on without this server. */
+  /** Closes the sockets of its clients, who come back: the terminal goes on without this server. */
   suspend(why: string): void {
     const client = this.#client?.client
     this.#client = null

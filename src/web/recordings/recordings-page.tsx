@@ -33,7 +33,7 @@ function lasted({ startedAt, endedAt }: Terminal): string {
   return endedAt === null ? '–' : showDuration(Date.parse(endedAt) - Date.parse(startedAt))
 }
 
-export function SessionsPage() {
+export function RecordingsPage() {
   useTitle('Recordings')
   const [sessions, setSessions] = useState<Sessions | undefined>()
   const [fault, setFault] = useState('')

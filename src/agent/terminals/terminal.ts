@@ -15,8 +15,8 @@ import { type Held, note, removeGroups } from './leftovers.ts'
 import type { PtyHost } from './pty-host.ts'
 import { login, prepareShell } from './shell.ts'
 
-/** What sessions need of the agent; `directory` holds a folder for each. */
-export interface SessionOptions
+/** What terminals need of the agent; `directory` holds a folder for each. */
+export interface TerminalOptions
   extends Pick<
     RunnerOptions,
     | 'directory'
@@ -34,7 +34,7 @@ export interface SessionOptions
   readonly host: PtyHost
 }
 
-interface SessionEvents {
+interface TerminalEvents {
   /** Its program runs. */
   opened(): void
   /** There is something to send. */
@@ -53,8 +53,8 @@ function endOf(exitCode: number, signal: number): End {
   return { exitCode: signal > 0 ? 128 + signal : exitCode, signal: signal > 0 ? name : null, reason: null }
 }
 
-/** One session: a shell on a PTY, all its processes, and its output until the server has it. */
-export class Session {
+/** One terminal: a shell on a PTY, all its processes, and its output until the server has it. */
+export class Terminal {
   readonly sessionId: string
   readonly frames: Frames = new Frames()
   /** Whether the present link has shown by a signed TERMINAL_OPEN that it may type here. */
@@ -70,8 +70,8 @@ export class Session {
   readonly drops: Burst = new Burst()
   /** Of input that the server did not send. */
   readonly refusals: Burst = new Burst()
-  readonly #options: SessionOptions
-  readonly #events: SessionEvents
+  readonly #options: TerminalOptions
+  readonly #events: TerminalEvents
   readonly #directory: string
   #held: Held | null = null
   #ending = false
@@ -82,7 +82,7 @@ export class Session {
   /** Why it ends, where its program did not end by itself. */
   #reason: string | null = null
 
-  constructor({ sessionId, cols, rows }: TerminalOpen, options: SessionOptions, events: SessionEvents) {
+  constructor({ sessionId, cols, rows }: TerminalOpen, options: TerminalOptions, events: TerminalEvents) {
     this.sessionId = sessionId
     this.#options = options
     this.#events = events
