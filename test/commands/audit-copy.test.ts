@@ -83,3 +83,13 @@ test('--audit-copy names what it takes, before anything is made', async (t) => {
   t.regex(relative.stderr, /it takes file:\/path\/audit\.jsonl, syslog:, syslog\+tcp:\/\/HOST:PORT/)
   t.is((await run(`file:${data}/audit/copy`)).exit, 2)
 })
+
+test('server install gives the unit the directory of an audit copy, and refuses a bad target before it changes anything', async (t) => {
+  const env = cleanEnv(temporaryDirectory(t))
+  const run = (target: string) => runRsm(['server', 'install', '--dry-run', '--audit-copy', target], env)
+  const { stdout, stderr } = await run('file:/var/log/rsm/audit.jsonl')
+  t.regex(stdout, /^ +\+? ?ReadWritePaths=-\/var\/log\/rsm$/m, stderr)
+  t.regex(stdout, /RSM_AUDIT_COPY="?file:\/var\/log\/rsm\/audit\.jsonl/)
+  t.is((await run('file:/var/lib/rsm/server/audit/copy')).exit, 2)
+  t.is((await run('syslog+tcp://logs')).exit, 2)
+})

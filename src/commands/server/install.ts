@@ -80,7 +80,8 @@ export default class ServerInstall extends BaseCommand {
       first,
       writable: [
         ...['RSM_DATA_DIR', 'RSM_KEYS'].flatMap((name) => all.get(name) ?? []),
-        ...directoryOfCopy(auditCopy?.target),
+        // One that is not there keeps no server from starting.
+        ...directoryOfCopy(auditCopy?.target).map((path) => `-${path}`),
       ],
     })
     if (flags['dry-run']) {

@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava'
 import { temporaryDirectory } from '../../../fixtures/rsm.ts'
 import { chain } from '../../../helpers/audit/audit-lines.ts'
 import { copying } from '../../../helpers/audit/copying.ts'
+import { mountSmallDisk } from '../../../helpers/faults/small-disk.ts'
 import { until } from '../../../helpers/until.ts'
 
 async function world(t: ExecutionContext) {
@@ -126,3 +127,31 @@ test('S11 lines of the log that were damaged are copied as they stand, and do no
   await upToDate(copy)
   t.deepEqual(await linesOf(), await lines())
 })
+
+const mounted = mountSmallDisk(256 * 1024)
+test.after.always(() => mounted?.unmount())
+// Only a process that may mount can have a small disk of its own to fill: root, outside a plain container.
+const whereMountable = mounted === null ? test.skip : test
+
+whereMountable(
+  'F04 a full disk holds a copy up, which has every entry once there is room, and nothing torn',
+  async (t) => {
+    const { append, copyTo, lines, linesOf, log, said, upToDate } = await world(t)
+    const disk = String(mounted?.directory)
+    const file = join(disk, 'audit.jsonl')
+    t.teardown(() => rm(file, { force: true }))
+    const ballast = join(disk, 'ballast')
+    await writeFile(ballast, Buffer.alloc(200 * 1024))
+    await append(500)
+    const copy = copyTo(`file:${file}`)
+    await until('it is refused', () => copy.status.error !== null)
+    t.is(copy.status.error, 'the disk is full')
+    t.is(log.refusal, null)
+    await until('it is tried again', () => copy.status.behindSeconds >= 3)
+    t.is((await stat(file)).size, 0)
+    await rm(ballast)
+    await upToDate(copy)
+    t.deepEqual(await linesOf(file), await lines())
+    t.is(said.filter((message) => message.includes('is not taken')).length, 1)
+  },
+)
