@@ -247,6 +247,10 @@ export const rows: Readonly<Record<string, Row>> = {
     given: async () => ({ '--host 10.0.0.7': '--host 127.0.0.1 --port 0' }),
     until: /listen|https:\/\//,
   },
+  'rsm server start --audit-copy file:/var/log/rsm/audit.jsonl': {
+    given: async ({ home }) => ({ '/var/log/rsm/audit.jsonl': `${join(home, 'audit.jsonl')} --port 0` }),
+    until: /listen|http:\/\//,
+  },
   'rsm server start --data-dir /var/lib/rsm/server --new-keys   # keys/ is lost': {
     given: async ({ home }) => ({
       '/var/lib/rsm/server': join(home, 'new-keys'),
