@@ -75,12 +75,18 @@ async function addAgent(t: ExecutionContext, server: TestServer, hostname: strin
     return { exitCode: fails ? 1 : 0, output: 'done\n' }
   })
   agent.serveTerminals()
+  const over = new Set<string>()
   agent.socket.on('message', (data: Buffer) => {
     const { type, payload } = JSON.parse(data.toString()) as FromServer
+    if (type !== 'TERMINAL_OPEN' && type !== 'TERMINAL_CLOSE') return
+    const { sessionId } = payload
     if (type === 'TERMINAL_OPEN' && payload.command === undefined)
-      agent.send('TERMINAL_OUTPUT', { sessionId: payload.sessionId, data: '$ ', sequence: 0 })
-    else if (type === 'TERMINAL_OPEN' || type === 'TERMINAL_CLOSE')
-      agent.send('TERMINAL_CLOSED', { sessionId: payload.sessionId, exitCode: 0, signal: null, reason: null })
+      agent.send('TERMINAL_OUTPUT', { sessionId, data: '$ ', sequence: 0 })
+    // A server that has heard of an end says so by the same frame, which asks for nothing.
+    else if (!over.has(sessionId)) {
+      over.add(sessionId)
+      agent.send('TERMINAL_CLOSED', { sessionId, exitCode: 0, signal: null, reason: null })
+    }
   })
 }
 
