@@ -53,5 +53,5 @@ test('A18 who waits for a program is told at once that it has ended, and its las
   await new Promise((resolved) => early.once('close', resolved))
   await t.throwsAsync(said(early), { message: /^ended with 4 / })
   await t.throwsAsync(said(spawn(join(temporaryDirectory(t), 'none'))), { message: /ENOENT/ })
-  t.is(await said(start('echo one; echo two; sleep 60'), 'two\n'), 'one\ntwo\n')
+  t.is(await said(start('echo one; echo two; exec sleep 60'), 'two\n'), 'one\ntwo\n')
 })

@@ -24,7 +24,7 @@ test('A06 a bit that flips anywhere in a recording, or in the file of its checks
     for (let bit = 0; bit < whole.length * 8; bit++) {
       const flipped = Buffer.from(whole)
       flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7))
-      await writeFile(file, flipped)
+      await writeFile(file, flipped, { flag: 'r+' })
       const told = await verifyRecording(path, size, size).then(
         () => null,
         (error: Error) => error.message,
