@@ -8,7 +8,7 @@ process.on('SIGUSR1', () => {})
 
 /** What rsm is bundled into: an agent neither holds nor reads what a server needs. */
 function partOf([word]) {
-  if (word === 'agent' || word === '__pty' || word === '__facts') return 'agent'
+  if (word === 'agent' || word === '__pty' || word === '__facts' || word === '__upgrade') return 'agent'
   return word === 'server' || word === 'quickstart' ? 'server' : 'cli'
 }
 
@@ -18,6 +18,7 @@ async function carryOut(argv) {
   const { load } = require('./from-files.js')
   if (word === '__complete') return (await load('cli', 'ui/completion/answer.js')).answer(first)
   if (word === '__pty') return (await load('agent', 'agent/terminals/pty-process.js')).holdTerminals(first)
+  if (word === '__upgrade') return (await load('agent', 'agent/upgrade/upgrade.js')).upgradeAgent(first)
   if (word === '__facts') return (await load('agent', 'agent/reports/facts-process.js')).printDiskSize()
   return (await load(partOf(argv), 'cli.js')).main(argv)
 }

@@ -32,6 +32,7 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/install.ts': ['server'],
   'commands/agent/run.ts': ['agent'],
   'commands/agent/install.ts': ['agent'],
+  'commands/agent/selftest.ts': ['agent'],
   'commands/agent/status.ts': ['agent'],
   'commands/quickstart.ts': ['server', 'agent'],
 }

@@ -22,7 +22,11 @@ export const commandsOf = (part) =>
     .filter((name) => name.endsWith('.ts') && belongsTo[part](name))
     .map((name) => `commands/${name.slice(0, -3)}`)
 /** The processes that an agent starts of itself. */
-export const agentProcesses = ['agent/terminals/pty-process', 'agent/reports/facts-process']
+export const agentProcesses = [
+  'agent/terminals/pty-process',
+  'agent/reports/facts-process',
+  'agent/upgrade/upgrade',
+]
 
 const oclif = createRequire(join(root, 'node_modules/@oclif/core/lib/index.js'))
 const table = createRequire(oclif.resolve('cli-table3'))

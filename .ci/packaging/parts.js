@@ -20,7 +20,8 @@ const late = (name, file) =>
 const entry = {
   cli: late('answer', 'ui/completion/answer'),
   agent: `${late('holdTerminals', 'agent/terminals/pty-process')}
-    ${late('printDiskSize', 'agent/reports/facts-process')}`,
+    ${late('printDiskSize', 'agent/reports/facts-process')}
+    ${late('upgradeAgent', 'agent/upgrade/upgrade')}`,
   server: '',
 }
 const contentsOf = (part) => `

@@ -33,6 +33,8 @@ export interface AgentOptions extends ScriptOptions {
   diskSize?: (() => Promise<number>) | undefined
   /** Milliseconds without work after which a link on demand is closed; 30 s. */
   idleLink?: number | undefined
+  /** The file of rsm that this process was started from, where it can take upgrades: who runs it starts it anew. */
+  installed?: string | undefined
   environment?: Record<string, string | undefined> | undefined
   /** Stops a registration that waits for its server. */
   signal?: AbortSignal | undefined
@@ -46,4 +48,6 @@ export interface RunningAgent {
   readonly closed: Promise<void>
   /** Stops; scripts that run go on for the next agent, or are waited for with `drain`. */
   stop(): Promise<void>
+  /** Stops without waiting for anything, so that another version may run; false, and nothing done, while terminals are open. */
+  giveWay(): Promise<boolean>
 }

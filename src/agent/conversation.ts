@@ -5,6 +5,7 @@ import type { Parts } from './parts.ts'
 import { agentVersion } from './reports/facts.ts'
 import { installedTypes } from './script/launch.ts'
 import { settingHere } from './script/script-setting.ts'
+import { confirm, releasesIn } from './upgrade/installed.ts'
 
 /** How long the server may take to answer HELLO before unanswered tasks are offered to it anyway, milliseconds. */
 const helloPatience = 10_000
@@ -16,7 +17,7 @@ type Hello = Payloads['AGENT_HELLO']
 
 /** Says HELLO over each link that comes up, and hands on what comes over it. `stop` ends its timers. */
 export function converse(parts: Parts): { stop(): void } {
-  const { link, pulse, runner, uplink, terminals, distrust, status, options, clock, log } = parts
+  const { link, pulse, runner, uplink, terminals, distrust, status, options, clock, log, dataDir } = parts
   const instanceId = randomBytes(12).toString('base64url')
   const receive = inbox({ runner, uplink, terminals, log })
   let wasLinked = false
@@ -50,6 +51,9 @@ export function converse(parts: Parts): { stop(): void } {
         hasRoom: () => link.hasRoom(),
       })
       link.send('AGENT_HELLO', hello(parts, instanceId, tasks, sessions))
+      confirm(releasesIn(dataDir), agentVersion()).catch((error: unknown) =>
+        log('WARN', 'that this version is linked could not be kept', { error: String(error) }),
+      )
       for (const message of distrust.tell()) link.send('ERROR', { code: 403, message, refId: null })
       cancelProbe = clock.after(helloPatience, () => uplink.probe())
       if (options.onDemand) closeWhenIdle()

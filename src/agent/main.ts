@@ -48,8 +48,8 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
     await parts.runner.recover()
     await parts.status.show()
     keepContact(parts, setLevel)
-    return running(parts, async () => {
-      await drain(parts)
+    return running(parts, async (isDrained) => {
+      if (isDrained) await drain(parts)
       stopping.abort()
       await stop(parts)
       conversation.stop()
@@ -61,7 +61,10 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   }
 }
 
-function running({ membership, link }: Parts, end: () => Promise<void>): RunningAgent {
+function running(
+  { membership, link, terminals }: Parts,
+  end: (isDrained: boolean) => Promise<void>,
+): RunningAgent {
   let stopped: Promise<void> | undefined
   let settle = () => {}
   const closed = new Promise<void>((resolve) => {
@@ -74,7 +77,12 @@ function running({ membership, link }: Parts, end: () => Promise<void>): Running
     },
     linked: () => link.isOpen,
     closed,
-    stop: () => (stopped ??= end().then(settle)),
+    stop: () => (stopped ??= end(true).then(settle)),
+    async giveWay() {
+      if (terminals.size > 0) return false
+      await (stopped ??= end(false).then(settle))
+      return true
+    },
   }
 }
 

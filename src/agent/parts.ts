@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Connection } from '../net/connect.ts'
 import type { AgentOptions } from './agent-options.ts'
 import { type Clock, ServerTime } from './clock.ts'
@@ -20,6 +20,7 @@ import { StatusFile } from './status/status-file.ts'
 import { lackOfTerminal } from './terminals/available.ts'
 import { Terminals } from './terminals/terminals.ts'
 import { Trouble } from './trouble.ts'
+import { upgradeScript } from './upgrade/order.ts'
 
 /** What an agent is started with. */
 export interface Ground {
@@ -99,7 +100,19 @@ export async function openParts(entered: Awaited<ReturnType<typeof enter>>) {
     distrusted: (what: string, reason: string) => distrust.note(what, reason),
     hearServerTime: () => pulse.hearServerTime(),
   }
-  const runner = new Runner({ ...common, directory: spool, maxExecutions: options.maxExecutions })
+  const { url, caFile, tlsFingerprint, installed, environment } = options
+  const upgrade =
+    installed === undefined
+      ? null
+      : upgradeScript({
+          dataDir,
+          url,
+          caFile: caFile && resolve(caFile),
+          tlsFingerprint,
+          installed,
+          environment,
+        })
+  const runner = new Runner({ ...common, directory: spool, maxExecutions: options.maxExecutions, upgrade })
   const lack = options.noTerminal ? 'it was started with --no-terminal' : lackOfTerminal()
   const sessions = join(dataDir, 'terminals')
   const terminals = new Terminals({ ...common, directory: sessions, lack })

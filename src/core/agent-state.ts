@@ -9,6 +9,8 @@ export const leastFreePercent = 3
  * has registered.
  */
 export interface AgentState extends Setting {
+  /** Of the rsm that runs as this agent. */
+  readonly version: string
   readonly agentId: string
   /** Null until it has registered. */
   readonly hostId: number | null

@@ -14,6 +14,8 @@ export interface Started {
   /** Absent where nothing limits it, as in journals of older agents. */
   limited?: Limited
   isBoxed?: boolean
+  /** It upgrades the agent: how it failed stands in a file of its directory. */
+  isUpgrade?: boolean
   /** The user that it runs as; absent in journals of older agents. */
   uid?: number
   /** By which its processes are known (machine.ts); absent in journals of older agents. */

@@ -1,4 +1,4 @@
-import type { ScriptComplete } from '../../core/protocol/messages.ts'
+import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
 import type { Limits } from '../../core/task/limits.ts'
 import type { Clock } from '../clock.ts'
 import type { Verify } from '../link/verify.ts'
@@ -26,6 +26,8 @@ export interface RunnerOptions {
   /** What no execution may exceed, whatever its task asks for. */
   readonly ceiling: Limits
   readonly maxExecutions: number
+  /** Makes a script of the order to upgrade this agent, for the directory of its execution; null where it takes none. */
+  readonly upgrade: ((request: ExecuteScript, directory: string) => ExecuteScript) | null
   readonly verify: Verify
   /** Hears of what was refused for want of a good signature: which message, and why. */
   readonly distrusted: (what: string, reason: string) => void

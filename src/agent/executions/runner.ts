@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import type { ExecuteScript, ScriptComplete } from '../../core/protocol/messages.ts'
 import { SpoolWatch } from '../output/spool-watch.ts'
 import { CgroupLeftovers } from '../processes/cgroup-files.ts'
-import { findAccount } from '../script/account.ts'
-import { launch, prepare, refusal } from '../script/launch.ts'
+import { launch } from '../script/launch.ts'
 import { existing, workDirFault } from '../script/working-directory.ts'
 import { Trouble } from '../trouble.ts'
+import { isSwapped } from '../upgrade/order.ts'
+import { ready, refusalOf } from './beginning.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import { Leftovers } from './leftovers.ts'
 import { Notes } from './notes.ts'
-import { place } from './placement.ts'
 import { neverBegan } from './recovery.ts'
 import type { RunnerEvents, RunnerOptions } from './runner-options.ts'
 import { Slots } from './slots.ts'
@@ -126,7 +126,7 @@ export class Runner {
     try {
       if (record?.cancelledAt)
         return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-      const refused = refusal(request, this.#options)
+      const refused = refusalOf(request, this.#options)
       if (refused) return this.#end(execution, notRun(taskId, this.#now(), refused))
       mkdirSync(execution.directory, { recursive: true, mode: 0o700 })
       if (this.#slots.isFree) return await this.#start(execution, request)
@@ -140,7 +140,8 @@ export class Runner {
   cancel(taskId: string): void {
     const { journal, log } = this.#options
     const execution = this.executions.get(taskId)
-    if (execution?.state === 'EXITED') return
+    // One that changes which version runs goes on until it is known which.
+    if (execution?.state === 'EXITED' || (execution && isSwapped(execution.directory))) return
     log('INFO', 'cancel', { taskId, state: execution?.state ?? 'unknown' })
     if (execution) {
       execution.isCancelled = true
@@ -208,7 +209,7 @@ export class Runner {
   }
 
   async #begin(execution: Execution, request: ExecuteScript): Promise<void> {
-    const { journal, clock, own } = this.#options
+    const { journal, clock } = this.#options
     const { taskId, directory } = execution
     this.#slots.take()
     execution.state = 'RUNNING'
@@ -216,20 +217,17 @@ export class Runner {
     const fault = request.workDir === undefined ? null : await workDirFault(request.workDir)
     if (fault !== null)
       return this.#end(execution, notRun(taskId, this.#now(), { exitCode: 126, error: fault }))
-    const user = request.runAs ?? this.#options.runAs
-    const account = user === own.name ? own : await findAccount(user)
-    const { start, started } = place(request, directory, account, this.#options)
-    prepare(request, start)
+    const { toRun, account, start, started } = await ready(request, directory, this.#options)
     // Before it is durable, so that its cgroups go when it can't be.
     execution.started = started
     journal.append(started)
     await journal.sync()
     execution.isDurable = true
     this.#sayReceived(execution, request)
-    const workDir = request.workDir ?? (await existing(account.home))
+    const workDir = toRun.workDir ?? (await existing(account.home))
     if (execution.isCancelled)
       return this.#end(execution, notRun(taskId, this.#now(), { status: 'CANCELLED' }))
-    const { root, exited, begin, abandon } = await launch(request, start, workDir)
+    const { root, exited, begin, abandon } = await launch(toRun, start, workDir)
     try {
       journal.append({ e: 'spawned', taskId, ...root })
     } catch (error) {

@@ -3,6 +3,7 @@ import type { OutputSummary } from '../output/execution-output.ts'
 import { limitReached } from '../processes/limits.ts'
 import type { ProcessId } from '../processes/machine.ts'
 import type { Trouble } from '../trouble.ts'
+import { failureOf } from '../upgrade/order.ts'
 import type { Execution } from './execution.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
 import type { Notes } from './notes.ts'
@@ -111,8 +112,12 @@ export class Supervision {
       completedAt,
       ...result,
       ...summary,
-      error: limitReached(started.limited, result) ?? result.error,
+      error: limitReached(started.limited, result) ?? result.error ?? this.#failureOf(execution, started),
     })
+  }
+
+  #failureOf({ directory }: Execution, { isUpgrade }: Started): string | null {
+    return isUpgrade === true ? failureOf(directory) : null
   }
 
   /** Null while the disk refuses to have the rest of the output cut. */

@@ -12,7 +12,10 @@ const withoutDebugger = process.allowedNodeEnvironmentFlags.has('--disable-sigus
  * How to start rsm as a process of its own that does one thing for its agent. A single file by what the kernel has of it:
  * its path may hold another release by now.
  */
-export function ownProcess(part: '__facts' | '__pty', ...argv: string[]): { file: string; argv: string[] } {
+export function ownProcess(
+  part: '__facts' | '__pty' | '__upgrade',
+  ...argv: string[]
+): { file: string; argv: string[] } {
   return isSingleFile
     ? { file: '/proc/self/exe', argv: [part, ...argv] }
     : { file: process.execPath, argv: [...withoutDebugger, ownPath('bin/run.js'), part, ...argv] }

@@ -87,6 +87,9 @@ function openDoor(mode: 'none' | 'user', own: Account): Sandbox {
   }
 }
 
+/** For what is the agent's own. */
+export const withoutSandbox = (own: Account): Sandbox => openDoor('none', own)
+
 /**
  * bubblewrap: namespaces of its own for processes, mounts, IPC, host name and, unless allowed, the network. What it is
  * not given: `--die-with-parent`, as what a script leaves in the background lives on (contract §4), and `--new-session`,

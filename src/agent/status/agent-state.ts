@@ -3,6 +3,7 @@ import type { AgentState } from '../../core/agent-state.ts'
 import type { ExecutionState } from '../../core/protocol/messages.ts'
 import type { AgentOptions } from '../agent-options.ts'
 import type { Clock, ServerTime } from '../clock.ts'
+import { agentVersion } from '../reports/facts.ts'
 import { type Bounds, type ScriptSetting, settingHere } from '../script/script-setting.ts'
 import type { StatusFile } from './status-file.ts'
 
@@ -21,6 +22,7 @@ interface Unregistered {
 /** The state of an agent that asks its server to register it. */
 export function unregisteredState({ agentId, options, script, since, reason }: Unregistered): AgentState {
   return {
+    version: agentVersion(),
     agentId,
     hostId: null,
     hostname: options.hostname ?? hostname(),

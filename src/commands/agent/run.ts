@@ -1,4 +1,5 @@
 import { boolean, string } from '@oclif/core/flags'
+import type { AgentOptions } from '../../agent/agent-options.ts'
 import type { LogLevel } from '../../agent/log.ts'
 import type { SandboxMode } from '../../core/host.ts'
 import { normalUrl } from '../../core/server-url.ts'
@@ -99,43 +100,69 @@ export default class AgentRun extends BaseCommand {
     // The agent reads it again, but does not know which option or variable named it.
     if (caFile !== undefined && caFile !== '')
       readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
+    const dataDir = dataDirectory('agent', flags['data-dir'])
+    const { follow, installedFile } = await import('../../agent/upgrade/follow.ts')
+    const options = {
+      url: normalUrl(flags.url),
+      dataDir,
+      enrollToken:
+        tokenFile === undefined
+          ? flags['enroll-token']
+          : () => readSecretFile(tokenFile, '--enroll-token-file'),
+      agentId: flags['agent-id'],
+      hostname: flags.hostname,
+      runAs: flags['run-as'],
+      allowRunAs: flags['allow-run-as'] ?? [],
+      sandbox: flags.sandbox as SandboxMode,
+      sandboxNetwork: Boolean(flags['sandbox-network']),
+      limits: parseLimits(flags.limit ?? []),
+      maxExecutions: flags['max-executions'],
+      onDemand: Boolean(flags['on-demand']),
+      drain: Boolean(flags.drain),
+      allowUnsigned: Boolean(flags['allow-unsigned']),
+      noTerminal: Boolean(flags['no-terminal']),
+      caFile,
+      tlsFingerprint: flags['tls-fingerprint'],
+      logLevel: flags['log-level'] as LogLevel | undefined,
+      installed: installedFile(),
+    }
+    await follow({
+      dataDir,
+      argv: process.argv.slice(2),
+      stop,
+      say: (text) => this.notice(text),
+      runHere: (orphaned) => this.#runHere(options, AbortSignal.any([stop, orphaned]), flags.json === true),
+    })
+    endSoon()
+  }
+
+  /** Settles with true where the agent has made room for another version. */
+  async #runHere(options: AgentOptions, signal: AbortSignal, asJson: boolean): Promise<boolean> {
     const { startAgent } = await import('../../agent/main.ts')
+    let isGone = false
+    let giveWay = () => {}
+    const asked = () => giveWay()
+    // Of an upgrade, which has no other way to the agent that it replaces.
+    process.on('SIGUSR2', asked)
     try {
-      const agent = await startAgent({
-        url: normalUrl(flags.url),
-        dataDir: dataDirectory('agent', flags['data-dir']),
-        enrollToken:
-          tokenFile === undefined
-            ? flags['enroll-token']
-            : () => readSecretFile(tokenFile, '--enroll-token-file'),
-        agentId: flags['agent-id'],
-        hostname: flags.hostname,
-        runAs: flags['run-as'],
-        allowRunAs: flags['allow-run-as'] ?? [],
-        sandbox: flags.sandbox as SandboxMode,
-        sandboxNetwork: Boolean(flags['sandbox-network']),
-        limits: parseLimits(flags.limit ?? []),
-        maxExecutions: flags['max-executions'],
-        onDemand: Boolean(flags['on-demand']),
-        drain: Boolean(flags.drain),
-        allowUnsigned: Boolean(flags['allow-unsigned']),
-        noTerminal: Boolean(flags['no-terminal']),
-        caFile,
-        tlsFingerprint: flags['tls-fingerprint'],
-        logLevel: flags['log-level'] as LogLevel | undefined,
-        signal: stop,
-      })
+      const agent = await startAgent({ ...options, signal })
       const { agentId, hostId } = agent
       process.stdout.write(
-        flags.json
+        asJson
           ? `${JSON.stringify({ agentId, hostId })}\n`
           : `rsm agent ${agentId} is host ${hostId ?? 'unknown'}\n`,
       )
-      await Promise.race([aborted(stop), agent.closed])
+      giveWay = () =>
+        void agent.giveWay().then((isDone) => {
+          isGone ||= isDone
+        })
+      await Promise.race([aborted(signal), agent.closed])
       await agent.stop()
     } catch (error) {
-      if (!stop.aborted) throw error
+      if (!signal.aborted) throw error
+    } finally {
+      process.off('SIGUSR2', asked)
     }
-    endSoon()
+    return isGone && !signal.aborted
   }
 }

@@ -46,6 +46,22 @@ const inputMark = {
   mac: optional(bytes32),
 }
 
+/** What an agent is to become: a build for each architecture, as its maker has signed it (contract §10). */
+const upgrade = object({
+  version: text({ maxLength: 128 }),
+  allowDowngrade: optional(truth),
+  builds: list(
+    object({
+      arch: text({ maxLength: 16 }),
+      size: bytes,
+      sha256: text({ pattern: /^[0-9a-f]{64}$/ }),
+      signature: text({ maxLength: 128 }),
+    }),
+    16,
+  ),
+})
+export type UpgradeOrder = Held<typeof upgrade>
+
 /** QUEUED: received, not started; RUNNING; EXITED: ended, not yet acknowledged. */
 export type ExecutionState = 'QUEUED' | 'RUNNING' | 'EXITED'
 /** One of a set to which later versions add. */
@@ -67,6 +83,8 @@ export const payloads = {
       object({ memoryMB: optional(limit), processes: optional(limit), cpuPercent: optional(limit) }),
     ),
     maxOutputBytes: bytes,
+    /** In place of the script, which says to an agent that does not know this that it is too old. */
+    upgrade: optional(upgrade),
     /** Goes to agents of ours; servers before this one leave it out, and take no SCRIPT_RECEIVED. */
     mark: optional(mark),
     ...signed,

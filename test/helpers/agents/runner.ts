@@ -52,6 +52,7 @@ export function runnerOn(
     sandbox: { mode: 'none', admit: () => {}, hides: () => false, enclose: () => null },
     limiter: findLimiter(journal.storeId, false),
     ceiling: {},
+    upgrade: null,
     maxExecutions,
     verify: () => null,
     distrusted: () => {},

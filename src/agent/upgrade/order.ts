@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ExecuteScript } from '../../core/protocol/messages.ts'
+import { type ProcessId, startTimeOf } from '../processes/machine.ts'
+import { ownProcess } from '../processes/own-process.ts'
+
+/** What the process of an upgrade is told, in the directory of its execution. */
+export interface UpgradeOrder {
+  readonly taskId: string
+  readonly dataDir: string
+  readonly url: string
+  readonly caFile?: string | undefined
+  readonly tlsFingerprint?: string | undefined
+  /** What proxies its downloads take. */
+  readonly environment: Record<string, string>
+  /** The file of the installed rsm. */
+  readonly installed: string
+  /** The agent that it replaces. */
+  readonly agent: ProcessId
+  /** Seconds until a download, or the wait for terminals, is given up. */
+  readonly timeout: number
+  readonly upgrade: NonNullable<ExecuteScript['upgrade']>
+}
+
+const orderName = 'order.json'
+const failureName = 'failure'
+const swappedName = 'swapped'
+
+export const readOrder = (directory: string): UpgradeOrder =>
+  JSON.parse(readFileSync(join(directory, orderName), 'utf8')) as UpgradeOrder
+
+/** The sentence of a failed upgrade, for its result. */
+export function noteFailure(directory: string, sentence: string): void {
+  writeFileSync(join(directory, failureName), sentence, { mode: 0o600 })
+}
+
+export function failureOf(directory: string): string | null {
+  try {
+    return readFileSync(join(directory, failureName), 'utf8')
+  } catch {
+    return null
+  }
+}
+
+/** From here on it can't be cancelled: only the upgrade itself may undo it. */
+export function noteSwap(directory: string): void {
+  writeFileSync(join(directory, swappedName), '', { mode: 0o600 })
+}
+
+export function isSwapped(directory: string): boolean {
+  try {
+    readFileSync(join(directory, swappedName))
+    return true
+  } catch {
+    return false
+  }
+}
+
+const proxyVariables = /^(https?|all|no)_proxy$/i
+
+interface OrderSource
+  extends Pick<UpgradeOrder, 'dataDir' | 'url' | 'caFile' | 'tlsFingerprint' | 'installed'> {
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`
+
+/**
+ * Upgrades run as executions do: each at most once, with output that outlives the agent. What is run is this very program,
+ * which so watches over the one that takes its place.
+ */
+export function upgradeScript(
+  source: OrderSource,
+): (request: ExecuteScript, directory: string) => ExecuteScript {
+  return (request, directory) => {
+    const { upgrade, runAs: _, limits: _limits, workDir: _workDir, ...rest } = request
+    if (upgrade === undefined) return request
+    const { environment = process.env, ...where } = source
+    const proxies = Object.entries(environment).filter(([name]) => proxyVariables.test(name))
+    const { pid } = process
+    const order: UpgradeOrder = {
+      ...where,
+      taskId: request.taskId,
+      environment: Object.fromEntries(proxies.map(([name, value]) => [name, value ?? ''])),
+      agent: { pid, startTime: startTimeOf(pid) ?? 0 },
+      timeout: request.timeout,
+      upgrade,
+    }
+    writeFileSync(join(directory, orderName), JSON.stringify(order), { mode: 0o600 })
+    const { file, argv } = ownProcess('__upgrade', directory)
+    // Of this process, whoever execs it.
+    const program = file.replace('/proc/self/', `/proc/${pid}/`)
+    // It ends by itself: a timeout must not leave a new release without who watches it.
+    return { ...rest, timeout: 0, params: {}, script: `exec ${[program, ...argv].map(quoted).join(' ')}\n` }
+  }
+}

@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RsmError } from '../../core/errors.ts'
+import { ownReleaseKey } from '../../disk/release-key.ts'
+import { agentVersion } from '../reports/facts.ts'
+import { lackOfTerminal } from '../terminals/available.ts'
+import { PtyHost } from '../terminals/pty-host.ts'
+
+/** Milliseconds until a program on a terminal has to have ended. */
+const patience = 20_000
+
+function onTerminal(directory: string): Promise<string> {
+  const host = new PtyHost(directory)
+  let shown = ''
+  const ended = new Promise<string>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error('it did not end in time')), patience)
+    const settle = (run: () => void) => {
+      clearTimeout(timer)
+      run()
+    }
+    const request = {
+      argv: ['/bin/sh', '-c', 'test -t 0 && echo terminal'],
+      env: { TERM: 'dumb' },
+      cwd: '/',
+      cols: 80,
+      rows: 24,
+      uid: process.getuid?.() ?? 0,
+    }
+    host.open('selftest', request, {
+      opened: () => {},
+      failed: (reason) => settle(() => reject(new Error(reason))),
+      output: (bytes) => {
+        shown += Buffer.from(bytes).toString('latin1')
+        host.credit('selftest', bytes.length)
+      },
+      dropped: () => {},
+      exited: () => settle(() => resolve(shown.trim())),
+    })
+  })
+  return ended.finally(() => host.stop())
+}
+
+/**
+ * Whether this rsm works as an agent on this host: loads all that an agent loads late, and runs a program on a terminal where
+ * the host can open one. Answers its version. Rejects with RsmError.
+ */
+export async function selftest(): Promise<{ version: string; takesUpgrades: boolean }> {
+  await Promise.all([
+    import('../main.ts'),
+    import('../../core/protocol/codec.ts'),
+    import('../terminals/session.ts'),
+    import('../terminals/input-guard.ts'),
+  ])
+  if (lackOfTerminal() === null) {
+    const directory = mkdtempSync(join(tmpdir(), 'rsm-selftest-'))
+    try {
+      const shown = await onTerminal(directory)
+      if (shown !== 'terminal') throw new Error(`a program on it wrote ${JSON.stringify(shown)}`)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new RsmError('unavailable', `no terminal can be opened: ${why}`, { cause })
+    } finally {
+      rmSync(directory, { recursive: true, force: true })
+    }
+  }
+  return { version: agentVersion(), takesUpgrades: ownReleaseKey() !== null }
+}

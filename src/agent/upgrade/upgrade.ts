@@ -1,0 +1,209 @@
+import { execFile } from 'node:child_process'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { RsmError } from '../../core/errors.ts'
+import { compareVersions } from '../../core/findings/versions.ts'
+import { type ReleaseSignature, readReleaseSignature, versionPattern } from '../../core/release.ts'
+import { isDiskFull, syncDirectory } from '../../disk/durable.ts'
+import { lockFile } from '../../disk/lock.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
+import { isAlive } from '../processes/machine.ts'
+import { agentVersion } from '../reports/facts.ts'
+import { download, type Wanted } from './download.ts'
+import { sha256Of } from './follow.ts'
+import {
+  directoryOf,
+  executableOf,
+  type Installed,
+  link,
+  linkedVersion,
+  lockName,
+  prune,
+  readState,
+  releasesIn,
+  undo,
+  writeState,
+} from './installed.ts'
+import { noteFailure, noteSwap, readOrder, type UpgradeOrder } from './order.ts'
+import { runningState } from './running.ts'
+import { watchOver } from './watch-over.ts'
+
+const run = promisify(execFile)
+/** Milliseconds for a program that is asked something. */
+const patience = 60_000
+const lookEvery = 250
+/** How often an agent is asked again to give way, milliseconds. */
+const askEvery = 2_000
+
+const say = (text: string) => process.stdout.write(`${text}\n`)
+
+/** Whether a version goes back from another; of the same numbers, what stands behind them has to go. */
+function isBack(version: string, from: string): boolean {
+  const compared = compareVersions(version, from)
+  if (compared === null || compared.isOlder) return true
+  return !compared.isNewer && !(/[-+]/.test(from) && !/[-+]/.test(version))
+}
+
+type Signed = ReleaseSignature & Wanted
+
+/** What the order names for this machine, as the release key has signed it. Throws where anything is not as it has to be. */
+function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
+  const { version, builds, allowDowngrade = false } = upgrade
+  const key = ownReleaseKey()
+  if (key === null)
+    throw new Error(
+      `rsm ${own} of this host takes no upgrades: it was built without a release key. Install a release that has one`,
+    )
+  if (!versionPattern.test(version)) throw new Error('the order names no version')
+  const build = builds.find(({ arch }) => arch === process.arch)
+  if (build === undefined)
+    throw new Error(
+      `the server has no signed rsm ${version} for ${process.arch}; on its machine: rsm server releases add rsm-linux-${process.arch}`,
+    )
+  const release = readReleaseSignature({ ...build, version, os: 'linux' })
+  if (release === null || !isReleaseSigned(key, release))
+    throw new Error(`rsm ${version} is not signed by the release key that rsm ${own} of this host holds`)
+  if (isBack(version, own) && !allowDowngrade)
+    throw new Error(`${version} goes back from ${own}, which runs here: that takes --allow-downgrade`)
+  return { ...release, name: `rsm-linux-${release.arch}`, size: build.size }
+}
+
+/** The command that upgrades what a package manager has installed; null where none has. */
+async function packageAdvice(file: string): Promise<string | null> {
+  const owns = (program: string, ...words: string[]) =>
+    run(program, [...words, file], { timeout: patience }).then(
+      () => true,
+      () => false,
+    )
+  if (await owns('dpkg-query', '--search')) return 'apt-get install ./rsm_VERSION_ARCH.deb'
+  return (await owns('rpm', '--query', '--file')) ? 'dnf install ./rsm-VERSION.ARCH.rpm' : null
+}
+
+/** Puts the executable where it belongs, whole and as signed; nothing runs it yet. */
+async function fetch(releases: string, order: UpgradeOrder, build: Signed): Promise<string> {
+  const { version, sha256 } = build
+  await prune(releases, [version])
+  const path = executableOf(releases, version)
+  if ((await sha256Of(path).catch(() => null)) === sha256) return path
+  const directory = directoryOf(releases, version)
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const draft = join(directory, 'download')
+  await rm(draft, { force: true })
+  say(`downloading ${build.name} (${build.size} bytes) of rsm ${version}`)
+  await download(order, build, draft)
+  await rename(draft, path)
+  await syncDirectory(directory)
+  await syncDirectory(releases)
+  return path
+}
+
+async function selftest(path: string, version: string): Promise<void> {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], LANG: process.env['LANG'] }
+  const { stdout } = await run(path, ['agent', 'selftest'], { env, timeout: patience }).catch(
+    (error: Error & { stderr?: string }) => {
+      throw new Error(`rsm ${version} does not work on this host: ${error.stderr?.trim() || error.message}`)
+    },
+  )
+  if (!stdout.startsWith(`rsm ${version} `))
+    throw new Error(`what was signed as rsm ${version} calls itself ${JSON.stringify(stdout.slice(0, 60))}`)
+}
+
+/** From here on the next start of the agent is one of the new version. */
+async function swap(order: UpgradeOrder, { version, sha256 }: Installed, own: string): Promise<void> {
+  const releases = releasesIn(order.dataDir)
+  const state = readState(releases)
+  const linked = linkedVersion(releases)
+  const known = [state?.current, state?.former].find((each) => each?.version === linked) ?? null
+  await writeState(releases, {
+    base: linked === null ? own : (state?.base ?? own),
+    current: { version, sha256 },
+    former: linked === null ? null : known,
+    trial: { taskId: order.taskId, starts: 0, pid: null },
+    undone: null,
+  })
+  await link(releases, version)
+}
+
+/** Nobody's terminal is closed for an upgrade. */
+async function untilNoTerminals({ dataDir, timeout }: UpgradeOrder): Promise<void> {
+  const deadline = performance.now() + timeout * 1000
+  let told = 0
+  for (;;) {
+    const open = runningState(dataDir)?.terminals ?? 0
+    if (open === 0) return
+    if (open !== told) say(`waiting for ${open} open ${open === 1 ? 'terminal' : 'terminals'}`)
+    told = open
+    if (timeout > 0 && performance.now() > deadline)
+      throw new Error(`terminals were open for ${timeout} s: nothing was changed`)
+    await pause(lookEvery)
+  }
+}
+
+/** Asks the agent to make room, which it does while it has no terminals. A later agent of the same process is another version. */
+async function untilGivenWay({ agent, dataDir }: UpgradeOrder, own: string): Promise<void> {
+  const isThere = () => {
+    const running = runningState(dataDir)
+    return running?.startTime === agent.startTime && running.version === own && isAlive(agent)
+  }
+  for (let waited = 0; isThere(); waited += lookEvery) {
+    if (waited > patience) throw new Error('the agent did not give way, as its terminals are in use')
+    if (waited % askEvery === 0) process.kill(agent.pid, 'SIGUSR2')
+    await pause(lookEvery)
+  }
+}
+
+/** Two at once would undo each other. The lock falls with this process. */
+async function alone(releases: string): Promise<void> {
+  await mkdir(releases, { recursive: true, mode: 0o700 })
+  await lockFile(join(releases, lockName), 'releases/').catch((error: unknown) => {
+    if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
+    throw new Error('another upgrade of this host is under way')
+  })
+}
+
+async function carryOut(order: UpgradeOrder, directory: string): Promise<string> {
+  const own = agentVersion()
+  const { version } = order.upgrade
+  if (version === own) return `rsm ${version} runs here already`
+  const releases = releasesIn(order.dataDir)
+  const build = signedBuild(order, own)
+  const advice = await packageAdvice(order.installed)
+  if (advice !== null) throw new Error(`rsm was installed by a package here, which upgrades it: ${advice}`)
+  await alone(releases)
+  const path = await fetch(releases, order, build)
+  await selftest(path, version)
+  await untilNoTerminals(order)
+  say(`rsm ${version} works on this host; the agent starts anew`)
+  noteSwap(directory)
+  await swap(order, build, own)
+  try {
+    await untilGivenWay(order, own)
+  } catch (error) {
+    await undo(releases, 'the agent did not give way')
+    throw error
+  }
+  await watchOver(order, version)
+  await prune(releases)
+  return `rsm ${version} is linked, in place of ${own}`
+}
+
+function sentenceOf(error: unknown): string {
+  if (isDiskFull(error)) return 'no room in the data directory of the agent'
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Carries out the order in this directory of an execution: the exit code says whether the new version runs. */
+export async function upgradeAgent(directory: string): Promise<void> {
+  process.title = 'rsm agent upgrade'
+  const order = readOrder(directory)
+  try {
+    say(await carryOut(order, directory))
+  } catch (error) {
+    const sentence = sentenceOf(error)
+    process.stderr.write(`${sentence}\n`)
+    noteFailure(directory, sentence)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { openConnection } from '../../net/connect.ts'
+import { openRequests } from '../../net/request.ts'
+import { isAlive, startTimeOf } from '../processes/machine.ts'
+import { confirm, readState, releasesIn, undo } from './installed.ts'
+import type { UpgradeOrder } from './order.ts'
+import { isHeard, runningState } from './running.ts'
+
+/** Seconds without a link while the server answers, after which the former version comes back (contract §10). */
+const linkWithin = 60
+const lookEvery = 250
+/** Milliseconds between two looks at whether the server answers, and for its answer. */
+const askEvery = 5_000
+/** Milliseconds after which what was told to end is ended. */
+const endWithin = 15_000
+
+/** Looks again and again whether the server answers at all, whatever it says. */
+function watchServer(order: UpgradeOrder): { readonly answers: () => boolean; readonly stop: () => void } {
+  const connection = openConnection(order)
+  const send = openRequests(connection, () => new Error('no answer'), { answer: askEvery })
+  let answers = false
+  const ask = () =>
+    send({ method: 'GET', path: '/api/health', headers: {} }).then(
+      ({ body }) => {
+        body.destroy()
+        answers = true
+      },
+      () => {
+        answers = false
+      },
+    )
+  void ask()
+  const asking = setInterval(() => void ask(), askEvery)
+  return {
+    answers: () => answers,
+    stop() {
+      clearInterval(asking)
+      connection.agent.destroy()
+    },
+  }
+}
+
+/** Ends the process of a release that is not to run any more; who started it starts the former one. */
+async function endProcess(pid: number | null): Promise<void> {
+  const startTime = pid === null ? undefined : startTimeOf(pid)
+  if (pid === null || startTime === undefined || startTime === null) return
+  const gone = async (signal: NodeJS.Signals) => {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      return
+    }
+    for (let waited = 0; waited < endWithin && isAlive({ pid, startTime }); waited += lookEvery)
+      await pause(lookEvery)
+  }
+  await gone('SIGTERM')
+  if (isAlive({ pid, startTime })) await gone('SIGKILL')
+}
+
+/**
+ * Settles when the new version is linked. Where it does not get so far the former one is brought back, and this rejects with
+ * a sentence that begins with "rolled back: ", once that one is linked or had the time for it.
+ */
+export async function watchOver(order: UpgradeOrder, version: string): Promise<void> {
+  const { dataDir, taskId } = order
+  const releases = releasesIn(dataDir)
+  const server = watchServer(order)
+  let looked = performance.now()
+  let missing = 0
+  try {
+    for (;;) {
+      const now = performance.now()
+      // A host that slept has not waited.
+      if (server.answers()) missing += Math.min(1_000, now - looked)
+      looked = now
+      const state = readState(releases)
+      const running = runningState(dataDir)
+      const isLinked = running !== null && isHeard(running)
+      if (isLinked && running.version === version) return await confirm(releases, version)
+      if (state?.undone?.taskId === taskId) {
+        if (!isLinked && missing < 2 * linkWithin * 1000) {
+          await pause(lookEvery)
+          continue
+        }
+        const rest = isLinked ? '' : '; the former version is not linked either'
+        throw new Error(`rolled back: ${state.undone.reason}${rest}`)
+      }
+      if (missing > linkWithin * 1000) {
+        await undo(releases, `${version} was not linked within ${linkWithin} s, though the server answers`)
+        await endProcess(state?.trial?.pid ?? null)
+        missing = linkWithin * 1000
+      }
+      await pause(lookEvery)
+    }
+  } finally {
+    server.stop()
+  }
+}
