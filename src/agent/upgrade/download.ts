@@ -64,7 +64,7 @@ async function attempt(send: Send, { name, size }: Wanted, path: string): Promis
 export async function download(order: UpgradeOrder, wanted: Wanted, path: string): Promise<void> {
   const connection = openConnection(order)
   const send = openRequests(connection, (error) => new Error(reasonOf(error)))
-  const deadline = performance.now() + order.timeout * 1000
+  const deadline = order.timeout > 0 ? performance.now() + order.timeout * 1000 : Number.POSITIVE_INFINITY
   try {
     for (;;) {
       let reason = 'its downloads are all taken'

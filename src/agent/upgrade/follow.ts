@@ -119,6 +119,12 @@ async function runChild({ argv, stop, dataDir }: Following, path: string): Promi
     // A Ctrl-C is handed on once, not twice.
     detached: true,
   })
+  const ended = new Promise<number>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => resolve(code ?? 1))
+  })
+  // It may come to that before anybody waits for it.
+  ended.catch(() => {})
   const releases = releasesIn(dataDir)
   const state = readState(releases)
   if (state?.trial)
@@ -131,10 +137,7 @@ async function runChild({ argv, stop, dataDir }: Following, path: string): Promi
   if (stop.aborted) end()
   stop.addEventListener('abort', end, { once: true })
   try {
-    return await new Promise<number>((resolve, reject) => {
-      child.once('error', reject)
-      child.once('exit', (code) => resolve(code ?? 1))
-    })
+    return await ended
   } finally {
     clearTimeout(killing)
     stop.removeEventListener('abort', end)

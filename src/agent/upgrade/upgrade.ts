@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -71,7 +71,7 @@ function signedBuild({ upgrade }: UpgradeOrder, own: string): Signed {
 }
 
 /** The command that upgrades what a package manager has installed; null where none has. */
-async function packageAdvice(file: string): Promise<string | null> {
+export async function packageAdvice(file: string): Promise<string | null> {
   const owns = (program: string, ...words: string[]) =>
     run(program, [...words, file], { timeout: patience }).then(
       () => true,
@@ -154,10 +154,10 @@ async function untilGivenWay({ agent, dataDir }: UpgradeOrder, own: string): Pro
   }
 }
 
-/** Two at once would undo each other. The lock falls with this process. */
-async function alone(releases: string): Promise<void> {
+/** Two at once would undo each other. The lock falls when what this answers is closed, or with this process. */
+async function alone(releases: string): Promise<FileHandle> {
   await mkdir(releases, { recursive: true, mode: 0o700 })
-  await lockFile(join(releases, lockName), 'releases/').catch((error: unknown) => {
+  return lockFile(join(releases, lockName), 'releases/').catch((error: unknown) => {
     if (!(error instanceof RsmError) || error.code !== 'conflict') throw error
     throw new Error('another upgrade of this host is under way')
   })
@@ -171,7 +171,18 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
   const build = signedBuild(order, own)
   const advice = await packageAdvice(order.installed)
   if (advice !== null) throw new Error(`rsm was installed by a package here, which upgrades it: ${advice}`)
-  await alone(releases)
+  const lock = await alone(releases)
+  try {
+    await become(order, directory, build, own)
+  } finally {
+    await lock.close()
+  }
+  return `rsm ${version} is linked, in place of ${own}`
+}
+
+async function become(order: UpgradeOrder, directory: string, build: Signed, own: string): Promise<void> {
+  const releases = releasesIn(order.dataDir)
+  const { version } = build
   const path = await fetch(releases, order, build)
   await selftest(path, version)
   await untilNoTerminals(order)
@@ -184,9 +195,11 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
     await undo(releases, 'the agent did not give way')
     throw error
   }
-  await watchOver(order, version)
-  await prune(releases)
-  return `rsm ${version} is linked, in place of ${own}`
+  try {
+    await watchOver(order, version)
+  } finally {
+    await prune(releases)
+  }
 }
 
 function sentenceOf(error: unknown): string {

@@ -4,6 +4,7 @@ import type { TaskService } from '../../core/services.ts'
 import { hasId } from '../../core/task/id-set.ts'
 import { runsScript } from '../../core/task/task.ts'
 import type { UserCaller } from '../access/caller.ts'
+import { demand } from '../access/standing.ts'
 import { sha256 } from '../digest.ts'
 import type { TaskRecord } from '../seams/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
@@ -12,6 +13,7 @@ import { pageOf, slicePage, storePage } from './paging.ts'
 import { newTask, storedScript } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
+import { newUpgrade } from './tasks/upgrade.ts'
 
 /** Who starts a task. */
 export interface Starter extends UserCaller {
@@ -90,8 +92,13 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     get: async (_, taskId, query) => show(await get(taskId), query),
     async create(caller, input, idempotencyKey) {
       const { scriptId, script, target, ...options } = input
-      if ((scriptId === undefined) === (script === undefined))
-        throw invalid([{ field: 'scriptId', message: 'give exactly one of scriptId and script' }])
+      if ([scriptId, script, input.upgrade].filter((each) => each !== undefined).length !== 1)
+        throw invalid([{ field: 'scriptId', message: 'give exactly one of scriptId, script and upgrade' }])
+      const key = keyed(caller, idempotencyKey, ['tasks', input])
+      if (input.upgrade !== undefined) {
+        demand(caller, 'administer')
+        return run(caller, input, key, () => newUpgrade(context, input))
+      }
       const adHoc = script && {
         field: 'script.content',
         scriptId: null,
@@ -101,7 +108,7 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
         content: script.content,
         timeout: script.timeout ?? null,
       }
-      return run(caller, options, keyed(caller, idempotencyKey, ['tasks', input]), async () => {
+      return run(caller, options, key, async () => {
         const toRun = adHoc ?? (await storedScript(context, scriptId ?? 0, 'scriptId'))
         return newTask(context, toRun, { target, targetField: 'target', options })
       })
@@ -125,10 +132,13 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
       await engine.cancel(taskId)
       return show(await get(taskId))
     },
-    retry: async (caller, taskId, input, idempotencyKey) =>
-      run(caller, input, keyed(caller, idempotencyKey, ['retry', taskId, input]), async () =>
+    async retry(caller, taskId, input, idempotencyKey) {
+      const former = await get(taskId)
+      if (former.type === 'UPGRADE') demand(caller, 'administer')
+      return run(caller, input, keyed(caller, idempotencyKey, ['retry', taskId, input]), async () =>
         retryOf(context, await get(taskId), input),
-      ),
+      )
+    },
     async script(_, taskId) {
       const task = await get(taskId)
       const { scriptId, scriptVersion, scriptName, type, params, secretParamNames = [] } = task

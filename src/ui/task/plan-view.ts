@@ -1,9 +1,9 @@
 import type { Host } from '../../core/protocol/http/hosts.ts'
 import type { ExecutionOptions } from '../../core/protocol/http/tasks.ts'
-import type { ScriptType } from '../../core/script/script-form.ts'
 import { foldNodeset } from '../../core/selector/nodeset.ts'
 import { showLimits } from '../../core/task/limits.ts'
 import { defaultTimeout, failureLimit, planBatches } from '../../core/task/plan.ts'
+import type { TaskType } from '../../core/task/task.ts'
 import { counted } from '../text/counted.ts'
 import { sanitize, sanitizeLine } from '../text/sanitize.ts'
 import { shellWord } from '../text/shell-word.ts'
@@ -11,7 +11,7 @@ import { shellWord } from '../text/shell-word.ts'
 export interface PlannedScript {
   /** Null: typed on the command line. */
   readonly name: string | null
-  readonly type: ScriptType
+  readonly type: TaskType
   readonly text: string
   /** Its own, in seconds; null where it has none. */
   readonly timeout: number | null
@@ -96,7 +96,9 @@ export function orderLines(plan: PlanView): string[] {
     'run as': plan.runAs,
     workdir: plan.workDir,
     limits: limits === null ? null : showLimits(limits),
-    script: `${plan.scriptName ?? 'ad hoc'} (${plan.type})`,
+    ...(plan.type === 'UPGRADE'
+      ? { does: plan.scriptName }
+      : { script: `${plan.scriptName ?? 'ad hoc'} (${plan.type})` }),
   }
   return [
     ...Object.entries(says).flatMap(([name, value]) =>

@@ -4,6 +4,7 @@ import type { Script } from '../../core/protocol/http/scripts.ts'
 import type { ExecutionOptions, Started, Target, Task, TaskCreate } from '../../core/protocol/http/tasks.ts'
 import type { DeclaredParam } from '../../core/script/front-matter.ts'
 import type { ScriptType } from '../../core/script/script-form.ts'
+import { upgradeTimeout } from '../../core/task/plan.ts'
 import type { BaseCommand } from '../command/base-command.ts'
 import { readShowOptions } from '../flags/output.ts'
 import { type RunFlags, readRunOptions } from '../flags/run.ts'
@@ -25,6 +26,7 @@ export type Runnable = { readonly text: string; readonly params: readonly Declar
       readonly timeout: number | null
     }
   | { readonly script: NonNullable<TaskCreate['script']> }
+  | { readonly upgrade: NonNullable<TaskCreate['upgrade']> }
 )
 
 /** Errors: `usage` where what it says of itself can't be read. */
@@ -36,6 +38,8 @@ export async function storedRunnable({ id, name, content, type, timeout }: Scrip
 
 function planned(runnable: Runnable): PlannedScript {
   if ('scriptId' in runnable) return runnable
+  if ('upgrade' in runnable)
+    return { name: runnable.text, type: 'UPGRADE', timeout: upgradeTimeout, text: '' }
   const { type = 'BASH', name = null, timeout = null } = runnable.script
   return { name, type, timeout, text: runnable.text }
 }
@@ -79,11 +83,23 @@ export async function runOrder(
   if (plan) return showPlan(command, client, { ...order, options }, runnable)
   const explained = (error: unknown) => explain(client, error, targets)
   const target = await agreedTarget(command, client, order, runnable).catch(explained)
-  const what = 'scriptId' in runnable ? { scriptId: runnable.scriptId } : { script: runnable.script }
-  const body = { ...what, target, ...options, async: true }
+  const body = { ...bodyOf(runnable), target, ...options, async: true }
   return startTask(command, client, order, (key, signal) =>
     client.tasks.create(body, key, signal).catch(explained),
   )
+}
+
+function bodyOf(runnable: Runnable): Pick<TaskCreate, 'scriptId' | 'script' | 'upgrade'> {
+  if ('scriptId' in runnable) return { scriptId: runnable.scriptId }
+  return 'upgrade' in runnable ? { upgrade: runnable.upgrade } : { script: runnable.script }
+}
+
+/** `Run 'reboot'`, `Run script deploy`, `Upgrade to 0.2.0` */
+async function intentOf(runnable: Runnable): Promise<string> {
+  if ('upgrade' in runnable) return `U${runnable.text.slice(1)}`
+  const { quotedBeginning } = await import('./consent.ts')
+  const name = 'scriptId' in runnable ? runnable.name : runnable.script.name
+  return `Run ${name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`}`
 }
 
 /** Does the work, and meanwhile says if data that was piped in is not used. */
@@ -113,10 +129,8 @@ async function agreedTarget(
   runnable: Runnable,
 ): Promise<Target> {
   if (yes || !isSomeoneThere()) return resolveTarget(client, targets)
-  const { confirmTarget, quotedBeginning } = await import('./consent.ts')
-  const name = 'scriptId' in runnable ? runnable.name : runnable.script.name
-  const what = name === undefined ? quotedBeginning(runnable.text) : `script ${sanitizeLine(name)}`
-  return confirmTarget(client, targets, { what: `Run ${what}`, server: command.serverName() })
+  const { confirmTarget } = await import('./consent.ts')
+  return confirmTarget(client, targets, { what: await intentOf(runnable), server: command.serverName() })
 }
 
 /** With the params that the script declares: filled in, or asked where somebody is there. */
@@ -127,7 +141,7 @@ async function complete(
 ): Promise<ExecutionOptions> {
   if (runnable.params.length === 0) return options
   const { completeParams } = await import('../input/script-params.ts')
-  const script = ('script' in runnable ? runnable.script.name : runnable.name) ?? 'the script'
+  const script = planned(runnable).name ?? 'the script'
   return completeParams(runnable.params, options, { script, attended: isSomeoneThere(), plan })
 }
 

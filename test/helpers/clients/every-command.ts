@@ -80,6 +80,7 @@ export async function everyCommand(
     'hosts edit db1 -t a=b',
     'hosts wait web1',
     'hosts metrics web1',
+    'hosts upgrade --plan web1',
     'hosts doctor',
     'hosts join',
     'hosts revoke web2 --yes',

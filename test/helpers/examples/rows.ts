@@ -5,6 +5,8 @@ import type { ExecutionContext } from 'ava'
 import { readAgentState } from '../../../src/agent/status/read-state.ts'
 import { cleanEnv, runRsm } from '../../fixtures/rsm.ts'
 import { realAgent } from '../agents/real-agent.ts'
+import { newReleaseKey } from '../releases/release-key.ts'
+import { release } from '../releases/upgradable.ts'
 import { handOut } from '../servers/hand-out.ts'
 import { until } from '../until.ts'
 import type { ExampleWorld } from './world.ts'
@@ -116,6 +118,10 @@ const released: Given = async (world, t) => {
   await handOut(world.server, '#!/bin/sh\n', 'rsm-linux-arm64')
   return dataDirectory(world, t)
 }
+const signed: Given = async ({ server }) => {
+  await release(server, newReleaseKey(), { version: '0.2.0', program: '', executable: '#!/bin/sh\n' })
+  return {}
+}
 /** By the text of the example. A row that names none fails the test, as an example that fails does. */
 export const rows: Readonly<Record<string, Row>> = {
   'source <(rsm completion zsh)': { shell: 'zsh' },
@@ -203,6 +209,16 @@ export const rows: Readonly<Record<string, Row>> = {
   'rsm hosts join --replace web1': { alone: true, typed: [[/\?/, 'y\r']] },
   'rsm hosts remove web1 --yes': { alone: true },
   'rsm hosts revoke web1 --yes': { alone: true },
+  'rsm hosts upgrade web1': {
+    alone: true,
+    given: signed,
+    exit: [255, 'its agent was never there'],
+  },
+  "rsm hosts upgrade -w 'web[1-5]' --batch-size 1,10%,50% --max-failures 1": {
+    alone: true,
+    given: signed,
+    exit: [1, 'their agents were never there'],
+  },
   'rsm hosts wait web1 --status OFFLINE': {
     alone: true,
     given: async (world, t) => {

@@ -1,3 +1,4 @@
+import { versionPattern } from '../../release.ts'
 import type * as core from '../../task/task.ts'
 import { resultStatuses, strategies, taskStatuses, taskTypes } from '../../task/task.ts'
 import { largestPage } from '../bounds.ts'
@@ -87,6 +88,13 @@ export const TaskCreate = Closed(
         content: Content,
         timeout: Type.Optional(Timeout),
         name: Type.Optional(Line(128)),
+      }),
+    ),
+    /** In place of a script: the agents become this release of the server's. Takes ADMIN (contract §10). */
+    upgrade: Type.Optional(
+      Closed({
+        version: Type.Optional(Type.String({ pattern: versionPattern.source })),
+        allowDowngrade: Type.Optional(Type.Boolean()),
       }),
     ),
     target: Target,

@@ -18,6 +18,10 @@ import { openSecrets, sealedFault } from './secrets.ts'
 /** A base-protocol agent reports no capacity; this default stands for it (contract §9). */
 const defaultCapacity = 16
 
+/** What an agent runs that does not know what an upgrade is. */
+const tooOld = `echo "the agent of this host can not upgrade itself yet: install rsm anew there (rsm hosts join)" >&2
+exit 126`
+
 type Variables = Readonly<Record<string, string>>
 type Unsigned = Omit<ExecuteScript, 'expiry' | 'signature' | 'keyId'>
 
@@ -31,6 +35,7 @@ interface Parcel {
 
 /** Why a task may not go to this agent: one that does not know a limit, or a user, would run the script without it. */
 function unfit(task: TaskRecord, { hello }: AgentLink): string | null {
+  if (task.upgrade && hello === null) return 'not started: the agent of this host takes no upgrades'
   if (task.runAs !== null && hello === null)
     return 'not started: the agent of this host can not run scripts as another user'
   if (!task.limits) return null
@@ -78,6 +83,7 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
       ...(task.runAs === null ? {} : { runAs: task.runAs }),
       ...(task.limits ? { limits: task.limits } : {}),
       maxOutputBytes: task.maxOutputBytes,
+      ...(task.upgrade && { upgrade: task.upgrade, script: tooOld }),
     }
     return { task, payload, fault }
   }
@@ -86,7 +92,8 @@ export function createDispatch(parts: EngineParts, lanes: HostLanes): Dispatch {
     const found = new Map<string, Parcel>()
     for (const id of new Set(taken.map(({ taskId }) => taskId))) {
       const task = await store.get('tasks', id)
-      if (task && runsScript(task.type)) found.set(id, parcelOf(task, task.type))
+      if (!task || task.type === 'INSTALL') continue
+      found.set(id, parcelOf(task, runsScript(task.type) ? task.type : 'BASH'))
     }
     return found
   }

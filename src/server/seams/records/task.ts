@@ -1,3 +1,4 @@
+import type { UpgradeOrder } from '../../../core/protocol/messages.ts'
 import type { Limits } from '../../../core/task/limits.ts'
 import type {
   BatchSize,
@@ -33,6 +34,8 @@ export interface TaskRecord {
   params: Record<string, string>
   /** JSON of `secretParams`, sealed; removed when the task is final. */
   secretParams: Sealed | null
+  /** Of type UPGRADE only: as it is sent, so that a release that is replaced meanwhile changes nothing of it. */
+  upgrade?: UpgradeOrder
   timeout: number
   workDir: string | null
   runAs: string | null

@@ -25,7 +25,11 @@ export interface ScriptToRun {
 }
 
 /** What would be without effect: somebody relies on it, and the whole fleet would run at once. */
-function batchFaults({ strategy = 'PARALLEL', batchSize, pauseSeconds = 0 }: ExecutionOptions): FieldFault[] {
+export function batchFaults({
+  strategy = 'PARALLEL',
+  batchSize,
+  pauseSeconds = 0,
+}: ExecutionOptions): FieldFault[] {
   const faults: FieldFault[] = []
   if (batchSize !== undefined && strategy !== 'ROLLING')
     faults.push({
@@ -87,6 +91,23 @@ async function whyNone({ store, fleet }: Context, { clusterId, selector }: Targe
   return cluster ? `cluster ${cluster.name} has no hosts` : null
 }
 
+/** The hosts of a target. Throws `invalid` where it names none. */
+export async function hostsOf(
+  context: Context,
+  target: Target,
+  targetField: string,
+): Promise<{ hostIds: number[]; clusterId: number | null }> {
+  const { hostIds, clusterId } = await resolveTarget(context, target, targetField)
+  if (hostIds.length === 0) {
+    const field = target.hostIds
+      ? [targetField, 'hostIds'].filter(Boolean).join('.')
+      : targetField || 'clusterId'
+    const why = await whyNone(context, target)
+    throw invalid([{ field, message: why === null ? 'names no host' : `names no host: ${why}` }])
+  }
+  return { hostIds, clusterId }
+}
+
 /** What a request asks for: on which hosts, where a fault of that is shown, and how. */
 interface Asked {
   target: Target
@@ -113,14 +134,7 @@ export async function newTask(
   const declared =
     stored === null ? null : await declaredOf(stored.scriptName ?? 'the script', stored.content, options)
   if (declared !== null && declared.faults.length > 0) throw invalid(declared.faults)
-  const { hostIds, clusterId } = await resolveTarget(context, target, targetField)
-  if (hostIds.length === 0) {
-    const field = target.hostIds
-      ? [targetField, 'hostIds'].filter(Boolean).join('.')
-      : targetField || 'clusterId'
-    const why = await whyNone(context, target)
-    throw invalid([{ field, message: why === null ? 'names no host' : `names no host: ${why}` }])
-  }
+  const { hostIds, clusterId } = await hostsOf(context, target, targetField)
   const timeout = options.timeout ?? script.timeout ?? defaultTimeout
   const { field: _, ...toRun } = script
   const given = declared === null ? options : { ...options, params: declared.params }

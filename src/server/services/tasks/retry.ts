@@ -64,6 +64,9 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
     )
   checkSecrets(task, input)
   const { scriptId, scriptVersion, scriptName, type, timeout, clusterId } = task
+  const again = { scriptId, scriptVersion, scriptName, type, timeout, clusterId, hostIds, retryOf: task.id }
+  if (type === 'UPGRADE')
+    return { ...again, content: '', upgrade: task.upgrade, options: optionsOf(task, input) }
   if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} can not be retried`)
   const content = await context.engine.script(task)
   if (content === '')
@@ -71,16 +74,5 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   const faults =
     scriptId === null ? [] : await secretFaults(scriptName ?? 'the script', content, input.secretParams ?? {})
   if (faults.length > 0) throw invalid(faults)
-  return {
-    scriptId,
-    scriptVersion,
-    scriptName,
-    type,
-    content,
-    timeout,
-    clusterId,
-    hostIds,
-    retryOf: task.id,
-    options: optionsOf(task, input),
-  }
+  return { ...again, content, options: optionsOf(task, input) }
 }

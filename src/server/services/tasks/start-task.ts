@@ -1,8 +1,9 @@
 import { RsmError } from '../../../core/errors.ts'
 import type { ExecutionOptions } from '../../../core/protocol/http/tasks.ts'
+import type { UpgradeOrder } from '../../../core/protocol/messages.ts'
 import { firstLine } from '../../../core/script/first-line.ts'
-import type { ScriptType } from '../../../core/script/script-form.ts'
 import { foldIds } from '../../../core/task/id-set.ts'
+import type { TaskType } from '../../../core/task/task.ts'
 import type { UserCaller } from '../../access/caller.ts'
 import { opaqueId } from '../../ids.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
@@ -20,14 +21,20 @@ export interface NewTask {
   scriptId: number | null
   scriptVersion: number | null
   scriptName: string | null
-  type: ScriptType
+  type: TaskType
   content: string
   timeout: number
   clusterId: number | null
   hostIds: readonly number[]
   retryOf: string | null
+  /** Of type UPGRADE. */
+  upgrade?: UpgradeOrder | undefined
   options: ExecutionOptions
 }
+
+/** What stands for a task without a name of its own. */
+const firstLineOf = ({ upgrade, content }: NewTask): string | null =>
+  upgrade === undefined ? firstLine(content) : `upgrade to ${upgrade.version}`
 
 /** A request that is to run once, however often it is sent (contract §4). */
 export interface Idempotency {
@@ -60,7 +67,7 @@ function taskRecord(
     scriptId: task.scriptId,
     scriptVersion: task.scriptVersion,
     scriptName: task.scriptName,
-    ...(task.scriptName === null && { firstLine: firstLine(task.content) }),
+    ...(task.scriptName === null && { firstLine: firstLineOf(task) }),
     type: task.type,
     content: task.content,
     params: options.params ?? {},
@@ -68,6 +75,7 @@ function taskRecord(
       secretParamNames.length > 0
         ? context.keys.seal(JSON.stringify(options.secretParams), `tasks/${id}/secretParams`)
         : null,
+    ...(task.upgrade && { upgrade: task.upgrade }),
     timeout: task.timeout,
     workDir: options.workDir ?? null,
     runAs: options.runAs ?? null,

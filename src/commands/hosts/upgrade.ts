@@ -1,0 +1,64 @@
+import { boolean, string } from '@oclif/core/flags'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { anyNumber } from '../../ui/flags/checks.ts'
+import { runFlags } from '../../ui/flags/run.ts'
+import { targetFlags } from '../../ui/flags/targets.ts'
+import { stdinReader } from '../../ui/input/stdin.ts'
+import { readOrder, runOrder } from '../../ui/task/run.ts'
+
+/** What is for scripts. */
+const {
+  param: _param,
+  'secret-param': _secret,
+  'run-as': _runAs,
+  workdir: _workdir,
+  limit: _limit,
+  ...taskFlags
+} = runFlags
+
+export default class HostsUpgrade extends BaseCommand {
+  static override summary = 'Let the agents of hosts become the release that the server holds, one host first'
+  static override description =
+    'Without --strategy and --batch-size it takes one host, then a quarter of them at a time, and stops at the first failure. ' +
+    'Scripts go on; open terminals are waited for. An agent that does not link as the new version comes back as the former ' +
+    'one. Takes an ADMIN, and a signed release on the server: rsm server releases add.'
+  static override examples = [
+    '$ rsm hosts upgrade web1',
+    "$ rsm hosts upgrade -w 'web[1-5]' --batch-size 1,10%,50% --max-failures 1",
+    '$ rsm hosts upgrade -a --to 0.2.0 --plan',
+  ]
+  static override args = { host: anyNumber('hostname or selector, as with -w') }
+  static override flags = {
+    ...targetFlags,
+    to: string({
+      helpValue: 'VERSION',
+      description: "version (default: the newest of the server's releases)",
+    }),
+    'allow-downgrade': boolean({ description: 'also go back to an older version' }),
+    ...taskFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsUpgrade)
+    const hosts = [...(flags.hosts ?? []), ...(args.host ?? [])]
+    const isOwnPlan = flags.strategy !== undefined || flags['batch-size'] !== undefined
+    const order = await readOrder(
+      {
+        ...flags,
+        hosts: hosts.length === 0 ? undefined : hosts,
+        'batch-size': isOwnPlan ? flags['batch-size'] : '1,25%',
+        'max-failures': flags['max-failures'] ?? '0',
+        param: undefined,
+        'secret-param': undefined,
+        'run-as': undefined,
+        workdir: undefined,
+        limit: undefined,
+      },
+      stdinReader(),
+    )
+    const { to, 'allow-downgrade': allowDowngrade } = flags
+    const upgrade = { ...(to !== undefined && { version: to }), ...(allowDowngrade && { allowDowngrade }) }
+    const text = `upgrade to ${to ?? 'the newest release of the server'}`
+    return runOrder(this, await this.client(), order, { upgrade, text, params: [] })
+  }
+}

@@ -1,0 +1,96 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ExecutionContext } from 'ava'
+import type { KeptState } from '../../../src/agent/status/status-file.ts'
+import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
+import { handOut } from '../servers/hand-out.ts'
+import type { TestServer } from '../servers/server.ts'
+import { until } from '../until.ts'
+import type { OwnBuild } from './build.ts'
+import { ownArch, type ReleaseKey, signedBy } from './release-key.ts'
+
+/** An agent of a build, as somebody starts it by hand. */
+export interface Upgradable {
+  readonly hostname: string
+  readonly dataDir: string
+  /** The process that was started; after an upgrade it may wait for another that is the agent. */
+  readonly pid: number
+  /** What it says of itself; null where none runs. */
+  state(): KeptState | null
+  /** What `releases/current` leads to; null where it is not there. */
+  current(): string | null
+  shown(): string
+  /** Starts it again, after its end. */
+  start(): void
+  /** SIGKILL for what was started, and for the agent. */
+  kill(): Promise<void>
+}
+
+export async function upgradableAgent(
+  t: ExecutionContext,
+  server: Pick<TestServer, 'url' | 'data'>,
+  build: Pick<OwnBuild, 'program'>,
+  hostname: string,
+  more: readonly string[] = [],
+): Promise<Upgradable> {
+  const { token } = await server.data('POST', '/api/enrollment-tokens', {})
+  const home = temporaryDirectory(t)
+  const given = more.indexOf('--data-dir')
+  const dataDir = (given < 0 ? undefined : more[given + 1]) ?? join(home, 'agent')
+  const env = cleanEnv(home, { RSM_AGENT_ENROLL_TOKEN: token, RSM_AGENT_LOG_LEVEL: 'WARN' })
+  const words = ['agent', 'run', '--url', server.url, '--hostname', hostname, ...more]
+  if (given < 0) words.push('--data-dir', dataDir)
+  const start = () => startRsm(words, env, { program: build.program })
+  let running = start()
+  const state = () => {
+    try {
+      return JSON.parse(readFileSync(join(dataDir, 'status.json'), 'utf8')) as KeptState
+    } catch {
+      return null
+    }
+  }
+  const end = async (signal: NodeJS.Signals) => {
+    const pid = state()?.pid
+    running.child.kill(signal)
+    if (signal === 'SIGKILL' && pid !== undefined)
+      try {
+        process.kill(pid, signal)
+      } catch {
+        // It was the same.
+      }
+    await running.done
+  }
+  t.teardown(async () => {
+    const slow = setTimeout(() => void end('SIGKILL'), 20_000)
+    await end('SIGTERM')
+    clearTimeout(slow)
+  })
+  await until(`${hostname} is linked`, () => state()?.linked === true)
+  return {
+    hostname,
+    dataDir,
+    get pid() {
+      return running.child.pid ?? 0
+    },
+    state,
+    current() {
+      try {
+        return readlinkSync(join(dataDir, 'releases/current'))
+      } catch {
+        return null
+      }
+    },
+    shown: () => running.out.stdout + running.out.stderr,
+    start() {
+      running = start()
+    },
+    kill: () => end('SIGKILL'),
+  }
+}
+
+/** Lets the server hold a build, signed. */
+export const release = (
+  server: { readonly dataDir: string },
+  key: ReleaseKey,
+  { version, executable }: OwnBuild,
+) => handOut(server, executable, `rsm-linux-${ownArch}`, signedBy(key, version, executable))
