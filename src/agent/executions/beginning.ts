@@ -16,12 +16,10 @@ export function refusalOf(request: ExecuteScript, options: RunnerOptions): Refus
 }
 
 /** An upgrade is the agent's own, whatever its scripts are held to. */
-const ofAgent = ({
-  runAs: _,
-  workDir: _workDir,
-  limits: _limits,
-  ...request
-}: ExecuteScript): ExecuteScript => request
+function ofAgent(request: ExecuteScript): ExecuteScript {
+  const { runAs: _runAs, workDir: _workDir, limits: _limits, ...own } = request
+  return own
+}
 
 interface Ready {
   /** What is launched: of an upgrade, the script that carries it out. */

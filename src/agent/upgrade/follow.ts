@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { accessSync, constants, createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isSingleFile, ownPath } from '../../disk/own-files.ts'
@@ -101,13 +101,14 @@ const { execve } = process as typeof process & { execve?: Execve }
 
 /** Becomes the release, as the same process. Returns only where that fails. */
 function become(path: string, argv: readonly string[]): void {
-  const { emitWarning } = process
-  // It warns of being new.
+  // Node aborts where the system refuses.
+  accessSync(path, constants.X_OK)
+  const warns = process.emitWarning.bind(process)
   process.emitWarning = () => {}
   try {
     execve?.(path, [path, ...argv], { ...process.env, [startedBy]: 'itself' })
   } finally {
-    process.emitWarning = emitWarning
+    process.emitWarning = warns
   }
 }
 
@@ -187,7 +188,8 @@ export async function follow(following: Following): Promise<void> {
       }
     } catch (error) {
       say(`${path} does not start: ${error instanceof Error ? error.message : String(error)}`)
-      if (readState(releases)?.trial == null) throw error
+      // A file system that is noexec by now: the installed rsm may run all the same.
+      if (readState(releases)?.trial == null && !(await runHere(gone))) return
     }
     await pause(between, undefined, { signal: stop }).catch(() => undefined)
   }

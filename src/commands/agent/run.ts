@@ -131,7 +131,7 @@ export default class AgentRun extends BaseCommand {
       argv: process.argv.slice(2),
       stop,
       say: (text) => this.notice(text),
-      runHere: (orphaned) => this.#runHere(options, AbortSignal.any([stop, orphaned]), flags.json === true),
+      runHere: (orphaned) => this.#runHere(options, AbortSignal.any([stop, orphaned]), flags.json),
     })
     endSoon()
   }
