@@ -68,3 +68,26 @@ test('a release that ends at its start, or that does not link, is rolled back, a
   t.is(await versionOf(server, 'web1'), '0.1.0')
   t.false(existsSync(join(agents[0]?.dataDir ?? '', 'releases/0.2.0')))
 })
+
+// Of Node 22.15 and later: an older one can not become another program.
+if ('execve' in process)
+  test('an agent that is started again when it ends becomes the release as the same process, and the former one comes back likewise', async (t) => {
+    const server = await startTestServer(t)
+    const first = makeBuild(t, { version: '0.1.0', key })
+    const agent = await upgradableAgent(t, server, first, 'web1', [], { supervised: true })
+    await release(server, key, makeBuild(t, { version: '0.2.0', key }))
+    const pid = agent.state()?.pid
+    t.is((await upgrade(server, 'web1')).status, 'SUCCESS')
+    t.like(agent.state(), { version: '0.2.0', pid })
+    await release(server, key, makeBuild(t, { version: '0.3.0', key }))
+    t.is((await upgrade(server, 'web1')).status, 'SUCCESS')
+    t.like(agent.state(), { version: '0.3.0', pid })
+    await release(
+      server,
+      key,
+      makeBuild(t, { version: '0.4.0', key, before: 'case $2 in run) exit 3 ;; esac\n' }),
+    )
+    const [result] = (await upgrade(server, 'web1')).results
+    t.is(result?.error, 'rolled back: 0.4.0 ended 3 times before it was linked')
+    t.is(agent.state()?.version, '0.3.0')
+  })

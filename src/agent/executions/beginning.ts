@@ -24,24 +24,28 @@ function ofAgent(request: ExecuteScript): ExecuteScript {
 interface Ready {
   /** What is launched: of an upgrade, the script that carries it out. */
   readonly toRun: ExecuteScript
-  readonly account: Account
   readonly start: Start
   readonly started: Started
 }
 
-/** Settles as whom, where and how an execution starts, and writes its script. Throws RsmError where it must not. */
-export async function ready(
+/** As whom an execution runs. Rejects with RsmError where there is no such user. */
+export function accountOf(request: ExecuteScript, { own, runAs }: RunnerOptions): Account | Promise<Account> {
+  const user = request.upgrade === undefined ? (request.runAs ?? runAs) : own.name
+  return user === own.name ? own : findAccount(user)
+}
+
+/** Settles where and how an execution starts, and writes its script. Throws RsmError where it must not. */
+export function ready(
   request: ExecuteScript,
   directory: string,
+  account: Account,
   options: RunnerOptions,
-): Promise<Ready> {
+): Ready {
   const { own, upgrade } = options
   const isUpgrade = request.upgrade !== undefined && upgrade !== null
   const toRun = isUpgrade ? upgrade(ofAgent(request), directory) : request
-  const user = isUpgrade ? own.name : (request.runAs ?? options.runAs)
-  const account = user === own.name ? own : await findAccount(user)
   const setting = isUpgrade ? { ...options, sandbox: withoutSandbox(own), ceiling: {} } : options
   const { start, started } = place(toRun, directory, account, setting)
   prepare(toRun, start)
-  return { toRun, account, start, started: isUpgrade ? { ...started, isUpgrade } : started }
+  return { toRun, start, started: isUpgrade ? { ...started, isUpgrade } : started }
 }

@@ -8,7 +8,7 @@ import { launch } from '../script/launch.ts'
 import { existing, workDirFault } from '../script/working-directory.ts'
 import { Trouble } from '../trouble.ts'
 import { isSwapped } from '../upgrade/order.ts'
-import { ready, refusalOf } from './beginning.ts'
+import { accountOf, ready, refusalOf } from './beginning.ts'
 import { Execution, knownEnd, notRun } from './execution.ts'
 import { ExecutionQueue } from './execution-queue.ts'
 import type { JournaledExecution, Started } from './journaled.ts'
@@ -217,7 +217,9 @@ export class Runner {
     const fault = request.workDir === undefined ? null : await workDirFault(request.workDir)
     if (fault !== null)
       return this.#end(execution, notRun(taskId, this.#now(), { exitCode: 126, error: fault }))
-    const { toRun, account, start, started } = await ready(request, directory, this.#options)
+    const found = accountOf(request, this.#options)
+    const account = found instanceof Promise ? await found : found
+    const { toRun, start, started } = ready(request, directory, account, this.#options)
     // Before it is durable, so that its cgroups go when it can't be.
     execution.started = started
     journal.append(started)

@@ -20,3 +20,6 @@ export function ownProcess(
     ? { file: '/proc/self/exe', argv: [part, ...argv] }
     : { file: process.execPath, argv: [...withoutDebugger, ownPath('bin/run.js'), part, ...argv] }
 }
+
+/** The file that this process was started from, by which a package manager knows whether it is its own. */
+export const installedFile = (): string => (isSingleFile ? process.execPath : ownPath('bin/run.js'))

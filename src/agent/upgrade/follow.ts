@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { accessSync, constants, createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { isSingleFile, ownPath } from '../../disk/own-files.ts'
 import { agentVersion } from '../reports/facts.ts'
 import {
   executableOf,
@@ -36,9 +35,6 @@ export async function sha256Of(path: string): Promise<string> {
   await pipeline(createReadStream(path), hash)
   return hash.digest('hex')
 }
-
-/** The file that this process was started from, by which a package manager knows whether it is its own. */
-export const installedFile = (): string => (isSingleFile ? process.execPath : ownPath('bin/run.js'))
 
 interface Following {
   readonly dataDir: string

@@ -170,7 +170,7 @@ async function carryOut(order: UpgradeOrder, directory: string): Promise<string>
   const releases = releasesIn(order.dataDir)
   const build = signedBuild(order, own)
   const advice = await packageAdvice(order.installed)
-  if (advice !== null) throw new Error(`rsm was installed by a package here, which upgrades it: ${advice}`)
+  if (advice !== null) throw new Error(`a package has brought rsm here, and upgrades it: ${advice}`)
   const lock = await alone(releases)
   try {
     await become(order, directory, build, own)
@@ -209,7 +209,7 @@ function sentenceOf(error: unknown): string {
 
 /** Carries out the order in this directory of an execution: the exit code says whether the new version runs. */
 export async function upgradeAgent(directory: string): Promise<void> {
-  process.title = 'rsm agent upgrade'
+  process.title = 'rsm-agent-upgrade'
   const order = readOrder(directory)
   try {
     say(await carryOut(order, directory))

@@ -101,7 +101,8 @@ export default class AgentRun extends BaseCommand {
     if (caFile !== undefined && caFile !== '')
       readNamedFile(caFile, flags['ca-file'] === undefined ? 'RSM_CA_FILE' : '--ca-file')
     const dataDir = dataDirectory('agent', flags['data-dir'])
-    const { follow, installedFile } = await import('../../agent/upgrade/follow.ts')
+    const { follow } = await import('../../agent/upgrade/follow.ts')
+    const { installedFile } = await import('../../agent/processes/own-process.ts')
     const options = {
       url: normalUrl(flags.url),
       dataDir,

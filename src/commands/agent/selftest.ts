@@ -1,7 +1,6 @@
 import { BaseCommand } from '../../ui/command/base-command.ts'
 
 export default class AgentSelftest extends BaseCommand {
-  static override hidden = true
   static override summary =
     'Try whether this rsm works as an agent on this host; an upgrade runs it before it changes anything'
   static override examples = ['$ rsm agent selftest']

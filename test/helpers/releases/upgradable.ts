@@ -1,7 +1,10 @@
-import { readFileSync, readlinkSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ExecutionContext } from 'ava'
 import type { KeptState } from '../../../src/agent/status/status-file.ts'
+import { runningState } from '../../../src/agent/upgrade/running.ts'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { handOut } from '../servers/hand-out.ts'
 import type { TestServer } from '../servers/server.ts'
@@ -19,11 +22,23 @@ export interface Upgradable {
   state(): KeptState | null
   /** What `releases/current` leads to; null where it is not there. */
   current(): string | null
-  shown(): string
   /** Starts it again, after its end. */
   start(): void
   /** SIGKILL for what was started, and for the agent. */
   kill(): Promise<void>
+}
+
+/** Starts it again whenever it ends, until SIGTERM, as systemd does. */
+const supervisor = `trap 'kill $agent; wait $agent; exit' TERM
+while :; do "$@" & agent=$!; wait $agent; sleep 0.5; done`
+
+function supervise(words: readonly string[], env: Record<string, string>) {
+  const child = spawn('sh', ['-c', supervisor, 'sh', process.execPath, ...words], {
+    env: { ...env, INVOCATION_ID: 'test' },
+    stdio: 'ignore',
+  })
+  const done = once(child, 'close')
+  return { child, done }
 }
 
 export async function upgradableAgent(
@@ -32,6 +47,7 @@ export async function upgradableAgent(
   build: Pick<OwnBuild, 'program'>,
   hostname: string,
   more: readonly string[] = [],
+  { supervised = false } = {},
 ): Promise<Upgradable> {
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const home = temporaryDirectory(t)
@@ -40,15 +56,10 @@ export async function upgradableAgent(
   const env = cleanEnv(home, { RSM_AGENT_ENROLL_TOKEN: token, RSM_AGENT_LOG_LEVEL: 'WARN' })
   const words = ['agent', 'run', '--url', server.url, '--hostname', hostname, ...more]
   if (given < 0) words.push('--data-dir', dataDir)
-  const start = () => startRsm(words, env, { program: build.program })
-  let running = start()
-  const state = () => {
-    try {
-      return JSON.parse(readFileSync(join(dataDir, 'status.json'), 'utf8')) as KeptState
-    } catch {
-      return null
-    }
-  }
+  const start = () =>
+    supervised ? supervise([build.program, ...words], env) : startRsm(words, env, { program: build.program })
+  let running: { child: ChildProcess; done: Promise<unknown> } = start()
+  const state = () => runningState(dataDir)
   const end = async (signal: NodeJS.Signals) => {
     const pid = state()?.pid
     running.child.kill(signal)
@@ -80,7 +91,6 @@ export async function upgradableAgent(
         return null
       }
     },
-    shown: () => running.out.stdout + running.out.stderr,
     start() {
       running = start()
     },
