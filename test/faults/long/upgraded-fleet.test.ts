@@ -30,7 +30,7 @@ test('20 agents under scripts and terminals: a bad release stops at the first, w
 while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/$RSM_HOST.said; sleep 0.5; done`,
     },
     timeout: 0,
-    target: { selector: '@all' },
+    target: { selector: 'web[01-20]' },
   })
   await until('all scripts run', () => names.every((name) => existsSync(join(scratch, `${name}.said`))))
   const versions = () => agents.map((agent) => agent.state()?.version)
@@ -38,7 +38,7 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
     (
       await server.data('POST', '/api/tasks', {
         upgrade: {},
-        target: { selector: '@all' },
+        target: { selector: 'web[01-20]' },
         strategy: 'ROLLING',
         batchSize,
         maxFailures: 0,
