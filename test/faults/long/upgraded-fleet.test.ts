@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'ava'
 import { temporaryDirectory } from '../../fixtures/rsm.ts'
-import { finished } from '../../helpers/clients/tasks.ts'
+import { entries, finished } from '../../helpers/clients/tasks.ts'
 import { makeBuild } from '../../helpers/releases/build.ts'
 import { newReleaseKey } from '../../helpers/releases/release-key.ts'
 import { release, upgradableAgent } from '../../helpers/releases/upgradable.ts'
@@ -99,12 +99,15 @@ while [ ! -e ${stop} ]; do n=$((n+1)); echo tick $n; echo tick $n >> ${scratch}/
   writeFileSync(stop, '')
   const scripts = await finished(server, taskId)
   t.is(scripts.counts.SUCCESS, count)
-  const { entries } = (await server.data('GET', `/api/tasks/${taskId}/logs?limit=100000`)) as {
-    entries: { hostname: string; data: string }[]
-  }
+  const hosts = (await server.data('GET', '/api/hosts?size=100')).content as {
+    id: number
+    hostname: string
+  }[]
+  const output = await entries(server, taskId)
   for (const name of names) {
     t.is(readFileSync(join(scratch, name), 'utf8'), 'start\n', `${name} starts once`)
-    const said = entries.filter(({ hostname }) => hostname === name).map(({ data }) => data)
+    const { id } = hosts.find(({ hostname }) => hostname === name) ?? { id: 0 }
+    const said = output.filter(({ hostId }) => hostId === id).map(({ data }) => data)
     t.is(said.join(''), readFileSync(join(scratch, `${name}.said`), 'utf8'), name)
   }
 })
