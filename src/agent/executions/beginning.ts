@@ -2,7 +2,7 @@ import type { ExecuteScript } from '../../core/protocol/messages.ts'
 import { type Account, findAccount } from '../script/account.ts'
 import { prepare, type Refusal, refusal, type Start } from '../script/launch.ts'
 import { withoutSandbox } from '../script/sandbox.ts'
-import type { Started } from './execution-record.ts'
+import type { Started } from './journaled.ts'
 import { place } from './placement.ts'
 import type { RunnerOptions } from './runner-options.ts'
 

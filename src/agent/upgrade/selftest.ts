@@ -49,7 +49,7 @@ export async function selftest(): Promise<{ version: string; takesUpgrades: bool
   await Promise.all([
     import('../main.ts'),
     import('../../core/protocol/codec.ts'),
-    import('../terminals/session.ts'),
+    import('../terminals/terminal.ts'),
     import('../terminals/input-guard.ts'),
   ])
   if (lackOfTerminal() === null) {
