@@ -25,6 +25,7 @@ const namedBy = {
     '--private-key',
     '--tls-cert',
     '--tls-key',
+    'audit:export --output',
     'file',
   ],
   directory: ['--data-dir', '--keys', '--outdir', '--prefix'],
@@ -38,7 +39,7 @@ const namedBy = {
 
 /** Text that nobody but the person knows. */
 const free = `
---limit --action --after --agent-id --allow-run-as --batch-size --category --concurrency --data --deadline --description --email
+--limit --action --after --agent-id --allow-run-as --audit-copy --batch-size --category --concurrency --data --deadline --description --email
 --enroll-token --escape --expires --from --head --heartbeat-interval --host-key --hostname --idempotency-key --idle-limit --ip --jump
 --max-executions --max-failures --max-output-bytes --max-uses --metrics-interval --name --object --param --pause --points --port --public-url --queue
 --recording-retention --run-as --search --secret-param --shell --since --speed --ssh --ssh-port --ssh-user --tail --task-retention
