@@ -116,6 +116,8 @@ const keys = {
     }))
   },
 }
+/** ssh2 asks where it lies for programs of other systems; modules of a bundle lie nowhere. */
+const head = (path) => (/\/node_modules\/ssh2\/lib\//.test(path) ? 'const __dirname = "";' : '')
 /** Stack traces name lines of the sources, and of packages only their file: a map of all is three times as large. */
 const ownMapsOnly = {
   name: 'own maps only',
@@ -125,9 +127,23 @@ const ownMapsOnly = {
     const comment = `\n//# sourceMappingURL=data:application/json;base64,${none}`
     bundle.onLoad({ filter: /\.[cm]?js$/ }, ({ path, namespace }) =>
       namespace === 'file' && isOfPackage(path)
-        ? { contents: readFileSync(path, 'utf8') + comment, loader: 'js' }
+        ? { contents: head(path) + readFileSync(path, 'utf8') + comment, loader: 'js' }
         : undefined,
     )
+  },
+}
+
+/** Machine code that ssh2 is faster with, and does without: a bundle runs on every machine. */
+const noNativeSsh = {
+  name: 'no native ssh',
+  setup(bundle) {
+    bundle.onResolve({ filter: /^cpu-features$|\/sshcrypto\.node$/ }, ({ path }) => ({
+      path,
+      namespace: 'absent',
+    }))
+    bundle.onLoad({ filter: /./, namespace: 'absent' }, () => ({
+      contents: "throw new Error('not bundled')",
+    }))
   },
 }
 
@@ -143,7 +159,7 @@ export const bundling = {
   target: 'node20.18',
   sourcemap: true,
   sourcesContent: false,
-  plugins: [lean, keys, ownMapsOnly],
+  plugins: [lean, keys, noNativeSsh, ownMapsOnly],
   legalComments: 'eof',
   logLevel: 'warning',
   metafile: true,

@@ -22,6 +22,7 @@ import type {
 } from './protocol/http/scripts.ts'
 import type {
   ClusterExecute,
+  HostInstall,
   ScriptExecute,
   Started,
   Task,
@@ -117,6 +118,8 @@ export interface TaskService {
   create(input: TaskCreate, idempotencyKey?: string): Promise<Started | Task>
   executeScript(scriptId: number, input: ScriptExecute, idempotencyKey?: string): Promise<Started | Task>
   executeCluster(clusterId: number, input: ClusterExecute, idempotencyKey?: string): Promise<Started | Task>
+  /** A task of type INSTALL on one host, for an ADMIN (contract §10). */
+  installAgent(hostId: number, input: HostInstall, idempotencyKey?: string): Promise<Started | Task>
   /** A finished task: `conflict`. */
   cancel(taskId: string): Promise<Task>
   /**

@@ -23,6 +23,8 @@ export interface Facts {
   )
   /** The store is a backup that was brought back, as an agent proved; `tasks` is how many are held. */
   restored: { hostId: number; agentId: string; reason: string; tasks: number }
+  /** The first key that a host showed is the one that it has to show from now on. */
+  hostKeyPinned: { hostId: number; hostname: string; key: string }
   /** Two agents share this host's identity, or no longer do (reliability F12). */
   duplicateAgent: { hostId: number; duplicate: boolean }
   /** The server stops: what would stay open for long has to end now. */

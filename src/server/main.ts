@@ -49,6 +49,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     await work.context.engine.recover()
     await work.context.terminals.recover()
     const port = await parts.doors.open()
+    work.context.handedOut.listensOn(port)
     // After the port is ours: a start that fails must not leave a user whose password nobody has seen.
     const first = await welcomeFirstUser(parts, options)
     await recordStart(parts, options, port)

@@ -32,6 +32,8 @@ export function tasksOver(api: Api): ClientTaskService {
     executeScript: (id, body, key) => api.call('POST', `/api/scripts/${id}/execute`, { body, ...keyed(key) }),
     executeCluster: (id, body, key) =>
       api.call('POST', `/api/clusters/${id}/execute`, { body, ...keyed(key) }),
+    installAgent: (hostId, body, key) =>
+      api.call('POST', `/api/hosts/${hostId}/install-agent`, { body, ...keyed(key), has: ['taskId'] }),
     cancel: (taskId, signal) => api.call('POST', `${path(taskId)}/cancel`, { signal }),
     retry: (taskId, body, key, signal) =>
       api.call('POST', `${path(taskId)}/retry`, { body, ...keyed(key), signal, has: ['taskId'] }),

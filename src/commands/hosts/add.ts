@@ -10,7 +10,7 @@ import { refusingTaken } from '../../ui/name-taken.ts'
 
 export default class HostsAdd extends BaseCommand {
   static override summary =
-    'Add the record of a host; its agent joins it with `rsm hosts join --replace HOST`'
+    'Add the record of a host; its agent joins it with `rsm hosts join --replace HOST`, or `rsm hosts install HOST`'
   static override examples = ['$ rsm hosts add web1 --ip 192.0.2.10 -t role=web']
   static override args = { hostname: needed('name of the host') }
   static override flags = {
@@ -41,7 +41,8 @@ export default class HostsAdd extends BaseCommand {
       client.hosts.create(input),
     )
     this.done(`added ${host.hostname} (id ${host.id})`)
-    this.hint(`next: rsm hosts join --replace ${host.hostname}`)
+    const verb = host.authType === 'NONE' ? 'join --replace' : 'install'
+    this.hint(`next: rsm hosts ${verb} ${host.hostname}`)
     return host
   }
 }

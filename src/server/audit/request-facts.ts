@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuditActor, AuditDetail, AuditObject } from '../../core/audit.ts'
 import { rights } from '../../core/permissions.ts'
 import { showLimits } from '../../core/task/limits.ts'
+import { runsScript } from '../../core/task/task.ts'
 import { sha256 } from '../digest.ts'
 import { pathNouns } from '../http/auth.ts'
 import type { Operation } from '../routes/operation/operation.ts'
@@ -40,6 +41,8 @@ const telling = [
   'shell',
   'watch',
   'strategy',
+  'sudo',
+  'forgetCredentials',
 ] as const
 const hostsShown = 20
 
@@ -129,7 +132,8 @@ export async function detailOf(
   if (replayed) detail['replayed'] = true
   if (request.method === 'PATCH') detail['changed'] = Object.keys(body)
   if (asFields(request.query)['force'] === true) detail['force'] = true
-  return operation.audit.object === 'task'
+  // An installation is about a host, and a task.
+  return operation.audit.object === 'task' || typeof data['taskId'] === 'string'
     ? { ...detail, ...(await execution(request, data, store)) }
     : detail
 }
@@ -156,8 +160,9 @@ async function execution(request: FastifyRequest, data: Fields, store: Store): P
   const task = await store.get('tasks', taskId)
   if (!task) return found
   const { hostCount, scriptId, scriptVersion, scriptName, type, runAs, clusterId, limits } = task
-  if (task.content !== null) found['sha256'] = sha256(task.content)
+  if (task.content !== null && runsScript(type)) found['sha256'] = sha256(task.content)
   if (limits) found['limits'] = showLimits(limits)
+  if (task.install) Object.assign(found, valuesOf({ ...task.install }, telling))
   return { ...found, taskId, hostCount, type, scriptId, scriptVersion, scriptName, clusterId, runAs }
 }
 

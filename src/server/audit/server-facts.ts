@@ -108,6 +108,10 @@ export function recordFacts(
       )
       guarded(noted)
     }),
+    facts.subscribe('hostKeyPinned', ({ hostId, hostname, key }) => {
+      const object = { type: 'host', id: hostId, name: hostname }
+      guarded(record('host.keyPin', object, 'SUCCESS', { hostKey: key }))
+    }),
     facts.subscribe('duplicateAgent', ({ hostId, duplicate }) => {
       const message = duplicate
         ? 'two agents share one identity: the one that holds the link keeps it, new links are refused for 5 minutes'

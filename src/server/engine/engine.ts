@@ -1,6 +1,7 @@
 import type { RestoreConfirmed } from '../../core/protocol/control.ts'
 import type { RunMark } from '../../core/protocol/messages.ts'
 import { createHeld, type OpenRestore, type Witness } from './held.ts'
+import { createInstalls } from './installs/installs.ts'
 import { HostLanes } from './lanes/host-lanes.ts'
 import { createLanes, type Lanes } from './lanes/lanes.ts'
 import { createParts, type EngineDependencies } from './parts.ts'
@@ -42,7 +43,8 @@ export function createEngine(deps: EngineDependencies): Engine {
   const hostLanes = new HostLanes()
   const held = createHeld(parts, hostLanes)
   const lanes = createLanes(parts, hostLanes, held)
-  const plans = createPlans(parts)
+  const installs = createInstalls(parts)
+  const plans = createPlans(parts, installs)
   const reads = createReads(parts)
 
   /** One at a time: on a disk that hangs they would pile up. */
@@ -103,6 +105,7 @@ export function createEngine(deps: EngineDependencies): Engine {
       for (const timer of timers) clearInterval(timer)
       lanes.close()
       plans.close()
+      installs.close()
       reads.stop()
       await parts.stop()
     },

@@ -17,7 +17,7 @@ export async function notesOf(
 ): Promise<Map<string, string>> {
   const open = all.filter(({ status }) => !isFinal(status))
   const isHeld = ({ status, taskId }: Execution) => status === 'PENDING' && executions.held.has(taskId)
-  const due = open.filter((execution) => execution.dueAt !== null && !isHeld(execution))
+  const due = open.filter((execution) => execution.dueAt !== null && !execution.overSsh && !isHeld(execution))
   const holders = await links.holders(due.map(({ hostId }) => hostId))
   const away = due.filter(({ hostId }) => !holders.has(hostId))
   const views = await presence.views(away.map(({ hostId }) => hostId))

@@ -1,6 +1,7 @@
 import type { KnownHost } from '../../core/script/host-variables.ts'
 import { isFinal } from '../../core/task/task.ts'
 import type { Clock } from '../clock.ts'
+import type { Install } from '../installs/installer.ts'
 import type { LocalFacts } from '../local-facts.ts'
 import type { Log } from '../log.ts'
 import type { Runs } from '../runs.ts'
@@ -30,6 +31,7 @@ export interface EngineDependencies {
   keys: Keys
   clock: Clock
   log: Log
+  install: Install
   /** What scripts are told of these hosts; those that are gone are left out. */
   knownHosts: (hostIds: readonly number[]) => Promise<KnownHost[]>
 }

@@ -1,12 +1,8 @@
+import type { FinalStatus } from '../../core/task/task.ts'
 import type { Execution, OutputSoFar, RunningExecution } from '../seams/executions.ts'
 
 /** An execution that ends now, with what a host that never reported leaves open. */
-export function ended(
-  current: Execution,
-  status: 'FAILED' | 'CANCELLED' | 'SKIPPED' | 'UNREACHABLE' | 'LOST',
-  at: string,
-  error: string | null,
-): Execution {
+export function ended(current: Execution, status: FinalStatus, at: string, error: string | null): Execution {
   // The clock may have been set back since it started.
   const completedAt = current.startedAt !== null && current.startedAt > at ? current.startedAt : at
   return { ...current, status, completedAt, error }
@@ -36,7 +32,7 @@ export function asRefused(current: Execution, at: string, error: string): Execut
 export function asCancelled(current: Execution, output: OutputSoFar, at: string): Execution | null {
   if (current.status === 'PENDING') return ended(current, 'CANCELLED', at, null)
   // A base-protocol agent knows no cancel: what becomes of the script there can't be known.
-  if (current.agentStoreId === null)
+  if (current.agentStoreId === null && !current.overSsh)
     return asLost(current, output, at, 'cancelled, but this agent can not end scripts')
   return current.cancelRequested ? null : { ...current, cancelRequested: true }
 }

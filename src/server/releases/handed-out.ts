@@ -13,6 +13,8 @@ export interface HandedOut {
   readonly installer: Installer
   readonly releases: Releases
   readonly joining: Joining
+  /** From now on the server listens there. */
+  listensOn(port: number): void
   /** Whether it comes to this request unchanged: over TLS, or on loopback (contract §10). */
   mayGoTo(request: IncomingMessage): boolean
 }
@@ -25,6 +27,9 @@ interface Parts {
   readonly log: Log
 }
 
+/** Every address of the machine: nothing that another host could connect to. */
+const isWildcard = (host: string): boolean => /^(0\.0\.0\.0|::)$/.test(host)
+
 /** Errors: `usage` for a public URL that is none. */
 export async function openHandedOut(
   { path, tls, clients, log }: Parts,
@@ -33,7 +38,9 @@ export async function openHandedOut(
   const isSafe = tls !== null || isLoopback(host)
   const installer = readInstaller()
   const releases = await openReleases(path, log)
+  let ownUrl: string | null = null
   const joining = createJoining({
+    ownUrl: () => ownUrl,
     publicUrl: publicUrl === undefined ? undefined : normalUrl(publicUrl),
     certificate: () => tls?.certificate ?? null,
     isHandedOut: isSafe || clients.hasProxies,
@@ -44,6 +51,11 @@ export async function openHandedOut(
     installer,
     releases,
     joining,
+    listensOn(port) {
+      if (isWildcard(host)) return
+      const named = host.includes(':') ? `[${host}]` : host
+      ownUrl = `${tls === null ? 'http' : 'https'}://${named}:${port}`
+    },
     mayGoTo: (request) => isSafe || clients.schemeOf(request) === 'https',
   }
 }

@@ -6,6 +6,11 @@ import type { Releases } from './releases.ts'
 
 /** How a host is told to join this server. */
 export interface Joining {
+  /**
+   * By which hosts reach the server: `--public-url`, else the one that the caller gives, else where it listens; null where that
+   * is every address.
+   */
+  urlFor(given: string | undefined): string | null
   /** Of an enrollment token; both null while no URL is known. Errors: `usage` for a URL or fingerprint that is none. */
   describe(
     token: string,
@@ -16,6 +21,8 @@ export interface Joining {
 export interface JoiningParts {
   /** As hosts reach the server, whoever asks (`--public-url`). */
   readonly publicUrl?: string | undefined
+  /** Where it listens, as hosts may reach it; null until it does, and on every address. */
+  readonly ownUrl: () => string | null
   /** In force now; null without TLS. */
   readonly certificate: () => Certificate | null
   /** Whether `/install.sh` and `/dl` answer: without TLS, other than on loopback, what comes from them can be anyone's. */
@@ -33,8 +40,9 @@ function fingerprintOf(own: Certificate | null, pinned: string | undefined): str
 }
 
 export function createJoining(parts: JoiningParts): Joining {
-  const { publicUrl, certificate, isHandedOut, releases, scriptSha256 } = parts
+  const { publicUrl, ownUrl, certificate, isHandedOut, releases, scriptSha256 } = parts
   return {
+    urlFor: (given) => publicUrl ?? given ?? ownUrl(),
     async describe(token, from) {
       const url = publicUrl ?? from.url
       if (url === undefined) return { join: null, line: null }

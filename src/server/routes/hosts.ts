@@ -9,12 +9,14 @@ import {
   HostQuery,
   HostRemoveQuery,
 } from '../../core/protocol/http/hosts.ts'
+import { ExecutionAnswer, HostInstall } from '../../core/protocol/http/tasks.ts'
 import { demand } from '../access/standing.ts'
 import type { AppInstance } from '../http/app.ts'
 import { userOf } from '../http/auth.ts'
 import type { RouteDependencies } from './dependencies.ts'
 import { operation } from './operation/operation.ts'
 import { idOf } from './operation/path.ts'
+import { idempotencyHeader, idempotencyKeyOf, starterOf } from './operation/starting.ts'
 
 const read = { users: 'read' } as const
 const change = { users: 'change' } as const
@@ -23,7 +25,7 @@ const administer = { users: 'administer' } as const
 const exists = 'hosts' as const
 const tag = 'hosts' as const
 
-export function hostRoutes(app: AppInstance, { services: { hosts } }: RouteDependencies): void {
+export function hostRoutes(app: AppInstance, { services: { hosts, tasks } }: RouteDependencies): void {
   app.get(
     '/api/hosts',
     operation({
@@ -102,6 +104,23 @@ export function hostRoutes(app: AppInstance, { services: { hosts } }: RouteDepen
       audit: { action: 'host.delete', object: 'host' },
     }),
     (request) => hosts.remove(idOf(request), { force: request.query.force ?? false }),
+  )
+  app.post(
+    '/api/hosts/:id/install-agent',
+    operation({
+      id: 'installAgent',
+      tag,
+      summary: 'Install the agent over SSH with the stored credentials of the host: a task of type INSTALL',
+      allow: { ...administer, lasting: true },
+      exists,
+      body: HostInstall,
+      answer: ExecutionAnswer,
+      errors: ['conflict'],
+      headers: idempotencyHeader,
+      audit: { action: 'host.install', object: 'host' },
+    }),
+    (request) =>
+      tasks.installAgent(starterOf(request), idOf(request), request.body, idempotencyKeyOf(request)),
   )
   app.delete(
     '/api/hosts/:id/agent',

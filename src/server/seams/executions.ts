@@ -42,6 +42,13 @@ export interface ReportedEnd {
   incomplete: boolean
 }
 
+/** How ended what the server itself did over SSH. */
+export interface OwnEnd {
+  status: 'SUCCESS' | 'FAILED' | 'TIMEOUT' | 'CANCELLED'
+  exitCode: number | null
+  error: string | null
+}
+
 /** Where and why something ends without its agent's word. */
 export interface End {
   id: string
@@ -83,7 +90,11 @@ export interface Executions {
   /** Ends everything of a host that is being deleted. */
   abandon(hostId: number): Promise<Execution[]>
 
-  /** Marks as sent what is due for these hosts, in the order of its turns, as far as they have room. */
+  /** Marks as begun what is due and goes over SSH: whoever owns the task does it. */
+  begin(by: Member, ids: readonly string[]): Promise<Execution[]>
+  end(by: Member, id: string, end: OwnEnd): Promise<Execution[]>
+
+  /** Marks as sent what is due for these hosts, in the order of its turns, as far as they have room; nothing that goes over SSH. */
   take(offers: readonly Offer[]): Promise<Execution[]>
   /** Frames that never left: PENDING again, unless a newer link has taken them over. */
   returnUnsent(claim: LinkClaim, ids: readonly string[]): Promise<Execution[]>

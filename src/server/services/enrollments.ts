@@ -1,7 +1,5 @@
 import { type FieldFault, invalid } from '../../core/errors.ts'
-import { readPin, showPin } from '../../core/pins.ts'
-import type { Enrollment, EnrollmentCreate } from '../../core/protocol/http/enrollments.ts'
-import { normalUrl } from '../../core/server-url.ts'
+import type { Enrollment } from '../../core/protocol/http/enrollments.ts'
 import type { EnrollmentService } from '../../core/services.ts'
 import { unknownName } from '../../core/text/nearest.ts'
 import { newToken } from '../access/tokens.ts'
@@ -9,6 +7,7 @@ import { isoTime } from '../clock.ts'
 import type { EnrollmentRecord } from '../seams/records/enrollment.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { storePage } from './paging.ts'
+import { checkedAddress } from './server-address.ts'
 import { stillAllowed } from './still-allowed.ts'
 
 const defaultHours = 24
@@ -17,26 +16,6 @@ const defaultUses = 1
 function show(record: EnrollmentRecord): Enrollment {
   const { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt } = record
   return { id, name, maxUses, uses, tags, clusterId, hostId, createdBy, createdAt, expiresAt }
-}
-
-/** Where the server is, as the caller reaches it. Errors: `invalid`. */
-function checkedAddress({ url, fingerprint }: EnrollmentCreate) {
-  const faults: FieldFault[] = []
-  function checked(field: string, read: () => string): string | undefined {
-    try {
-      return read()
-    } catch (error) {
-      faults.push({ field, message: (error as Error).message })
-      return undefined
-    }
-  }
-  const address = {
-    url: url === undefined ? undefined : checked('url', () => normalUrl(url)),
-    fingerprint:
-      fingerprint === undefined ? undefined : checked('fingerprint', () => showPin(readPin(fingerprint))),
-  }
-  if (faults.length > 0) throw invalid(faults)
-  return address
 }
 
 export function createEnrollments(context: Context): ForCallers<EnrollmentService> {

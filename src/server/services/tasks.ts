@@ -10,6 +10,7 @@ import type { TaskRecord } from '../seams/records/task.ts'
 import { type Context, type ForCallers, notFound } from './context.ts'
 import { readLogs } from './logs/logs.ts'
 import { pageOf, slicePage, storePage } from './paging.ts'
+import { demandInstall, installTask } from './tasks/install-task.ts'
 import { newTask, storedScript } from './tasks/new-task.ts'
 import { retryOf } from './tasks/retry.ts'
 import { createStart, type Idempotency, type NewTask } from './tasks/start-task.ts'
@@ -91,10 +92,18 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     },
     get: async (_, taskId, query) => show(await get(taskId), query),
     async create(caller, input, idempotencyKey) {
-      const { scriptId, script, target, ...options } = input
-      if ([scriptId, script, input.upgrade].filter((each) => each !== undefined).length !== 1)
-        throw invalid([{ field: 'scriptId', message: 'give exactly one of scriptId, script and upgrade' }])
+      const { scriptId, script, install, target, ...options } = input
+      if ([scriptId, script, install, input.upgrade].filter((each) => each !== undefined).length !== 1)
+        throw invalid([
+          { field: 'scriptId', message: 'give exactly one of scriptId, script, install and upgrade' },
+        ])
       const key = keyed(caller, idempotencyKey, ['tasks', input])
+      if (install !== undefined) {
+        demandInstall(caller)
+        return run(caller, options, key, () =>
+          installTask(context, { install, field: 'install.', target, options }),
+        )
+      }
       if (input.upgrade !== undefined) {
         demand(caller, 'administer')
         return run(caller, input, key, () => newUpgrade(context, input))
@@ -127,6 +136,13 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
         return newTask(context, script, { target: { clusterId }, targetField: '', options })
       })
     },
+    async installAgent(caller, hostId, input, idempotencyKey) {
+      demandInstall(caller)
+      const { async = true, ...install } = input
+      return run(caller, { async }, keyed(caller, idempotencyKey, ['install', hostId, input]), () =>
+        installTask(context, { install, field: '', target: { hostIds: [hostId] }, options: {} }),
+      )
+    },
     async cancel(_, taskId) {
       await get(taskId)
       await engine.cancel(taskId)
@@ -135,6 +151,7 @@ export function createTasks(context: Context): ForCallers<TaskService, Starter> 
     async retry(caller, taskId, input, idempotencyKey) {
       const former = await get(taskId)
       if (former.type === 'UPGRADE') demand(caller, 'administer')
+      if (former.type === 'INSTALL') demandInstall(caller)
       return run(caller, input, keyed(caller, idempotencyKey, ['retry', taskId, input]), async () =>
         retryOf(context, await get(taskId), input),
       )

@@ -12,6 +12,7 @@ import {
   defaultTaskRetention,
   isPastRetention,
 } from '../housekeeping/retention.ts'
+import { createInstaller } from '../installs/installer.ts'
 import { createBackups } from '../keep/backups.ts'
 import { createRemoval } from '../keep/remove-old.ts'
 import { createTurn } from '../keep/turn.ts'
@@ -40,7 +41,9 @@ export async function startWork(base: Base, options: ServerOptions) {
   const events = recordServerEvents({ audit, noted, refusals, store, clients, facts, log })
   const fleet = createFleet(store, presence, log)
   const { knownHosts } = fleet
-  const engine = createEngine({ ...data, member, facts, clock, log, knownHosts })
+  const handedOut = await openHandedOut(base, options)
+  const install = createInstaller({ ...data, ...handedOut, facts, clock })
+  const engine = createEngine({ ...data, member, facts, clock, log, knownHosts, install })
   const terminals = createTerminals({
     ...data,
     member,
@@ -53,7 +56,6 @@ export async function startWork(base: Base, options: ServerOptions) {
   const passwords = createPasswords(options.passwordCost)
   const credentials = createCredentials(store, clock)
   const tickets = createTickets(data.shortLived, clock)
-  const handedOut = await openHandedOut(base, options)
   const context = createContext({
     ...data,
     handedOut,

@@ -8,20 +8,18 @@ import type { FlagsOf } from './given.ts'
 export const credentialFlags = {
   'private-key': string({
     helpValue: 'FILE',
-    exclusive: ['password-stdin'],
     description: 'SSH key by which the server installs the agent, stored encrypted',
   }),
   'password-stdin': boolean({
-    exclusive: ['private-key'],
-    description: 'SSH password for that from stdin, stored encrypted',
+    description: 'SSH password for that from stdin, stored encrypted; beside a key only sudo is given it',
   }),
 }
 
 export async function readCredentials(
   flags: FlagsOf<typeof credentialFlags>,
 ): Promise<Pick<HostCreate, 'authType' | 'privateKey' | 'password'>> {
-  if (flags['private-key'] !== undefined)
-    return { authType: 'PRIVATE_KEY', privateKey: readNamedFile(flags['private-key'], '--private-key') }
-  if (!flags['password-stdin']) return {}
-  return { authType: 'PASSWORD', password: await readPassword(true, '') }
+  const password = flags['password-stdin'] ? { password: await readPassword(true, '') } : {}
+  const file = flags['private-key']
+  if (file === undefined) return flags['password-stdin'] ? { authType: 'PASSWORD', ...password } : {}
+  return { authType: 'PRIVATE_KEY', privateKey: readNamedFile(file, '--private-key'), ...password }
 }

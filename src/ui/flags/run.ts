@@ -101,6 +101,8 @@ function count(option: string, text: string): number {
   throw new RsmError('usage', `${option} takes a number from 1, not ${text}`)
 }
 
+export const readConcurrency = (text: string): number => count('--concurrency', text)
+
 /** The server's rule. A key that no header can hold would fail deep inside the request. */
 export function checkKey(key: string | undefined): void {
   if (key === undefined || /^[!-~]{1,255}$/.test(key)) return
@@ -134,7 +136,7 @@ export async function readRunOptions(flags: RunFlags): Promise<ExecutionOptions>
     strategy,
     batchSize,
     params: ifGiven(flags.param, (pairs) => parsePairs('-p', pairs)),
-    concurrency: ifGiven(flags.concurrency, (text) => count('--concurrency', text)),
+    concurrency: ifGiven(flags.concurrency, readConcurrency),
     maxFailures: ifGiven(flags['max-failures'], parseMaxFailures),
     pauseSeconds: ifGiven(flags.pause, parseDuration),
     timeout: ifGiven(flags.timeout, (text) => parseWholeSeconds('--timeout', text)),

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { exitCode, RsmError } from '../../core/errors.ts'
+import { remoteLine, type Sudo } from '../../core/join/remote-line.ts'
 import { sanitizeLine } from '../text/sanitize.ts'
+import { shellWord } from '../text/shell-word.ts'
 import type { Executables } from './executables.ts'
-import { remoteLine, type Sudo } from './remote-line.ts'
 import { CutShort, type SshOptions, SshSession, sshWords } from './session.ts'
 import { hostTrouble, sshTrouble, type Trouble } from './trouble.ts'
 
@@ -58,7 +59,7 @@ class HostJoin {
     this.#tell = tell
     this.#words = sshWords(host, setting)
     const words = ['rsm', 'agent', 'install', '-', '--json', ...(yes ? ['--yes'] : [])]
-    if (prefix !== undefined) words.push('--prefix', prefix)
+    if (prefix !== undefined) words.push('--prefix', shellWord(prefix))
     const line = remoteLine({ sudo, mark: this.#mark, scriptSize: Buffer.byteLength(script), words })
     this.#session = new SshSession([...this.#words, line], this.#mark)
   }

@@ -141,6 +141,8 @@ export const drives: Record<string, (world: World) => Call | Call[] | Promise<Ca
     )
     return { path: { id: hostId }, query: 'points=10' }
   },
+  // It has no credentials, so that nothing is connected to.
+  installAgent: async (w) => both({ path: { id: await host(w) }, body: { sudo: true } }),
   revokeAgent: async (w) => ({ path: { id: (await w.server.enroll(w.fresh('web'))).hostId } }),
 
   listScripts: async (w) => {

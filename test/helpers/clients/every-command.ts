@@ -84,6 +84,7 @@ export async function everyCommand(
     'hosts metrics web1',
     'hosts doctor',
     'hosts join',
+    'hosts install db1',
     'hosts revoke web2 --yes',
     'hosts remove db1 --yes',
     'enrollments list',

@@ -188,12 +188,18 @@ export const rows: Readonly<Record<string, Row>> = {
   "rsm hosts edit 'web[1-3]' -t rack=r1": { alone: true },
   "rsm hosts remove 'web[4-5]' --yes": { alone: true },
   'rsm hosts edit web1 -t role=web --untag old': { alone: true },
+  "rsm hosts edit web1 --host-key ''": { alone: true },
   'rsm hosts edit @id:17 --hostname web2': {
     alone: true,
     given: async (world, t) => {
       await without('/api/hosts/2')(world, t)
       return { '@id:17': '@id:1' }
     },
+  },
+  'rsm hosts install web1': { alone: true, exit: [255, 'it has no SSH credentials'] },
+  "rsm hosts install -w 'web[1-3]' --sudo --forget-credentials": {
+    alone: true,
+    exit: [1, 'they have no SSH credentials'],
   },
   "rsm hosts join --ssh 'web[01-20]' --ssh-user admin --sudo -t role=web": {
     alone: true,

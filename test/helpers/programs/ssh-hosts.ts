@@ -21,20 +21,31 @@ interface HostOptions {
   readonly setup?: string
   /** Further lines of its entry in the configuration of ssh. */
   readonly config?: readonly string[]
-  /** Further lines of its sshd. */
+  /** Further lines of its sshd_config. */
   readonly sshd?: readonly string[]
   /** Whether its key is in known_hosts. */
   readonly isKnown?: boolean
 }
 
+export interface SshHost {
+  readonly port: number
+  /** What its sshd has said. */
+  log(): string
+  stop(): Promise<void>
+}
+
 export interface SshHosts {
   /** In front of the PATH: an `ssh` that reads the configuration of these hosts in place of the one in the user's home. */
   readonly bin: string
+  /** NAME/host and NAME/host.pub in it are the keys of a host. */
+  readonly directory: string
   readonly knownHosts: string
+  /** Private key of root and deploy. */
+  readonly key: string
   /** All words that this `ssh` was ever given: every user of a machine sees them. */
   words(): string
   /** Starts one whose name is NAME, also to ssh. Its users are root and deploy. */
-  start(name: string, options?: HostOptions): Promise<{ readonly port: number; stop(): Promise<void> }>
+  start(name: string, options?: HostOptions): Promise<SshHost>
   /** A line of its own in the configuration, for names behind which no host of ours is. */
   configure(name: string, lines: readonly string[]): void
   /** Runs a script there as root, over the same ssh. */
@@ -84,7 +95,9 @@ export function sshHosts(t: ExecutionContext): SshHosts {
   }
   return {
     bin,
+    directory,
     knownHosts,
+    key,
     words: () => readFileSync(words, 'utf8'),
     configure,
     async start(name, { setup = '', config: lines = [], sshd = [], isKnown = true } = {}) {
@@ -93,6 +106,8 @@ export function sshHosts(t: ExecutionContext): SshHosts {
       keygen(join(own, 'host'))
       const port = await freePort()
       const settings = [
+        // Of two that set the same the first holds.
+        ...sshd,
         `HostKey ${own}/host`,
         'AuthorizedKeysFile /etc/ssh/authorized',
         'StrictModes no',
@@ -100,7 +115,6 @@ export function sshHosts(t: ExecutionContext): SshHosts {
         'PasswordAuthentication no',
         `ListenAddress 127.0.0.1:${port}`,
         'PidFile none',
-        ...sshd,
       ]
       writeFileSync(join(own, 'sshd_config'), `${settings.join('\n')}\n`)
       writeFileSync(join(own, 'needed'), `${[directory, resolve('.'), process.execPath].join('\n')}\n`)
@@ -127,7 +141,7 @@ export function sshHosts(t: ExecutionContext): SshHosts {
           `[127.0.0.1]:${port},${name} ${readFileSync(join(own, 'host.pub'), 'utf8')}`,
         )
       configure(name, [...lines, `Port ${port}`])
-      return { port, stop }
+      return { port, log: () => said, stop }
     },
     run: (name, script, options = []) =>
       execFileSync(join(bin, 'ssh'), ['-o', 'BatchMode=yes', '-l', 'root', ...options, name, script], {

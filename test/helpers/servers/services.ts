@@ -23,6 +23,7 @@ import { createShortLived } from '../../../src/server/embedded/short-lived.ts'
 import { openJsonStore } from '../../../src/server/embedded/store/store.ts'
 import { createEngine, type Engine } from '../../../src/server/engine/engine.ts'
 import { createClients } from '../../../src/server/http/client-address.ts'
+import { createInstaller } from '../../../src/server/installs/installer.ts'
 import { loadKeys } from '../../../src/server/key-files.ts'
 import { createLocalFacts } from '../../../src/server/local-facts.ts'
 import { createLog } from '../../../src/server/log.ts'
@@ -102,7 +103,12 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
   const links = createLinks(clock, ownership)
   const executions = await openExecutions({ store, outputs, results, hints, links, ownership, clock, log })
   const member = await ownership.join('server')
+  const handedOut = await openHandedOut(
+    { path: directory, tls: null, clients: createClients([]), log },
+    { host: '127.0.0.1' },
+  )
   const real = createEngine({
+    install: createInstaller({ ...handedOut, store, keys, links, facts, clock }),
     member,
     executions,
     ownership,
@@ -171,10 +177,7 @@ export async function startInsides(t: ExecutionContext): Promise<Insides> {
     keys,
     agreed: believed(() => clock.now()),
     passwords,
-    handedOut: await openHandedOut(
-      { path: directory, tls: null, clients: createClients([]), log },
-      { host: '127.0.0.1' },
-    ),
+    handedOut,
     clock,
     log,
   }

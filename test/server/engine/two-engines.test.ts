@@ -57,7 +57,15 @@ async function site(t: ExecutionContext) {
     facts.subscribe('resultFinal', () => told.results++)
     facts.subscribe('restored', () => told.restores++)
     const member = await data.ownership.join(name)
-    const engine = createEngine({ ...parts, member, facts, clock, log, knownHosts: async () => [] })
+    const engine = createEngine({
+      ...parts,
+      member,
+      facts,
+      clock,
+      log,
+      knownHosts: async () => [],
+      install: () => Promise.reject(new Error('nothing is installed here')),
+    })
     await engine.recover()
     if (parts === data) engines.add(engine)
     return { engine, member, told }

@@ -51,6 +51,7 @@ const table: Record<string, Right> = {
   'GET /api/hosts/:id/metrics': 'read',
   'PATCH /api/hosts/:id': 'change',
   'DELETE /api/hosts/:id': 'removeHosts',
+  'POST /api/hosts/:id/install-agent': 'lasting',
   'DELETE /api/hosts/:id/agent': 'administer',
   'GET /api/enrollment-tokens': 'administer',
   'POST /api/enrollment-tokens': 'lasting',

@@ -145,3 +145,48 @@ test('whom the server trusts with the credentials of a host is for an ADMIN to s
   t.is(bad.status, 400)
   t.is(bad.body.errors?.[0]?.field, 'hostKey')
 })
+
+test('A09 the agent is installed, and installed again, for an ADMIN with a session or a token that may administer', async (t) => {
+  const server = await startTestServer(t)
+  const oskar = await user(server, 'oskar', 'OPERATOR')
+  const { token } = await server.data('POST', '/api/tokens', { name: 'ci' })
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
+  const install = { install: {}, target: { hostIds: [id] }, async: false }
+  const task = await server.data('POST', '/api/tasks', install)
+  t.like(task, { type: 'INSTALL', status: 'FAILED', createdBy: 'admin' })
+  t.regex(task.results[0].error, /^web1 has no SSH credentials/)
+  for (const { call } of [oskar, caller(server, token)])
+    for (const [path, body] of [
+      ['/api/tasks', install],
+      [`/api/hosts/${id}/install-agent`, {}],
+      [`/api/tasks/${task.taskId}/retry`, {}],
+    ] as const)
+      t.is((await call('POST', path, body)).status, 403, path)
+  const again = await server.data('POST', `/api/tasks/${task.taskId}/retry`, { async: false })
+  t.like(again, { type: 'INSTALL', status: 'FAILED', retryOf: task.taskId })
+  const one = await server.data('POST', `/api/hosts/${id}/install-agent`, { sudo: true, async: false })
+  t.like(one, { type: 'INSTALL', hostCount: 1, firstLine: 'install the agent' })
+  const { content } = await server.data('GET', '/api/audit?action=host.install&outcome=SUCCESS')
+  t.like(content[0], {
+    object: { type: 'host', id, name: 'web1' },
+    detail: { taskId: one.taskId, type: 'INSTALL', sudo: true },
+  })
+})
+
+test('an installation takes no options of scripts, and a task does one thing', async (t) => {
+  const server = await startTestServer(t)
+  const { id } = await server.data('POST', '/api/hosts', { hostname: 'web1', ip: '10.0.0.1' })
+  const target = { hostIds: [id] }
+  const faults = async (body: object) => {
+    const answer = await server.api('POST', '/api/tasks', { target, ...body })
+    t.is(answer.status, 400)
+    return answer.body.errors?.map(({ field }) => field)
+  }
+  t.deepEqual(await faults({ install: {}, params: { A: '1' }, runAs: 'root' }), ['params', 'runAs'])
+  t.deepEqual(await faults({ install: {}, script: { content: 'true' } }), ['scriptId'])
+  t.deepEqual(await faults({ install: { url: 'ftp://x', fingerprint: 'x' } }), [
+    'install.url',
+    'install.fingerprint',
+  ])
+  t.deepEqual(await faults({ install: { user: 'x' } }), ['install.user'])
+})

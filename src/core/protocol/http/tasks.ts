@@ -78,6 +78,22 @@ const Target = Closed({
 })
 export type Target = Static<typeof Target>
 
+/** How the server installs the agent over SSH; `url` and `fingerprint` are of the server, as of an enrollment token (contract §10). */
+const install = {
+  sudo: Type.Optional(Type.Boolean()),
+  forgetCredentials: Type.Optional(Type.Boolean()),
+  url: Type.Optional(Line(2048)),
+  fingerprint: Type.Optional(Line(128)),
+}
+export const Install = Closed(install)
+export type Install = Static<typeof Install>
+
+export const HostInstall = Closed(
+  { ...install, async: Type.Optional(Type.Boolean()) },
+  { examples: [examples.hostInstall] },
+)
+export type HostInstall = Static<typeof HostInstall>
+
 export const TaskCreate = Closed(
   {
     ...options,
@@ -97,6 +113,7 @@ export const TaskCreate = Closed(
         allowDowngrade: Type.Optional(Type.Boolean()),
       }),
     ),
+    install: Type.Optional(Install),
     target: Target,
   },
   { examples: [examples.taskCreate] },

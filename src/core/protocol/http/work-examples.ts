@@ -74,6 +74,8 @@ export const taskCreate = {
   limits: { memoryMB: 512, processes: 100, cpuPercent: 50 },
 }
 
+export const hostInstall = { sudo: true, forgetCredentials: true }
+
 export const taskRetry = { async: false }
 
 export const started = { taskId, status: 'RUNNING', hostCount: 2, replayedAfterSeconds: null }

@@ -1,6 +1,7 @@
 import type { Executions } from '../../seams/executions.ts'
 import type { ExecutionsDependencies } from './dependencies.ts'
 import { createEnds } from './ends.ts'
+import { createOwn } from './own.ts'
 import { createQueries } from './queries.ts'
 import { createReceiving } from './receiving.ts'
 import { createSending } from './sending.ts'
@@ -18,6 +19,7 @@ export async function openExecutions(deps: ExecutionsDependencies): Promise<Exec
   }
   return {
     ...createTurns(steps),
+    ...createOwn(steps),
     ...createSending(steps),
     ...createReceiving(steps),
     ...createEnds(deps, tasks),

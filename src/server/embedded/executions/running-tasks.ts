@@ -6,7 +6,7 @@ import type { TaskRecord } from '../../seams/records/task.ts'
 import { OpenOnHost } from './open-on-host.ts'
 import { RunningTask } from './running-task.ts'
 
-/** All running tasks in memory, as they are on disk, and which of their executions are open on which host. */
+/** All running tasks in memory, as they are on disk, and which of their executions are open on which host, for its link. */
 export class RunningTasks {
   readonly #hints: Hints
   readonly #tasks = new Map<string, RunningTask>()
@@ -62,9 +62,10 @@ export class RunningTasks {
 
   /** These are on their way to the disk; answers what to call when they are there, or never will be. */
   staged(changed: readonly Execution[]): () => void {
-    for (const { id, hostId } of changed) this.#at(hostId).stage(id)
+    const forLinks = changed.filter(({ overSsh }) => !overSsh)
+    for (const { id, hostId } of forLinks) this.#at(hostId).stage(id)
     return () => {
-      for (const { id, hostId } of changed) {
+      for (const { id, hostId } of forLinks) {
         this.#at(hostId).unstage(id)
         this.#prune(hostId)
       }
@@ -97,6 +98,7 @@ export class RunningTasks {
   }
 
   #index(execution: Execution): void {
+    if (execution.overSsh) return
     this.#at(execution.hostId).put(execution)
     this.#prune(execution.hostId)
   }

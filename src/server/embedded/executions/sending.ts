@@ -58,7 +58,9 @@ export function createSending(
       const own = async (reads: Pick<Transaction, 'find'>) => {
         if (!links.isCurrentNow(claim)) return []
         const found = await reads.find('executions', 'hostId', claim.hostId)
-        const sent = found.filter(({ id, status }) => status === 'RUNNING' && !except.has(id))
+        const sent = found.filter(
+          ({ id, status, overSsh }) => status === 'RUNNING' && !overSsh && !except.has(id),
+        )
         for (const execution of sent) tasks.of(execution).live(execution.position).epoch = claim.epoch
         return sent
       }

@@ -90,7 +90,7 @@ export function createReceiver(parts: EngineParts, lanes: HostLanes): Receiver {
   ): Promise<RunningExecution | 'ended' | 'refused'> {
     const found = await executions.find(taskId, link.hostId)
     if (!found) return notRunning(link, frameId, taskId)
-    if (found.execution.sentAt === null) {
+    if (found.execution.sentAt === null || found.execution.overSsh) {
       notYours(link, frameId, taskId)
       return 'refused'
     }

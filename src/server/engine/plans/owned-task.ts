@@ -1,4 +1,5 @@
 import { Plan } from '../../../core/task/plan.ts'
+import type { TaskType } from '../../../core/task/task.ts'
 import type { Execution } from '../../seams/executions.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 
@@ -25,6 +26,7 @@ export function planOf(task: TaskRecord, executions: readonly Execution[]): Plan
 /** A task whose plan this server carries out. */
 export class OwnedTask {
   readonly id: string
+  readonly type: TaskType
   readonly timeout: number
   readonly queueSeconds: number | null
   readonly #ids: readonly string[]
@@ -45,6 +47,7 @@ export class OwnedTask {
 
   constructor(task: TaskRecord, executions: readonly Execution[], plan: Plan) {
     this.id = task.id
+    this.type = task.type
     this.timeout = task.timeout
     this.queueSeconds = task.queueSeconds
     this.pauseUntil = task.pauseUntil

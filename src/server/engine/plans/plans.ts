@@ -1,8 +1,10 @@
 import { isFinal } from '../../../core/task/task.ts'
 import { isoTime } from '../../clock.ts'
+import type { Execution } from '../../seams/executions.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
 import type { TaskRecord } from '../../seams/records/task.ts'
 import type { Transaction } from '../../seams/store.ts'
+import type { Installs } from '../installs/installs.ts'
 import type { EngineParts } from '../parts.ts'
 import { OwnedTask, planOf } from './owned-task.ts'
 import { createSilence } from './silence.ts'
@@ -43,7 +45,7 @@ export interface Plans {
   close(): void
 }
 
-export function createPlans(parts: EngineParts): Plans {
+export function createPlans(parts: EngineParts, installs: Installs): Plans {
   const { executions, ownership, member, store, clock } = parts
   const owned = new Map<string, OwnedTask>()
   const unreachable = createUnreachable(parts, owned, returnGrace)
@@ -98,9 +100,15 @@ export function createPlans(parts: EngineParts): Plans {
     if (executions.held.has(task.id)) return finish(task)
     const { skip, start, pauseUntil, done } = task.plan.decide(steadyNow())
     if (skip.length > 0) parts.ended(await executions.skip(member, task.idsAt(skip), tooManyFailed))
-    if (start.length > 0) await unreachable.look(await executions.due(member, task.idsAt(start)))
+    if (start.length > 0) await begin(task, await executions.due(member, task.idsAt(start)))
+    else if (task.type === 'INSTALL') await begin(task, [])
     await pause(task, pauseUntil)
     if (done) await finish(task)
+  }
+
+  /** What is due on a host waits for its link, or is done over SSH. */
+  function begin(task: OwnedTask, due: readonly Execution[]): Promise<void> {
+    return task.type === 'INSTALL' ? installs.look(task.id) : unreachable.look(due)
   }
 
   async function pause(task: OwnedTask, until: number | null): Promise<void> {
@@ -160,9 +168,10 @@ export function createPlans(parts: EngineParts): Plans {
       } finally {
         if (!isCreated) await ownership.release(member, [record.id])
       }
-      owned.set(record.id, new OwnedTask(record, all, plan))
+      const task = new OwnedTask(record, all, plan)
+      owned.set(record.id, task)
       const due = all.filter((execution) => execution.dueAt !== null)
-      parts.inBackground(unreachable.look(due), 'giving up of hosts')
+      parts.inBackground(begin(task, due), 'a beginning of a task')
       return null
     },
 

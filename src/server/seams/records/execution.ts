@@ -13,6 +13,8 @@ export interface ExecutionRecord {
   dueAt: string | null
   /** Durable before the frame leaves: at most one start (contract §4). */
   sentAt: string | null
+  /** The server itself does it over SSH, and no link takes it. */
+  overSsh?: true
   /** The journal of the agent it was sent to; null for a base-protocol agent. */
   agentStoreId: string | null
   /** The process of that agent, and how far its journal went; absent in records of older servers, null for older agents. */

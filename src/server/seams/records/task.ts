@@ -10,6 +10,15 @@ import type {
 } from '../../../core/task/task.ts'
 import type { Sealed } from './sealed.ts'
 
+/** How a task of type INSTALL installs the agent (contract §10). */
+export interface InstallOrder {
+  sudo: boolean
+  forgetCredentials: boolean
+  /** Of the server, for its agents; `--public-url` goes before it. */
+  url: string
+  fingerprint: string | null
+}
+
 /** A task without its hosts' parts. It keeps its own copy of script, target and creator (contract §3). */
 export interface TaskRecord {
   id: string
@@ -36,6 +45,8 @@ export interface TaskRecord {
   secretParams: Sealed | null
   /** Of type UPGRADE only: as it is sent, so that a release that is replaced meanwhile changes nothing of it. */
   upgrade?: UpgradeOrder
+  /** Of type INSTALL only. */
+  install?: InstallOrder
   timeout: number
   workDir: string | null
   runAs: string | null

@@ -7,7 +7,7 @@ import type { TaskType } from '../../../core/task/task.ts'
 import type { UserCaller } from '../../access/caller.ts'
 import { opaqueId } from '../../ids.ts'
 import type { ExecutionRecord } from '../../seams/records/execution.ts'
-import type { TaskRecord } from '../../seams/records/task.ts'
+import type { InstallOrder, TaskRecord } from '../../seams/records/task.ts'
 import type { Transaction } from '../../seams/store.ts'
 import type { Context } from '../context.ts'
 
@@ -22,7 +22,10 @@ export interface NewTask {
   scriptVersion: number | null
   scriptName: string | null
   type: TaskType
+  /** Empty where no script runs. */
   content: string
+  /** Of type INSTALL. */
+  install?: InstallOrder
   timeout: number
   clusterId: number | null
   hostIds: readonly number[]
@@ -33,8 +36,10 @@ export interface NewTask {
 }
 
 /** What stands for a task without a name of its own. */
-const firstLineOf = ({ upgrade, content }: NewTask): string | null =>
-  upgrade === undefined ? firstLine(content) : `upgrade to ${upgrade.version}`
+function firstLineOf({ install, upgrade, content }: NewTask): string | null {
+  if (install) return 'install the agent'
+  return upgrade ? `upgrade to ${upgrade.version}` : firstLine(content)
+}
 
 /** A request that is to run once, however often it is sent (contract §4). */
 export interface Idempotency {
@@ -68,6 +73,7 @@ function taskRecord(
     scriptVersion: task.scriptVersion,
     scriptName: task.scriptName,
     ...(task.scriptName === null && { firstLine: firstLineOf(task) }),
+    ...(task.install && { install: task.install }),
     type: task.type,
     content: task.content,
     params: options.params ?? {},
@@ -99,7 +105,7 @@ function taskRecord(
 async function executionRecords(
   store: Context['store'],
   taskId: string,
-  hostIds: readonly number[],
+  { hostIds, type }: NewTask,
 ): Promise<ExecutionRecord[]> {
   const hosts = await store.getMany('hosts', hostIds)
   return hostIds.map((hostId, position) => ({
@@ -111,6 +117,7 @@ async function executionRecords(
     status: 'PENDING',
     dueAt: null,
     sentAt: null,
+    ...(type === 'INSTALL' && { overSsh: true }),
     agentStoreId: null,
     named: false,
     cancelRequested: false,
@@ -166,7 +173,7 @@ export function createStart(context: Context) {
     idempotency: Idempotency | null,
   ): Promise<{ record: TaskRecord; replayed: boolean }> {
     const record = taskRecord(context, opaqueId(clock.now()), caller, task)
-    const executions = await executionRecords(store, record.id, task.hostIds)
+    const executions = await executionRecords(store, record.id, task)
     const earlier = await engine.create(record, executions, async (tx) => {
       if (!idempotency) return null
       const known = await firstTask(tx, idempotency)

@@ -1,15 +1,13 @@
-import { shellWord } from '../text/shell-word.ts'
-
 /** How the installer becomes root: not at all, by a sudo that asks nothing, or by one that reads a password from stdin. */
 export type Sudo = 'none' | 'silent' | 'password'
 
-interface Remote {
+export interface Remote {
   readonly sudo: Sudo
   /** Begins each line that the installer says to us: logins may print lines of their own. Hex digits. */
   readonly mark: string
   /** Bytes of the script, which comes on stdin. */
   readonly scriptSize: number
-  /** What stands behind the script's own options: `rsm agent install - …`. */
+  /** What stands behind the script's own options, each as a shell takes it for one word: `rsm agent install - …`. */
   readonly words: readonly string[]
 }
 
@@ -24,7 +22,7 @@ const noSudo = 'rsm: there is no sudo on this host: log in as root, with --ssh-u
  */
 export function remoteLine({ sudo, mark, scriptSize, words }: Remote): string {
   const program = `echo ${mark} shell; while read -r l && [ "$l" != ${mark} ]; do :; done; eval "$(head -c ${scriptSize})"`
-  const installer = `sh -c ${quoted(program)} install.sh --over-ssh ${mark} ${words.map(shellWord).join(' ')}`
+  const installer = `sh -c ${quoted(program)} install.sh --over-ssh ${mark} ${words.join(' ')}`
   if (sudo === 'none') return `exec ${installer}`
   const become = sudo === 'silent' ? 'sudo -n' : 'sudo -S -p ""'
   const launch =

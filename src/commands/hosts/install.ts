@@ -1,0 +1,80 @@
+import { boolean, string } from '@oclif/core/flags'
+import { readPin, showPin } from '../../core/pins.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { anyNumber } from '../../ui/flags/checks.ts'
+import { given, ifGiven } from '../../ui/flags/given.ts'
+import { hostsDescription } from '../../ui/flags/hosts.ts'
+import { outputFlags, readShowOptions } from '../../ui/flags/output.ts'
+import { checkKey, readConcurrency, runFlags, startFlags } from '../../ui/flags/run.ts'
+import { readTargets, targetFlags } from '../../ui/flags/targets.ts'
+import { isSomeoneThere } from '../../ui/input/prompt.ts'
+import { stdinReader } from '../../ui/input/stdin.ts'
+import { parseTimer, parseWholeSeconds } from '../../ui/input/values.ts'
+import { resolveTarget } from '../../ui/names/targets.ts'
+import { refuseDetached, startTask } from '../../ui/task/start.ts'
+
+const { 'secret-param': _secret, ...begin } = startFlags
+
+export default class HostsInstall extends BaseCommand {
+  static override summary = 'Install the agent on hosts over SSH, from the server; exits as exec does'
+  static override description =
+    'The server logs in with the SSH credentials that it keeps of each host (`rsm hosts edit HOST --ssh-user root ' +
+    '--private-key FILE`), brings its own executable, and has it join as that host. A host is done once its agent is ' +
+    'linked. The first host key that it shows is pinned; another one is refused. With --sudo a user who is not root uses ' +
+    'sudo; the stored password is what sudo is given. `rsm tasks retry` takes up the hosts that failed.'
+  static override examples = [
+    '$ rsm hosts install web1',
+    "$ rsm hosts install -w 'web[1-3]' --sudo --forget-credentials",
+  ]
+  static override args = { host: anyNumber(hostsDescription) }
+  static override flags = {
+    ...targetFlags,
+    sudo: boolean({ description: 'become root by sudo, if the SSH user is not root' }),
+    'forget-credentials': boolean({
+      description: 'then remove password and private key of the host from the server',
+    }),
+    ...begin,
+    concurrency: runFlags.concurrency,
+    timeout: string({
+      helpGroup: 'RUN',
+      char: 'u',
+      helpValue: 'TIME',
+      description: 'time for a host, like 90, 90s, 5m; 0 = none (default: 15m)',
+    }),
+    ...outputFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(HostsInstall)
+    const show = readShowOptions(flags, flags.json, 'live')
+    refuseDetached(flags.detach, show)
+    checkKey(flags['idempotency-key'])
+    const deadline = ifGiven(flags.deadline, (text) => parseTimer('--deadline', text))
+    const options = given({
+      concurrency: ifGiven(flags.concurrency, readConcurrency),
+      timeout: ifGiven(flags.timeout, (text) => parseWholeSeconds('--timeout', text)),
+    })
+    const hosts = [...(args.host ?? []), ...(flags.hosts ?? [])]
+    const named = hosts.length === 0 ? flags : { ...flags, hosts }
+    const targets = await readTargets(named, () => stdinReader()('the names of -w -'))
+    const client = await this.client()
+    const { tlsFingerprint } = this.server()
+    const install = given({
+      sudo: flags.sudo || undefined,
+      forgetCredentials: flags['forget-credentials'] || undefined,
+      url: client.api.url,
+      fingerprint: ifGiven(tlsFingerprint, (pin) => showPin(readPin(pin))),
+    })
+    const target =
+      flags.yes || !isSomeoneThere()
+        ? await resolveTarget(client, targets)
+        : await (await import('../../ui/task/consent.ts')).confirmTarget(client, targets, {
+            what: 'Install the agent',
+            server: this.serverName(),
+          })
+    const body = { install, target, ...options, async: true }
+    return startTask(this, client, { ...flags, show, deadline }, (key, signal) =>
+      client.tasks.create(body, key, signal),
+    )
+  }
+}

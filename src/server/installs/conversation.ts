@@ -1,0 +1,218 @@
+import { randomBytes } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { StringDecoder } from 'node:string_decoder'
+import type { ClientChannel } from 'ssh2'
+import { type Remote, remoteLine } from '../../core/join/remote-line.ts'
+import type { Stream } from '../../core/task/task.ts'
+import { printable } from '../../core/text/printable.ts'
+import type { Connection } from './connection.ts'
+import { InstallFault } from './install-fault.ts'
+
+/** Takes what a host prints, as text. */
+export type Say = (stream: Stream, text: string) => void
+
+/** Milliseconds that a step may take in silence, a copy apart: `rsm agent install` waits 60 s for the link, 90 s for systemd. */
+const patience = 200_000
+/** Characters: of a line that are looked at, and of all that is said; an installer of ours says some hundred. */
+const longestLine = 64 * 1024
+const longestError = 1000
+const mostSaid = 1024 * 1024
+/** What the installer says to us. */
+const markedWords = new Set(['shell', 'host', 'ready', 'result'])
+
+export interface Wish {
+  readonly sudo: Remote['sudo']
+  readonly sudoPassword: string | null
+  /** `packaging/install.sh`. */
+  readonly script: string
+  readonly say: Say
+  readonly signal: AbortSignal
+}
+
+/** How what ran there has ended. */
+export interface Ended {
+  readonly exitCode: number | null
+  /** What it said of itself last. */
+  readonly words: string | null
+}
+
+/** The installer on a host, which is spoken to over one channel (`install.sh --over-ssh`): it says marked lines, and is told what to do. */
+export class Conversation {
+  readonly #channel: ClientChannel
+  readonly #mark: string
+  readonly #wish: Wish
+  readonly #marked = new Map<string, string[]>()
+  #wake: () => void = () => undefined
+  #ended: { exitCode: number | null } | null = null
+  #lastError: string | null = null
+  #isOwnError = false
+  #said = 0
+  #refusal: InstallFault | null = null
+
+  private constructor(channel: ClientChannel, mark: string, wish: Wish) {
+    this.#channel = channel
+    this.#mark = mark
+    this.#wish = wish
+    // Whoever ends early does not read all of it; how it ended says more.
+    channel.on('error', () => undefined)
+    lines(channel, (line) => this.#heard('stdout', line))
+    lines(channel.stderr, (line) => this.#heard('stderr', line))
+    let exitCode: number | null = null
+    channel.on('exit', (code: number | null) => {
+      exitCode = code
+    })
+    channel.on('close', () => {
+      this.#ended = { exitCode }
+      this.#wake()
+    })
+    wish.signal.addEventListener('abort', () => this.#wake(), { once: true })
+  }
+
+  /** Until the installer runs there as whoever may install. */
+  static async begin(connection: Connection, wish: Wish): Promise<Conversation> {
+    const { sudo, sudoPassword, script } = wish
+    const mark = randomBytes(12).toString('hex')
+    const words = ['rsm', 'agent', 'install', '-', '--yes']
+    const scriptSize = Buffer.byteLength(script)
+    const channel = await connection.run(remoteLine({ sudo, mark, scriptSize, words }))
+    const talk = new Conversation(channel, mark, wish)
+    if (sudoPassword !== null && sudo === 'password') channel.write(`${sudoPassword}\n`)
+    await talk.heard('shell')
+    channel.write(`${mark}\n${script}`)
+    return talk
+  }
+
+  /** The words behind a marked line, once it was said. Errors: InstallFault where the installer ends before. */
+  async heard(word: string): Promise<string[]> {
+    const late = this.#lateness()
+    for (;;) {
+      const words = this.#marked.get(word)
+      if (words !== undefined) return words
+      await this.#progress(late)
+    }
+  }
+
+  tell(line: string): void {
+    this.#channel.write(`${line}\n`)
+  }
+
+  /** The last that it is told. */
+  tellLast(line: string): void {
+    this.#channel.end(`${line}\n`)
+  }
+
+  async send(path: string): Promise<void> {
+    const closed = new AbortController()
+    const stop = () => closed.abort()
+    this.#channel.once('close', stop)
+    try {
+      const signal = AbortSignal.any([closed.signal, this.#wish.signal])
+      await pipeline(createReadStream(path), this.#channel, { end: false, signal })
+    } catch (error) {
+      if (!closed.signal.aborted) throw error
+      throw this.#refusal ?? this.#fault()
+    } finally {
+      this.#channel.off('close', stop)
+    }
+  }
+
+  async over(): Promise<Ended> {
+    const late = this.#lateness()
+    while (this.#ended === null) await this.#progress(late)
+    if (this.#refusal !== null) throw this.#refusal
+    return { exitCode: this.#ended.exitCode, words: this.#lastError }
+  }
+
+  /** Aborts, and wakes who waits, after so long without the step that is waited for. */
+  #lateness(): AbortSignal {
+    const late = AbortSignal.timeout(patience)
+    late.addEventListener('abort', () => this.#wake(), { once: true })
+    return late
+  }
+
+  async #progress(late: AbortSignal): Promise<void> {
+    if (this.#refusal !== null) throw this.#refusal
+    if (this.#ended !== null) throw this.#fault()
+    await this.#wait(late)
+  }
+
+  async #wait(late: AbortSignal): Promise<void> {
+    this.#wish.signal.throwIfAborted()
+    const woken = new Promise<void>((resolve) => {
+      this.#wake = resolve
+    })
+    // In one turn with the look: nothing is missed.
+    await woken
+    this.#wish.signal.throwIfAborted()
+    if (late.aborted) throw new InstallFault(`nothing came from the installer for ${patience / 1000} s`)
+  }
+
+  #fault(): InstallFault {
+    const exitCode = this.#ended?.exitCode ?? null
+    const why = this.#lastError ?? `it ended with ${exitCode ?? 'no exit code'} and said nothing`
+    return new InstallFault(why, exitCode === null || exitCode === 0 ? 1 : exitCode)
+  }
+
+  #heard(stream: Stream, line: string): void {
+    if (this.#refusal !== null) return
+    this.#said += line.length + 1
+    if (this.#said > mostSaid)
+      return this.#refuse(new InstallFault('the host says more than an installer does', 1))
+    const [mark, word, ...words] = line.split(' ')
+    if (stream === 'stdout' && mark === this.#mark && word !== undefined) {
+      const said = word.trim()
+      const rest = words.map((each) => each.trim())
+      if (markedWords.has(said)) this.#marked.set(said, rest)
+      return this.#wake()
+    }
+    this.#wish.say(stream, `${line}\n`)
+    if (stream !== 'stderr' || line.trim() === '') return
+    // What follows an error of rsm is advice, and stands in the output.
+    const isOwn = line.startsWith('rsm: ')
+    if (isOwn || !this.#isOwnError)
+      this.#lastError = printable(line.trim().replace(/^rsm: /, '')).slice(0, longestError)
+    this.#isOwnError ||= isOwn
+    // It would ask again, and some systems lock who tries too often.
+    const refusal = sudoFault(line, this.#wish)
+    if (refusal !== null) this.#refuse(refusal)
+  }
+
+  /** Ends it for a reason of ours; what comes on the way is not heard any more. */
+  #refuse(why: InstallFault): void {
+    this.#refusal ??= why
+    this.#channel.close()
+    this.#wake()
+  }
+}
+
+/** What sudo says when it does not do it; its words are those of LC_ALL=C. */
+function sudoFault(line: string, { sudo }: Wish): InstallFault | null {
+  if (sudo === 'none') return null
+  if (/^Sorry, try again|incorrect password/.test(line))
+    return new InstallFault('sudo does not take the stored password', 1)
+  if (/^sudo: .*password is required/.test(line))
+    return new InstallFault(
+      'sudo asks for a password, and none is stored: rsm hosts edit HOST --password-stdin',
+      1,
+    )
+  return null
+}
+
+function lines(source: NodeJS.ReadableStream, line: (text: string) => void): void {
+  const decoder = new StringDecoder('utf8')
+  let rest = ''
+  source.on('data', (chunk: Buffer) => {
+    rest += decoder.write(chunk)
+    const all = rest.split('\n')
+    rest = all.pop() ?? ''
+    for (const one of all) line(one)
+    if (rest.length <= longestLine) return
+    line(rest)
+    rest = ''
+  })
+  source.on('end', () => {
+    if (rest !== '') line(rest)
+    rest = ''
+  })
+}

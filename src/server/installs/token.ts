@@ -1,0 +1,44 @@
+import { newToken } from '../access/tokens.ts'
+import { type Clock, isoTime } from '../clock.ts'
+import type { HostRecord } from '../seams/records/host.ts'
+import type { Store } from '../seams/store.ts'
+
+/** Milliseconds: what was begun on a host may still need it after the task has given up. */
+const life = 3600_000
+
+/** A single-use enrollment token for a host that there is (contract §3). */
+export interface HostToken {
+  readonly token: string
+  /** For one that was sent to nobody. */
+  drop(): Promise<void>
+}
+
+export async function hostToken(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  { id: hostId, hostname }: HostRecord,
+  createdBy: string,
+): Promise<HostToken> {
+  const { token, tokenHash } = newToken('enrollment')
+  const now = clock.now()
+  const id = await store.transact(async (tx) => {
+    const id = await tx.nextId('enrollments')
+    tx.put('enrollments', {
+      id,
+      name: `install of ${hostname}`,
+      tokenHash,
+      maxUses: 1,
+      uses: 0,
+      tags: {},
+      clusterId: null,
+      hostId,
+      createdBy,
+      createdAt: isoTime(now),
+      expiresAt: isoTime(now + life),
+    })
+    return id
+  })
+  return {
+    token,
+    drop: () => store.transact(async (tx) => tx.remove('enrollments', id)),
+  }
+}

@@ -1,0 +1,80 @@
+import { type FieldFault, invalid } from '../../../core/errors.ts'
+import type { ExecutionOptions, Install, Target } from '../../../core/protocol/http/tasks.ts'
+import type { UserCaller } from '../../access/caller.ts'
+import { demand, demandLasting } from '../../access/standing.ts'
+import type { InstallOrder } from '../../seams/records/task.ts'
+import type { Context } from '../context.ts'
+import { checkedAddress } from '../server-address.ts'
+import { batchFaults, hostsOf } from './new-task.ts'
+import type { NewTask } from './start-task.ts'
+
+/** Seconds for one host: an executable of 120 MB over a slow line, and the link. */
+const defaultTimeout = 900
+
+/** Options of scripts, which an installation has no use for: somebody relies on them. */
+const ofScripts = [
+  'params',
+  'secretParams',
+  'queueSeconds',
+  'workDir',
+  'runAs',
+  'limits',
+  'maxOutputBytes',
+] as const
+
+/** An agent outlasts the token that ordered it. @throws RsmError `forbidden`. */
+export function demandInstall(caller: UserCaller): void {
+  demand(caller, 'administer')
+  demandLasting(caller)
+}
+
+/** `field` is where the order stands in the body, with its dot. */
+function orderOf(context: Context, install: Install, field: string): InstallOrder {
+  const { sudo = false, forgetCredentials = false } = install
+  const { url, fingerprint } = checkedAddress(install, field)
+  const known = context.handedOut.joining.urlFor(url)
+  if (known === null)
+    throw invalid([
+      {
+        field: `${field}url`,
+        message:
+          'must be given: the URL by which hosts reach this server, which was started without --public-url',
+      },
+    ])
+  return { sudo, forgetCredentials, url: known, fingerprint: fingerprint ?? null }
+}
+
+interface Asked {
+  readonly install: Install
+  /** Where it stands in the body, with a dot: `install.`. */
+  readonly field: string
+  readonly target: Target
+  readonly options: ExecutionOptions
+}
+
+/** The task that installs the agent on the hosts of a target. Errors: `invalid`. */
+export async function installTask(
+  context: Context,
+  { install, field, target, options }: Asked,
+): Promise<NewTask> {
+  const faults: FieldFault[] = ofScripts
+    .filter((name) => options[name] !== undefined)
+    .map((name) => ({ field: name, message: 'is for scripts, and this installs the agent: leave it out' }))
+  faults.push(...batchFaults(options))
+  if (faults.length > 0) throw invalid(faults)
+  const order = orderOf(context, install, field)
+  const { hostIds, clusterId } = await hostsOf(context, target, 'target')
+  return {
+    scriptId: null,
+    scriptVersion: null,
+    scriptName: null,
+    type: 'INSTALL',
+    content: '',
+    install: order,
+    timeout: options.timeout ?? defaultTimeout,
+    clusterId,
+    hostIds,
+    retryOf: null,
+    options,
+  }
+}
