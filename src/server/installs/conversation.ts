@@ -193,7 +193,7 @@ function sudoFault(line: string, { sudo }: Wish): InstallFault | null {
     return new InstallFault('sudo does not take the stored password', 1)
   if (/^sudo: .*password is required/.test(line))
     return new InstallFault(
-      'sudo asks for a password, and none is stored: rsm hosts edit HOST --password-stdin',
+      'sudo asks for a password, and none is stored: rsm hosts edit HOST --private-key FILE --password-stdin',
       1,
     )
   return null
