@@ -94,6 +94,36 @@ export function executionsContract(
     t.deepEqual(statuses(taken), ['t1/1 RUNNING', 't2/1 RUNNING'])
   })
 
+  test('what goes over SSH is begun and ended by who owns its task, and no link has a part in it', async (t) => {
+    const opened = await make((end) => t.teardown(end))
+    const { executions, ownership } = opened
+    const member = await ownership.join('server')
+    await ownership.claim(member, ['t1'])
+    const own = (hostId: number) => ({
+      ...execution('t1', hostId),
+      position: hostId - 1,
+      dueAt: at,
+      overSsh: true as const,
+    })
+    await executions.create(task('t1', { type: 'INSTALL', hostCount: 2 }), [own(1), own(2)], none)
+    const claim = await claimOf(opened, 1, member)
+    t.deepEqual(await executions.take([offer(claim)]), [])
+    t.deepEqual(await executions.waiting(), [])
+    t.deepEqual(statuses(await executions.begin(member, ['t1/1', 't1/2'])), ['t1/1 RUNNING', 't1/2 RUNNING'])
+    t.deepEqual(await executions.takeOver(claim, new Set()), [])
+    t.deepEqual(statuses(await executions.cancel('t1')), ['t1/1 RUNNING', 't1/2 RUNNING'])
+    t.true((await executions.find('t1', 1))?.execution.cancelRequested)
+    await executions.append('t1/1', piece('t1', 0, 'said'), undefined, false)
+    const ended = { status: 'SUCCESS', exitCode: 0, error: null } as const
+    const other = await ownership.join('other')
+    t.deepEqual(await executions.end(other, 't1/1', ended), [])
+    const [first] = await executions.end(member, 't1/1', ended)
+    t.like(first, { status: 'SUCCESS', exitCode: 0, stdoutBytes: 4, outputComplete: true })
+    t.deepEqual(await executions.end(member, 't1/1', { ...ended, status: 'FAILED' }), [])
+    t.deepEqual(statuses(await executions.lose(member, [{ id: 't1/2', error: 'cut' }])), ['t1/2 LOST'])
+    t.like(await executions.finish(member, 't1'), { status: 'CANCELLED', counts: { SUCCESS: 1, LOST: 1 } })
+  })
+
   test('a step on the plan by a server that has lost the task changes nothing', async (t) => {
     const opened = await make((end) => t.teardown(end))
     const { executions, ownership } = opened
