@@ -158,6 +158,16 @@ test('every audited operation leaves an entry on disk before its answer: who, fr
     `/api/hosts/${host}`,
     { tags: { role: 'db' } },
   )
+  await leaves(
+    'host.install',
+    {
+      object: { type: 'host', id: host, name: 'db1' },
+      detail: { type: 'INSTALL', hostCount: 1, sudo: true },
+    },
+    'POST',
+    `/api/hosts/${host}/install-agent`,
+    { sudo: true, async: false },
+  )
   const { id: script } = await leaves(
     'script.create',
     { object: { type: 'script', id: 1, name: 'uptime' } },
