@@ -67,8 +67,7 @@ export async function retryOf(context: Context, task: TaskRecord, input: TaskRet
   const again = { scriptId, scriptVersion, scriptName, type, timeout, clusterId, hostIds, retryOf: task.id }
   if (type === 'UPGRADE')
     return { ...again, content: '', upgrade: task.upgrade, options: optionsOf(task, input) }
-  if (task.install)
-    return { ...again, content: '', install: task.install, options: optionsOf(task, input) }
+  if (task.install) return { ...again, content: '', install: task.install, options: optionsOf(task, input) }
   if (!runsScript(type)) throw new RsmError('conflict', `A task of type ${type} can not be retried`)
   const content = await context.engine.script(task)
   if (content === '')
