@@ -28,6 +28,7 @@ const hosting: Readonly<Record<string, readonly string[]>> = {
   'commands/server/retention.ts': ['server'],
   'commands/server/confirm-clock.ts': ['server'],
   'commands/server/confirm-restore.ts': ['server'],
+  'commands/server/upgrade.ts': ['server'],
   'commands/server/reset-password.ts': ['server'],
   'commands/server/install.ts': ['server'],
   'commands/agent/run.ts': ['agent'],

@@ -12,6 +12,7 @@ export type FaultPoint =
   | `agent.${'ended' | 'acknowledged' | 'removed' | 'cancelled' | 'compacted'}.${Moment}`
   | 'agent.launch.before'
   | 'agent.marker.after'
+  | `upgrade.${'kept' | 'former' | 'exchanged' | 'executableBack' | 'storeBack'}.after`
 
 type Moment = 'before' | 'after'
 

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -130,6 +130,18 @@ const damage: Record<
     'output',
     /output\.log, byte 0/,
   ],
+  'output taken away': [
+    ({ at, taskId }) => rm(at('tasks', taskId, 'output.log')),
+    'output',
+    /output of a task is not there: .*output\.log$/,
+    'warning',
+  ],
+  'a recording taken away': [
+    ({ at, sessionId }) => rm(at('terminals', `${sessionId}.cast`)),
+    'recording',
+    /a recording is not there: .*\.cast$/,
+    'warning',
+  ],
   'results altered': [
     ({ at, taskId }) => alter(at('tasks', taskId, 'task.json'), (text) => text.replace('SUCCESS', 'FAILURE')),
     'results',
@@ -182,6 +194,18 @@ test('rsm server doctor finds nothing wrong with a sound directory, with and wit
   await writeFile(at('scripts', String(scriptId), '1.json.812-4f.tmp'), '{"id')
   const linked = await runRsm(['server', 'doctor', '--data-dir', link], env)
   t.is(linked.exit, 0, linked.stdout)
+})
+
+test('rsm server doctor names a file of another user, however deep it lies', async (t) => {
+  if (process.getuid?.() !== 0) {
+    t.pass('skipped: only root gives files away')
+    return
+  }
+  const { at, doctor, taskId } = await patient(t)
+  await chown(at('tasks', taskId, 'output.log'), 1, 1)
+  const told = await doctor()
+  t.is(told.exit, 1)
+  t.regex(told.findings[0]?.message ?? '', /output\.log belongs to user 1, the data directory to 0/)
 })
 
 for (const [name, [hurt, code, says, severity = 'error']] of Object.entries(damage))

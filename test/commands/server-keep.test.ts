@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { openDataDirectory } from '../../src/disk/data-directory.ts'
@@ -6,6 +8,7 @@ import type { ServerOptions } from '../../src/server/options.ts'
 import { cleanEnv, runRsm, temporaryDirectory } from '../fixtures/rsm.ts'
 import { ScriptedAgent } from '../helpers/agents/scripted-agent.ts'
 import { finished, startTask } from '../helpers/clients/tasks.ts'
+import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
 import { adminLogin, adminPassword, startTestServer, type TestServer } from '../helpers/servers/server.ts'
 
 async function place(t: ExecutionContext, options: Partial<ServerOptions> = {}) {
@@ -148,4 +151,39 @@ test('a command on a directory that another process holds says who has it', asyn
   t.is(refused.exit, 6)
   t.regex(refused.stderr, new RegExp(`is in use by pid ${process.pid} since`))
   t.is((await rsm('compact')).exit, 0)
+})
+
+test('a backup removes what a killed one left beside it, and leaves what another may still be writing', async (t) => {
+  const { server, rsm } = await place(t)
+  const directory = temporaryDirectory(t)
+  const file = join(directory, 'backup')
+  // No process has this number: it is above the highest that Linux gives.
+  const names = [
+    'backup.4999999-0123456789ab.tmp',
+    'backup.4999998-0123456789ab.tmp',
+    'other.4999999-0123456789ab.tmp',
+  ]
+  for (const name of names) await writeFile(join(directory, name), 'half')
+  const longAgo = new Date(Date.now() - 3_600_000)
+  for (const at of [0, 2]) await utimes(join(directory, names[at] ?? ''), longAgo, longAgo)
+  const made = await rsm('backup', [file])
+  t.is(made.exit, 0, made.stderr)
+  t.deepEqual((await readdir(directory)).sort(), ['backup', ...names.slice(1)].sort())
+  await server.stop()
+})
+
+test('a backup on a full disk says so, exit 6, and leaves nothing', async (t) => {
+  const disk = mountSmallDisk(4096)
+  if (disk === null) {
+    t.pass('skipped: no file system can be mounted here')
+    return
+  }
+  t.teardown(() => disk.unmount())
+  const { server, rsm } = await place(t)
+  const content = randomBytes(100_000).toString('base64')
+  await server.data('POST', '/api/scripts', { name: 's', type: 'BASH', content: `# ${content}` })
+  const { exit, stderr } = await rsm('backup', [join(disk.directory, 'backup')])
+  t.is(exit, 6, stderr)
+  t.regex(stderr, /can't write .*backup: the disk is full/)
+  t.deepEqual(await readdir(disk.directory), [])
 })

@@ -69,6 +69,8 @@ export interface AuditCopyStatus {
 /** How a server is that runs, as the REST API says it, and what concerns its machine only. */
 export interface ProcessStatus extends ServerStatus {
   pid: number
+  /** As GET /api/ready says it; absent from servers that do not tell it here. */
+  ready?: boolean
   logLevel: LogLevel
   /** Why writes are refused, by the store and by the audit log; null where they are taken. */
   readOnly: string | null
@@ -79,6 +81,16 @@ export interface ProcessStatus extends ServerStatus {
   runningTasks: number
   /** Terminal sessions that are open. */
   terminals: number
+}
+
+/** What `rsm server upgrade` does to the server's executable. */
+export interface UpgradeNote {
+  from: string
+  to: string
+  /** Of the new executable. */
+  sha256: string
+  /** Why the former one is back; null before the change. */
+  reverted: string | null
 }
 
 export const logLevels = ['DEBUG', 'INFO', 'WARN', 'ERROR'] as const
@@ -115,6 +127,8 @@ export interface ControlCalls {
   /** `incoming` is the name of a file that lies in `releases/` of the data directory already; `signature` the text of its `.sig`. */
   'releases-add': { input: { incoming: string; name: string; signature?: string }; answer: Release }
   'releases-list': { input: Record<string, never>; answer: { releases: Release[] } }
+  /** Only recorded: the command does the work, and outlives the server. */
+  'upgrade-note': { input: UpgradeNote; answer: Record<string, never> }
   'releases-remove': { input: { name: string }; answer: Release }
 }
 export type ControlName = keyof ControlCalls

@@ -24,5 +24,9 @@ export async function actorOf(caller: Caller | undefined, store: Store): Promise
 }
 
 /** What commands on the server's own machine do is recorded as the system's. */
-export const recordForSystem = (audit: Pick<AuditLog, 'append'>, action: string, detail: AuditDetail) =>
-  audit.append({ actor: systemActor, ip: null, action, object: null, outcome: 'SUCCESS', detail })
+export const recordForSystem = (
+  audit: Pick<AuditLog, 'append'>,
+  action: string,
+  detail: AuditDetail,
+  outcome: 'SUCCESS' | 'FAILED' = 'SUCCESS',
+) => audit.append({ actor: systemActor, ip: null, action, object: null, outcome, detail })

@@ -33,6 +33,7 @@ interface Parts {
   hints: Pick<Hints, 'publish'>
   log: LeveledLog
   status(): Promise<ServerStatus>
+  ready(): boolean
 }
 
 /** What each operation of the control socket does: a line each, whose name and types are in core/protocol/control.ts. */
@@ -72,6 +73,7 @@ export function controlOperations(parts: Parts): ControlOperations {
       return {
         ...(await parts.status()),
         pid: process.pid,
+        ready: parts.ready(),
         logLevel: log.levelNow(),
         readOnly: store.readOnlyReason,
         auditRefused: audit.refusal,
@@ -101,6 +103,12 @@ export function controlOperations(parts: Parts): ControlOperations {
       const { sha256, size, version, signature: signed } = release
       await record('release.add', { name, sha256, size, version, signature: signed })
       return release
+    },
+    async 'upgrade-note'({ from, to, sha256, reverted }) {
+      const outcome = reverted === null ? 'SUCCESS' : 'FAILED'
+      const detail = { from, to, sha256, ...(reverted !== null && { error: reverted }) }
+      await recordForSystem(audit, 'server.upgrade', detail, outcome)
+      return {}
     },
     'releases-list': async () => ({ releases: await releases.list() }),
     'releases-remove': async ({ name }) => {

@@ -11,6 +11,7 @@ import { roomOf } from '../metrics/room.ts'
 import { explainListen, type ServerOptions } from '../options.ts'
 import type { RouteDependencies } from '../routes/dependencies.ts'
 import { registerRoutes } from '../routes/routes.ts'
+import type { Data } from '../seams/data.ts'
 import { createServices } from '../services/services.ts'
 import { type Serving, serveCertificate } from '../tls/serving.ts'
 import { serverVersion } from '../version.ts'
@@ -81,7 +82,9 @@ export function createDoors(base: Base, work: Work, options: ServerOptions): Doo
         .catch((error: NodeJS.ErrnoException) => {
           throw explainListen(error, options)
         })
-      const operations = controlOperations({ ...work.context, ...data, ...work, clock, log, status })
+      const ready = () => isReady(data, accepting)
+      const parts = { ...work.context, ...data, ...work, clock, log, status, ready }
+      const operations = controlOperations(parts)
       control = await serveControl(base.path, operations, log)
       return (app.server.address() as AddressInfo).port
     },
@@ -119,6 +122,10 @@ async function statusOf({ data }: Base, { context }: Work): Promise<ServerStatus
   }
 }
 
+/** Whether it takes work. */
+const isReady = ({ store, audit }: Pick<Data, 'store' | 'audit'>, accepting: boolean): boolean =>
+  accepting && store.readOnlyReason === null && audit.refusal === null
+
 /** What the routes call. */
 function behindRoutes(
   { data, metrics, path }: Base,
@@ -136,7 +143,7 @@ function behindRoutes(
     context,
     audit,
     events: fleetEvents,
-    ready: () => accepting() && store.readOnlyReason === null && audit.refusal === null,
+    ready: () => isReady(data, accepting()),
     info: () => ({ version, serverTime: context.time(), startedAt, heartbeatInterval, metricsInterval }),
     status,
     backup,

@@ -17,6 +17,8 @@ const namedBy = {
   limit: ['exec --limit', 'scripts:run --limit', 'agent:run --limit'],
   file: [
     '--file',
+    '--executable',
+    '--backup',
     '--join-file',
     '--token-file',
     '--ca-file',
@@ -42,7 +44,7 @@ const free = `
 --limit --action --after --agent-id --allow-run-as --audit-copy --batch-size --category --concurrency --data --deadline --description --email
 --enroll-token --escape --expires --from --head --heartbeat-interval --host-key --hostname --idempotency-key --idle-limit --ip --jump
 --max-executions --max-failures --max-output-bytes --max-uses --metrics-interval --name --object --param --pause --points --port --public-url --queue
---recording-retention --run-as --search --secret-param --shell --since --speed --ssh --ssh-port --ssh-user --tail --task-retention
+--recording-retention --run-as --search --secret-param --sha256 --shell --since --speed --ssh --ssh-port --ssh-user --tail --task-retention
 --terminal-idle-limit --timeout --tls-fingerprint --to --trusted-proxy --until --url --username --warn-after --workdir
 --ws-idle-timeout hostname join name path url username version
 `

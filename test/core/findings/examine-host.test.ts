@@ -245,7 +245,7 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
     'an agent of another first number may not be understood',
     { agent: { agentVersion: '2.0.0-beta.1' } },
     [
-      /^warning version: the agent is 2.0.0-beta.1: more than one minor version newer .*\(0.1.0\).* → upgrade the server$/,
+      /^warning version: the agent is 2.0.0-beta.1: more than one minor version newer .*\(0.1.0\).* → upgrade the server: rsm server upgrade FILE$/,
     ],
   ],
   [

@@ -1,30 +1,19 @@
 import { once } from 'node:events'
-import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
 import { cleanEnv, startRsm, temporaryDirectory } from '../../fixtures/rsm.ts'
 import { entries, finished, startTask } from '../../helpers/clients/tasks.ts'
+import { installVersion } from '../../helpers/programs/other-version.ts'
 import { startTestServer } from '../../helpers/servers/server.ts'
 import { until } from '../../helpers/until.ts'
-
-/** What is installed: this build under another version. */
-async function install(prefix: string, version: string): Promise<void> {
-  await mkdir(join(prefix, 'dist'), { recursive: true })
-  await cp(resolve('bin'), join(prefix, 'bin'), { recursive: true })
-  for (const part of ['dist/src', 'dist/native'])
-    await cp(resolve(part), join(prefix, part), { recursive: true })
-  await cp(resolve('oclif.manifest.json'), join(prefix, 'oclif.manifest.json'))
-  await symlink(resolve('node_modules'), join(prefix, 'node_modules'))
-  const description = JSON.parse(await readFile('package.json', 'utf8')) as object
-  await writeFile(join(prefix, 'package.json'), JSON.stringify({ ...description, version }))
-}
 
 /** A server, and an installed agent that `run` starts as a person would; it settles once that is linked. */
 async function installed(t: ExecutionContext) {
   const server = await startTestServer(t)
   const root = temporaryDirectory(t)
   const prefix = join(root, 'rsm')
-  await install(prefix, '0.0.1')
+  await installVersion(prefix, '0.0.1')
   const { token } = await server.data('POST', '/api/enrollment-tokens', {})
   const env = cleanEnv(root, { RSM_AGENT_ENROLL_TOKEN: token, RSM_AGENT_LOG_LEVEL: 'ERROR' })
   const host = async () => (await server.data('GET', '/api/hosts')).content[0]
@@ -64,7 +53,7 @@ test('F18 an agent that is upgraded in place while scripts run loses nothing, st
   const { id } = await host()
   const tasks = [await startTask(server, [id], { script: { content: script(root) } })]
   await begun(server, tasks[0] ?? '')
-  await install(`${prefix}.new`, '0.0.2')
+  await installVersion(`${prefix}.new`, '0.0.2')
   await rename(prefix, `${prefix}.old`)
   await rename(`${prefix}.new`, prefix)
   await rm(`${prefix}.old`, { recursive: true })

@@ -23,6 +23,7 @@ export const notOnTour: readonly string[] = [
   'server retention',
   'server reset-password',
   'server log-level',
+  'server upgrade',
   'server confirm-clock',
   'server confirm-restore',
   'agent install',

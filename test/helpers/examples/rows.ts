@@ -336,6 +336,11 @@ export const rows: Readonly<Record<string, Row>> = {
       return { '< new-password': `< ${join(world.home, 'new-password')}`, ...(await ofServer(world, t)) }
     },
   },
+  'rsm server upgrade ./rsm-linux-x64': { given: ofServer, exit: [6, 'runs from Node'] },
+  'rsm server upgrade ./rsm-linux-x64 --allow-downgrade --data-dir /var/lib/rsm/server': {
+    given: ofServer,
+    exit: [6, 'runs from Node'],
+  },
   'rsm server compact': { given: ofServer },
   'rsm server compact --data-dir /var/lib/rsm/server': { given: ofServer },
   'rsm server confirm-clock': {

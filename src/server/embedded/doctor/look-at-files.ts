@@ -1,9 +1,10 @@
-import { open, readdir, readFile } from 'node:fs/promises'
+import { access, open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AuditVerifier, parseHead, verifyAudit } from '../../../core/audit.ts'
 import { type Finding, type FindingCode, finding, type Look } from '../../../core/findings/finding.ts'
 import { fitsCheck, hasCheck, withoutCheck } from '../../../disk/checked-json.ts'
 import { sha256 } from '../../digest.ts'
+import type { TerminalRecord } from '../../seams/records/terminal.ts'
 import { auditFileName } from '../audit/log-file.ts'
 import { readFirst, watchLines, wholeLines } from '../keep/read-file.ts'
 import { verifyRecording } from '../recordings/sums.ts'
@@ -88,9 +89,53 @@ export async function lookAtFiles(path: string, tables: Tables): Promise<Look> {
     const versions = names.map((name) => ({ path: join(folder, name), of: `script ${id}` }))
     findings.push(...(await looked('script-version', versions, checkJson)))
   }
+  findings.push(...(await lookAtGone(path, tables)))
   return findings.length > 0
     ? findings
     : `output of ${tasks.length} tasks and ${sessions.length} recordings are whole`
+}
+
+/** Bytes of output of an ended task, by its results; what can't be read is told of elsewhere. */
+async function outputOf(path: string): Promise<number> {
+  const json = await readFile(path).catch(() => null)
+  const text = json && hasCheck(json) ? withoutCheck(json) : json
+  try {
+    const { results } = JSON.parse(text?.toString('utf8') ?? '{}') as {
+      results?: { stdoutBytes?: number; stderrBytes?: number }[]
+    }
+    return (results ?? []).reduce((sum, one) => sum + (one.stdoutBytes ?? 0) + (one.stderrBytes ?? 0), 0)
+  } catch {
+    return 0
+  }
+}
+
+/** Output and recordings that somebody removed. A backup may have been made without them. */
+async function lookAtGone(path: string, tables: Tables): Promise<Finding[]> {
+  const outputs: string[] = []
+  for (const { id } of tables.slice('tasks')) {
+    const folder = join(path, 'tasks', String(id))
+    const isThere = await access(join(folder, 'output.log')).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere && (await outputOf(join(folder, 'task.json'))) > 0) outputs.push(join(folder, 'output.log'))
+  }
+  const recordings: string[] = []
+  for (const { id, recordingBytes } of tables.slice('terminals') as TerminalRecord[]) {
+    const file = join(path, 'terminals', `${id}.cast`)
+    const isThere = await access(file).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere && recordingBytes > 0) recordings.push(file)
+  }
+  const gone = (code: FindingCode, what: string, [first, ...others]: readonly string[]) => {
+    if (first === undefined) return []
+    const more = others.length === 0 ? '' : ` and ${others.length} more`
+    const todo = 'put it back from a backup with output; one that was made without output has none'
+    return [finding(code, 'warning', `${what} is not there: ${first}${more}`, todo)]
+  }
+  return [...gone('output', 'output of a task', outputs), ...gone('recording', 'a recording', recordings)]
 }
 
 const checkRecording: Check = async (path) => {

@@ -35,8 +35,7 @@ export async function lookAtPermissions(path: string, keysDirectory: string): Pr
       ),
     )
   const files = [
-    ...(await readdir(path)).map((name) => join(path, name)),
-    ...(await readdir(join(path, 'store')).catch(() => [])).map((name) => join(path, 'store', name)),
+    ...(await readdir(path, { recursive: true }).catch(() => readdir(path))).map((name) => join(path, name)),
     ...(await readdir(keysDirectory).catch(() => [])).map((name) => join(keysDirectory, name)),
   ]
   for (const file of files) {

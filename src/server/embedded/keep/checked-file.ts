@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { RsmError } from '../../../core/errors.ts'
-import { replaceDurably, temporaryName } from '../../../disk/durable.ts'
+import { isDiskFull, replaceDurably, temporaryName } from '../../../disk/durable.ts'
+import { removeStale } from '../../../disk/stale.ts'
 import { whyUnwritable } from '../../../disk/unwritable.ts'
 import { removeOnSignal } from './on-signal.ts'
 import { type Unpacked, unpackBackup } from './unpack.ts'
@@ -28,7 +29,10 @@ export async function checkBackup(
 function unwritable(path: string, error: unknown): RsmError {
   const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
   const why = missing ? 'there is no such directory' : whyUnwritable(error)
-  return new RsmError('usage', `can't write ${path}: ${why}`, { cause: error })
+  // Of a full disk whoever typed the name is not to blame.
+  return new RsmError(isDiskFull(error) ? 'unavailable' : 'usage', `can't write ${path}: ${why}`, {
+    cause: error,
+  })
 }
 
 /** Writes a backup into a file of mode 0600, checking it on the way: the file takes its name when all of it is there and good. */
@@ -36,6 +40,7 @@ export async function writeCheckedFile(
   path: string,
   backup: AsyncIterable<Uint8Array>,
 ): Promise<Unpacked & { bytes: number }> {
+  await removeStale(path)
   const temporary = temporaryName(path)
   const remove = () => rmSync(temporary, { force: true })
   let file: FileHandle

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { lchown, lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RsmError } from '../../../core/errors.ts'
-import { syncDirectory, temporarySuffix } from '../../../disk/durable.ts'
+import { syncDirectory, temporaryName } from '../../../disk/durable.ts'
+import { removeStale } from '../../../disk/stale.ts'
 import { whyUnwritable } from '../../../disk/unwritable.ts'
 import { type BackupHeader, keysName } from './format.ts'
 import { removeOnSignal } from './on-signal.ts'
@@ -102,8 +102,9 @@ export async function restoreBackup(
   // A link stays one: the directory that it leads to takes the name.
   const directory = await realpath(path).catch(() => resolve(path))
   const isThere = await isThereAndEmpty(directory)
-  const name = `.${basename(directory)}.${randomBytes(6).toString('hex')}${temporarySuffix}`
-  const temporary = join(dirname(directory), name)
+  const hidden = join(dirname(directory), `.${basename(directory)}`)
+  await removeStale(hidden)
+  const temporary = temporaryName(hidden)
   const stop = removeOnSignal(() => rmSync(temporary, { recursive: true, force: true, maxRetries: 3 }))
   try {
     await mkdir(temporary, { mode: 0o700 })

@@ -1,0 +1,130 @@
+import { chownSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { boolean, string } from '@oclif/core/flags'
+import { RsmError } from '../../core/errors.ts'
+import { compareVersions } from '../../core/findings/versions.ts'
+import type { ProcessStatus } from '../../core/protocol/control.ts'
+import { type Candidate, prepare, refusePackaged } from '../../install/upgrade/candidate.ts'
+import { formerOf } from '../../install/upgrade/exchange.ts'
+import { executableOf, operatedBy } from '../../install/upgrade/running-server.ts'
+import { upgradeServer } from '../../install/upgrade/upgrade-server.ts'
+import { BaseCommand } from '../../ui/command/base-command.ts'
+import { control, controlStream } from '../../ui/command/control.ts'
+import { dataDirectory, serverDirectoryFlag } from '../../ui/command/directories.ts'
+import { needed } from '../../ui/flags/checks.ts'
+import { showBytes } from '../../ui/text/bytes.ts'
+
+/** The executable that the server was started from. Errors: `conflict` where that is no single file. */
+function executableFor({ pid }: ProcessStatus, given: string | undefined): string {
+  const running = executableOf(pid)
+  if (given !== undefined) return realpathSync(resolve(given))
+  if (running.endsWith(' (deleted)'))
+    throw new RsmError(
+      'conflict',
+      'the executable of the running server has been replaced since it started',
+      {
+        hint: 'restart the server first',
+      },
+    )
+  if (/\/node(js)?$/.test(running))
+    throw new RsmError(
+      'conflict',
+      'the server runs from Node and the files of a package, not from one executable',
+      {
+        hint: 'install the new package over it and restart the server; or name the executable: --executable FILE',
+      },
+    )
+  return running
+}
+
+/** Errors: `conflict` for a version that is older than the one that runs. */
+function mayBecome(from: string, { version }: Candidate, allowDowngrade: boolean): void {
+  if (allowDowngrade || compareVersions(version, from)?.isOlder !== true) return
+  throw new RsmError('conflict', `the file is rsm ${version}, older than the server (${from})`, {
+    hint: 'nothing was changed; with --allow-downgrade it is tried, and an older version may refuse the data',
+  })
+}
+
+export default class ServerUpgrade extends BaseCommand {
+  static override summary =
+    "Put another executable in the place of the running server's, and go back if it does not start"
+  static override description =
+    'The file is checked: its signature (FILE.sig) where this build of rsm has a release key, its sha256 where you give it, ' +
+    'and that it runs here. A backup is written, without output and recordings. Then the server is stopped, the executable ' +
+    'exchanged, and the server started: by systemctl where it is a unit, else with the words that it was started with. ' +
+    'If it is not ready within 60 s, the former executable and the store of before come back. Scripts run on meanwhile. Run ' +
+    'it on the machine of the server, as root or the user of the server. It needs no token.'
+  static override examples = [
+    '$ rsm server upgrade ./rsm-linux-x64',
+    '$ rsm server upgrade ./rsm-linux-x64 --allow-downgrade --data-dir /var/lib/rsm/server',
+  ]
+  static override args = { file: needed('the new executable of rsm') }
+  static override flags = {
+    sha256: string({ helpValue: 'HEX', description: 'what the sha256 of the file has to be' }),
+    'allow-downgrade': boolean({ description: 'also to an older version' }),
+    executable: string({
+      helpValue: 'FILE',
+      description: 'the executable to replace, if not the one that the server runs from',
+    }),
+    backup: string({
+      helpValue: 'FILE',
+      description: 'where the backup goes (default: backups/ in the data directory)',
+    }),
+    'data-dir': serverDirectoryFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServerUpgrade)
+    const dataDir = dataDirectory('server', flags['data-dir'])
+    const status = () => control(dataDir, 'status', {})
+    const before = await status()
+    const from = before.version
+    const target = executableFor(before, flags.executable)
+    await refusePackaged(target)
+    const server = await operatedBy(before.pid, target)
+    const candidate = await prepare({ file: args.file, target, sha256: flags.sha256 })
+    const { version: to, sha256 } = candidate
+    try {
+      mayBecome(from, candidate, flags['allow-downgrade'])
+      if (candidate.isSigned === null)
+        this.notice('this build of rsm has no release key: nobody has said who made the file')
+      const backup = await this.#backUp(dataDir, flags.backup, from)
+      await upgradeServer({
+        dataDir,
+        target,
+        from,
+        candidate,
+        server,
+        status,
+        // A server of before this command records nothing.
+        note: (note) =>
+          control(dataDir, 'upgrade-note', note).catch((error: unknown) => {
+            if (!(error instanceof RsmError) || error.code !== 'not_found') throw error
+          }),
+        say: (step) => this.done(step),
+      })
+      this.done(`the server runs rsm ${to}; the former executable is ${formerOf(target)}`)
+      return { from, to, sha256, executable: target, former: formerOf(target), backup }
+    } finally {
+      await rm(candidate.path, { force: true })
+    }
+  }
+
+  /** Without output and recordings, which no version changes. */
+  async #backUp(dataDir: string, given: string | undefined, from: string): Promise<string> {
+    const at = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
+    const file = given ?? join(dataDir, 'backups', `before-upgrade-of-${from}-${at}.backup`)
+    const { uid, gid } = statSync(dataDir)
+    if (given === undefined) {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+      chownSync(dirname(file), uid, gid)
+    }
+    const { writeCheckedFile } = await import('../../server/offline.ts')
+    const stream = await controlStream(dataDir, 'backup', { withOutput: false })
+    const { bytes } = await writeCheckedFile(file, stream)
+    if (given === undefined) chownSync(file, uid, gid)
+    this.done(`backup: ${file}, ${showBytes(bytes)}`)
+    return file
+  }
+}

@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createReadStream, readFileSync } from 'node:fs'
+import { open, rm, stat } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { RsmError } from '../../core/errors.ts'
+import { readReleaseSignature } from '../../core/release.ts'
+import { temporaryName } from '../../disk/durable.ts'
+import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
+import { removeStale } from '../../disk/stale.ts'
+import { whyUnwritable } from '../../disk/unwritable.ts'
+
+const run = promisify(execFile)
+/** Milliseconds that it may take to say its version. */
+const patience = 30_000
+
+/** An executable that lies beside the one whose place it takes, checked and on disk. */
+export interface Candidate {
+  /** Its temporary name. */
+  readonly path: string
+  readonly version: string
+  readonly sha256: string
+  /** Whether the release key of this build has signed it; null in a build without one. */
+  readonly isSigned: boolean | null
+}
+
+interface Wanted {
+  readonly file: string
+  /** The executable that it shall be. */
+  readonly target: string
+  /** What its sha256 has to be, where that is given. */
+  readonly sha256: string | undefined
+}
+
+function refuse(
+  file: string,
+  why: string,
+  hint = 'nothing was changed; take the file of the release again',
+): never {
+  throw new RsmError('invalid', `${file} ${why}`, { hint })
+}
+
+/** Copies the file to `path`, durably; answers its sha256. */
+async function copy(file: string, path: string): Promise<string> {
+  const hash = createHash('sha256')
+  const written = await open(path, 'wx', 0o755)
+  try {
+    for await (const chunk of createReadStream(file)) {
+      hash.update(chunk as Buffer)
+      await written.writeFile(chunk as Buffer)
+    }
+    await written.chmod(0o755)
+    await written.sync()
+  } finally {
+    await written.close()
+  }
+  return hash.digest('hex')
+}
+
+/** What it says of itself; it has to run here for that. */
+async function versionOf(file: string, path: string): Promise<string> {
+  const said = await run(path, ['--version'], { timeout: patience }).catch((error: unknown) => {
+    const { code, stderr = '', message } = error as { code?: unknown; stderr?: string; message: string }
+    const why = stderr.trim().split('\n').at(-1) || (typeof code === 'string' ? code : message)
+    return refuse(
+      file,
+      `does not run on this machine: ${why}`,
+      'nothing was changed; take the executable for it: uname -m',
+    )
+  })
+  const [, version] = /^rsm\/(\S+) /.exec(said.stdout) ?? []
+  return version ?? refuse(file, 'is not an executable of rsm: it does not say its version')
+}
+
+/** Errors: `invalid` where the release key of this build has not signed an executable of this sum and version. */
+function checkSignature(file: string, sha256: string, version: string): boolean | null {
+  const key = ownReleaseKey()
+  if (key === null) return null
+  let text = ''
+  try {
+    text = readFileSync(`${file}.sig`, 'utf8')
+  } catch {
+    return refuse(
+      file,
+      `has no signature: there is no ${file}.sig`,
+      'nothing was changed; put the .sig of the release beside it',
+    )
+  }
+  const release = readReleaseSignature(text)
+  if (release === null) return refuse(`${file}.sig`, 'is not the signature of a release')
+  if (release.sha256 !== sha256) return refuse(file, `is not the file that ${file}.sig signs`)
+  if (release.version !== version)
+    return refuse(file, `says that it is ${version}, its signature ${release.version}`)
+  if (!isReleaseSigned(key, release)) return refuse(file, 'is not signed by the release key of this rsm')
+  return true
+}
+
+/**
+ * Puts the file beside its place and looks at it there. Errors: `usage` for a file that can't be read or a place that can't be
+ * written, `unavailable` on a full disk, `invalid` for what is not an rsm for this machine; nothing is left of it then.
+ */
+export async function prepare({ file, target, sha256: wanted }: Wanted): Promise<Candidate> {
+  const found = await stat(file).catch((cause: unknown) => {
+    throw new RsmError('usage', `cannot read ${file}: ${whyUnwritable(cause)}`, { cause })
+  })
+  if (!found.isFile()) throw new RsmError('usage', `${file} is not a file`)
+  await removeStale(target)
+  const path = temporaryName(target)
+  try {
+    const sha256 = await copy(file, path).catch((cause: NodeJS.ErrnoException) => {
+      const isFull = cause.code === 'ENOSPC' || cause.code === 'EDQUOT'
+      throw new RsmError(
+        isFull ? 'unavailable' : 'usage',
+        `cannot copy ${file} beside ${target}: ${whyUnwritable(cause)}`,
+        {
+          hint: isFull ? 'nothing was changed; make room there' : 'nothing was changed; run this as root',
+          cause,
+        },
+      )
+    })
+    if (wanted !== undefined && wanted.toLowerCase() !== sha256)
+      refuse(file, `has the sha256 ${sha256}, not ${wanted}`)
+    const version = await versionOf(file, path)
+    return { path, version, sha256, isSigned: checkSignature(file, sha256, version) }
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+}
+
+/** Errors: `conflict` for a file that a package manager keeps. */
+export async function refusePackaged(target: string): Promise<void> {
+  const managers = [
+    { ask: ['dpkg', '-S', target], line: 'apt install ./rsm_VERSION_amd64.deb' },
+    { ask: ['rpm', '-qf', target], line: 'dnf install ./rsm-VERSION.x86_64.rpm' },
+  ] as const
+  for (const { ask, line } of managers) {
+    const [program, ...words] = ask
+    const isOwned = await run(program, words, { timeout: patience }).then(
+      () => true,
+      () => false,
+    )
+    if (isOwned)
+      throw new RsmError('conflict', `${target} belongs to a package: ${program} has put it there`, {
+        hint: `upgrade the package: \`${line}\`; it restarts the server`,
+      })
+  }
+}

@@ -1,0 +1,90 @@
+import { execFile } from 'node:child_process'
+import { linkSync } from 'node:fs'
+import { access, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { faultPoint } from '#fault-point'
+import { RsmError } from '../../core/errors.ts'
+import { openDataDirectory } from '../../disk/data-directory.ts'
+import { replaceDurably, syncDirectory, temporaryName } from '../../disk/durable.ts'
+
+const run = promisify(execFile)
+
+/** Where the former executable stays, beside the new one. */
+export const formerOf = (target: string): string => `${target}.former`
+
+/** The store as the former version left it, until the new one is ready. */
+const keptStore = (dataDir: string) => join(dataDir, 'store.before-upgrade')
+
+/** Gives a file another name, too, in the place of what had it. */
+async function alsoNamed(path: string, name: string): Promise<void> {
+  const temporary = temporaryName(name)
+  linkSync(path, temporary)
+  await replaceDurably(temporary, name)
+}
+
+/** Puts an executable in its place; the former one keeps a name. At each moment `target` is one of the two, whole. */
+export async function exchange(target: string, candidate: string): Promise<void> {
+  await alsoNamed(target, formerOf(target))
+  faultPoint('upgrade.former.after')
+  await replaceDurably(candidate, target)
+  faultPoint('upgrade.exchanged.after')
+}
+
+/** The former executable is back in its place. */
+export async function goBack(target: string): Promise<void> {
+  await alsoNamed(formerOf(target), target)
+  faultPoint('upgrade.executableBack.after')
+}
+
+/** Does `work` while no server can start on the directory. */
+async function locked<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+  const directory = await openDataDirectory(dataDir, { rootMayRead: true })
+  try {
+    return await work()
+  } finally {
+    await directory.release()
+  }
+}
+
+/**
+ * Keeps the store of a stopped server as it is: what a new version writes into it the former one may not read. Errors:
+ * `unavailable` where there is no room.
+ */
+export const keepStore = (dataDir: string): Promise<void> =>
+  locked(dataDir, async () => {
+    const kept = keptStore(dataDir)
+    await rm(kept, { recursive: true, force: true })
+    try {
+      await run('cp', ['-a', join(dataDir, 'store'), kept])
+      faultPoint('upgrade.kept.after')
+    } catch (cause) {
+      await rm(kept, { recursive: true, force: true })
+      const { stderr = '' } = cause as { stderr?: string }
+      throw new RsmError('unavailable', `the store can not be copied: ${stderr.trim().split('\n').at(-1)}`, {
+        hint: 'nothing was changed; make room on the disk of the data directory',
+        cause,
+      })
+    }
+  })
+
+/** Brings back the store that was kept; nobody has had an answer from a version that never became ready. */
+export const bringStoreBack = (dataDir: string): Promise<void> =>
+  locked(dataDir, async () => {
+    const [store, kept, failed] = [
+      join(dataDir, 'store'),
+      keptStore(dataDir),
+      join(dataDir, 'store.of-failed-upgrade'),
+    ]
+    await access(kept)
+    await rm(failed, { recursive: true, force: true })
+    await rename(store, failed)
+    await rename(kept, store)
+    await syncDirectory(dataDir)
+    faultPoint('upgrade.storeBack.after')
+    await rm(failed, { recursive: true, force: true })
+  })
+
+/** The new version is ready: its store counts. */
+export const forgetStore = (dataDir: string): Promise<void> =>
+  rm(keptStore(dataDir), { recursive: true, force: true })

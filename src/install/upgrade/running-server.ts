@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process'
+import { openSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { RsmError } from '../../core/errors.ts'
+import { findSystemd, type Systemd } from '../systemd.ts'
+
+/** Milliseconds that a server takes to end in order: 10 s, and what a slow machine adds. */
+const stopPatience = 30_000
+
+/** How a server of this machine is stopped and started. */
+export interface Operated {
+  /** What does it, for people. */
+  readonly by: string
+  stop(): Promise<void>
+  /** Resolves once it is on its way; `ended` settles if it has ended again, where that is known. */
+  start(): Promise<{ ended: Promise<string> }>
+}
+
+/** The executable that a process runs. Errors: `forbidden` for another user's process. */
+export function executableOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`)
+  } catch (cause) {
+    throw new RsmError('forbidden', `the server (pid ${pid}) is another user's process`, {
+      hint: 'run this as root, or as the user that the server runs as',
+      cause,
+    })
+  }
+}
+
+/** The service that a process belongs to: `rsm-server.service`; null where it is none's. */
+function unitOf(pid: number): string | null {
+  const line = readFileSync(`/proc/${pid}/cgroup`, 'utf8')
+    .split('\n')
+    .find((each) => each.startsWith('0::') || each.includes(':name=systemd:'))
+  const name = line?.split('/').findLast((part) => part.endsWith('.service'))
+  return name ?? null
+}
+
+/** Of the unit that has this process as its main one. */
+async function asUnit(systemd: Systemd, unit: string, pid: number): Promise<Operated | null> {
+  const main = await systemd.ctl('show', '-p', 'MainPID', '--value', unit).catch(() => '')
+  if (Number(main) !== pid) return null
+  return {
+    by: `systemctl: ${unit}`,
+    stop: async () => void (await systemd.ctl('stop', unit)),
+    async start() {
+      // A former try may have used up its starts.
+      await systemd.ctl('reset-failed', unit).catch(() => undefined)
+      await systemd.ctl('start', unit)
+      return { ended: new Promise(() => undefined) }
+    },
+  }
+}
+
+const partsOf = (path: string) => readFileSync(path, 'utf8').split('\0').slice(0, -1)
+
+/** A process that nobody has waited for yet has ended, too. */
+function isGone(pid: number): boolean {
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return true
+  }
+}
+
+async function hasEnded(pid: number): Promise<boolean> {
+  for (const until = Date.now() + stopPatience; Date.now() < until; await sleep(50))
+    if (isGone(pid)) return true
+  return false
+}
+
+/**
+ * A server that somebody started by hand: it starts again as this program with the words, variables, directory and output
+ * of the former process.
+ */
+function asProcess(first: number, target: string): Operated {
+  const words = partsOf(`/proc/${first}/cmdline`)
+  const at = words.findIndex((word, index) => word === 'server' && words[index + 1] === 'start')
+  if (at < 0)
+    throw new RsmError('conflict', `the server (pid ${first}) was not started by rsm server start`, {
+      hint: 'stop it, put the file in its place, and start it',
+    })
+  if (statSync(`/proc/${first}`).uid !== process.getuid?.())
+    throw new RsmError('forbidden', `the server (pid ${first}) is another user's process`, {
+      hint: 'run this as the user that the server runs as: it starts again as who runs this',
+    })
+  const env = Object.fromEntries(
+    partsOf(`/proc/${first}/environ`).map((line) => {
+      const equals = line.indexOf('=')
+      return [line.slice(0, equals), line.slice(equals + 1)]
+    }),
+  )
+  const cwd = readlinkSync(`/proc/${first}/cwd`)
+  const output = [1, 2].map((fd) => {
+    try {
+      return openSync(`/proc/${first}/fd/${fd}`, 'a')
+    } catch {
+      return openSync('/dev/null', 'a')
+    }
+  })
+  let pid = first
+  return {
+    by: `pid ${first}, which starts again with the same words`,
+    async stop() {
+      try {
+        process.kill(pid, 'SIGTERM')
+      } catch {
+        return
+      }
+      if (!(await hasEnded(pid))) throw new RsmError('unavailable', `the server (pid ${pid}) does not stop`)
+    },
+    async start() {
+      const child = spawn(target, words.slice(at), {
+        cwd,
+        env,
+        detached: true,
+        stdio: ['ignore', output[0], output[1]],
+      })
+      const gone = new Promise<string>((resolve) => {
+        child.once('error', (error) => resolve(error.message))
+        child.once('exit', (code, signal) => resolve(`it ended with ${signal ?? `exit code ${code}`}`))
+      })
+      child.unref()
+      pid = child.pid ?? 0
+      return { ended: gone }
+    },
+  }
+}
+
+/** How the server with this pid is operated; `target` is what starts in its place. */
+export async function operatedBy(pid: number, target: string): Promise<Operated> {
+  const unit = unitOf(pid)
+  for (const isUsers of unit === null ? [] : [false, true]) {
+    const systemd = findSystemd(isUsers)
+    const found = systemd && unit !== null ? await asUnit(systemd, unit, pid) : null
+    if (found !== null) return found
+  }
+  return asProcess(pid, target)
+}

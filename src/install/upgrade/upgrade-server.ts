@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { RsmError } from '../../core/errors.ts'
+import type { ProcessStatus, UpgradeNote } from '../../core/protocol/control.ts'
+import type { Candidate } from './candidate.ts'
+import { bringStoreBack, exchange, forgetStore, goBack, keepStore } from './exchange.ts'
+import type { Operated } from './running-server.ts'
+
+/** How long a server may take until it is ready, milliseconds. */
+const readyWithin = 60_000
+const lookEvery = 250
+
+export interface Upgrade {
+  readonly dataDir: string
+  readonly target: string
+  readonly from: string
+  readonly candidate: Candidate
+  readonly server: Operated
+  /** Of the server that runs; rejects where none does. */
+  readonly status: () => Promise<Pick<ProcessStatus, 'pid' | 'version' | 'ready'>>
+  /** For the audit log. */
+  readonly note: (note: UpgradeNote) => Promise<unknown>
+  /** Says what is being done. */
+  readonly say: (step: string) => void
+}
+
+/** Waits until a server is ready; answers why it is not, or null. */
+async function whyNotReady(
+  { status }: Upgrade,
+  former: number,
+  gone: Promise<string>,
+): Promise<string | null> {
+  let end: string | null = null
+  void gone.then((why) => {
+    end = why
+  })
+  for (const until = Date.now() + readyWithin; Date.now() < until; await sleep(lookEvery)) {
+    const now = await status().catch(() => null)
+    // An older one does not say whether it is: it answers once it listens.
+    if (now !== null && now.pid !== former && now.ready !== false) return null
+    if (end !== null) return end
+  }
+  return `it was not ready within ${readyWithin / 1000} s`
+}
+
+async function startAndWait(upgrade: Upgrade, former: number): Promise<string | null> {
+  try {
+    const { ended } = await upgrade.server.start()
+    return await whyNotReady(upgrade, former, ended)
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+/** The former version, with the store as it left it. */
+async function revert(upgrade: Upgrade, former: number, why: string): Promise<never> {
+  const { dataDir, target, from, candidate, server, say } = upgrade
+  const failed = `rsm ${candidate.version} did not become ready: ${why}`
+  say(`${failed}; going back to ${from}`)
+  await server.stop()
+  await goBack(target)
+  await bringStoreBack(dataDir)
+  const stillNot = await startAndWait(upgrade, former)
+  if (stillNot !== null)
+    throw new RsmError(
+      'unavailable',
+      `${failed}; and rsm ${from} is back in its place, but not ready: ${stillNot}`,
+      {
+        hint: 'see the log of the server; the store is the one of before',
+      },
+    )
+  const { version: to, sha256 } = candidate
+  await upgrade.note({ from, to, sha256, reverted: why })
+  throw new RsmError('unavailable', `${failed}; rsm ${from} runs again, with its data as before`, {
+    hint: 'see the log of the server for what kept it',
+  })
+}
+
+/**
+ * Puts the candidate in the place of a running server's executable: stop, store kept, exchange, start, and back where it does
+ * not become ready. Errors: `unavailable`, which says what runs now.
+ */
+export async function upgradeServer(upgrade: Upgrade): Promise<void> {
+  const { dataDir, target, from, candidate, server, say } = upgrade
+  const { pid: former } = await upgrade.status()
+  const { version: to, sha256 } = candidate
+  await upgrade.note({ from, to, sha256, reverted: null })
+  say(`stopping rsm ${from} (${server.by})`)
+  await server.stop()
+  try {
+    await keepStore(dataDir)
+    await exchange(target, candidate.path)
+  } catch (error) {
+    // Nothing is in another place than before.
+    await startAndWait(upgrade, former)
+    throw error
+  }
+  say(`starting rsm ${to}`)
+  const why = await startAndWait(upgrade, former)
+  if (why !== null) await revert(upgrade, former, why)
+  await forgetStore(dataDir)
+}
