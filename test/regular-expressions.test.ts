@@ -19,6 +19,9 @@ const madeInFunctions: Readonly<Record<string, string>> = {
   'ui/tui/view/log-pane.ts': 'what a user searches for, every sign of it escaped',
   'agent/processes/limits.ts': 'the name of a line of memory.events, anchored',
   'agent/reports/metrics.ts': 'the name of a line of /proc/meminfo, anchored',
+  'ui/ssh/join-host.ts': 'the mark of a line, which is random digits of ours, anchored',
+  'ui/ssh/session.ts': 'that mark and a word of ours, anchored',
+  'ui/ssh/trouble.ts': 'the name of a setting of ssh, which we spell, anchored',
 }
 
 /** The longest that one may take to judge. */

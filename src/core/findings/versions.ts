@@ -22,7 +22,9 @@ export function compareVersions(one: string, other: string): VersionComparison |
 
 /** What there is to do where an agent and its server are of different releases; HOST stands for the host. */
 export const skewAdvice = ({ isOlder }: VersionComparison): string =>
-  isOlder ? 'install the release of the server on HOST' : 'upgrade the server: `rsm server upgrade FILE`'
+  isOlder
+    ? 'install the release of the server on HOST: `rsm hosts upgrade HOST`'
+    : 'upgrade the server: `rsm server upgrade FILE`'
 
 /**
  * Why a host is WARNING for the release of its agent: it is more than one minor number from the server's (contract §10).

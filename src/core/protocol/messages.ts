@@ -154,7 +154,7 @@ export const payloads = {
       runsAsRoot: optional(truth),
       sandbox: optional(name),
       /** The limits that can be enforced here. */
-      limits: optional(list(name, 64)),
+      limits: optional(list(text({ maxLength: 64 }), 64)),
     }),
     /** `state` is an `ExecutionState`, or a newer agent's. */
     tasks: list(object({ taskId: id, state: name, lastSequence }), 100_000),

@@ -38,7 +38,7 @@ interface Attempt {
 
 /** As `ssh-keygen -l` shows it. */
 export const fingerprintOf = (key: Buffer): string =>
-  `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
+  `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
 
 type SshError = Error & { level?: string; code?: string | number }
 

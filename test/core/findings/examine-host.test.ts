@@ -239,7 +239,9 @@ const cases: readonly (readonly [title: string, change: Change, findings: readon
   [
     'an older agent of the same kind is a note',
     { facts: { server: { ...serverInfo, version: '0.2.0' } } },
-    [/^note version: the agent is 0.1.0, the server 0.2.0 → install the release of the server on web1$/],
+    [
+      /^note version: the agent is 0.1.0, the server 0.2.0 → install the release of the server on web1: rsm hosts upgrade web1$/,
+    ],
   ],
   [
     'an agent of another first number may not be understood',
