@@ -81,6 +81,14 @@ const cases: readonly (readonly [what: string, make: (left: Left) => void, versi
     '0.1.0',
   ],
   [
+    'a release whose file is gone',
+    (l) => {
+      l.state({ trial: null })
+      l.link()
+    },
+    '0.1.0',
+  ],
+  [
     'a state that is cut',
     (l) => {
       l.whole()

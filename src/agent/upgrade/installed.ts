@@ -128,8 +128,8 @@ export async function prune(releases: string, beside: readonly string[] = []): P
     if (!kept.has(name)) await rm(join(releases, name), { recursive: true, force: true })
 }
 
-/** Whether only this user may have put there what lies there. */
+/** Whether something lies there that only this user may have put there. */
 export function isOwn(path: string): boolean {
-  const { uid, mode } = lstatSync(path)
-  return uid === process.getuid?.() && (mode & 0o022) === 0
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  return found !== undefined && found.uid === process.getuid?.() && (found.mode & 0o022) === 0
 }
