@@ -142,6 +142,8 @@ whereFit(
     const [web1, web2, web3] = await Promise.all(
       ['web1', 'web2', 'web3'].map((name) => hosts.start(name, { sshd, setup })),
     )
+    const chatty = await hosts.start('chatty', { sshd: ["ForceCommand yes '' | head -n 200000"] })
+    await add(world, t, 'chatty', chatty.port, 'root', 'key')
     if (!web1 || !web2 || !web3) return t.fail()
     await add(world, t, 'web1', web1.port, 'deploy', 'password')
     await add(world, t, 'web2', web2.port, 'deploy', 'password')
@@ -171,6 +173,7 @@ whereFit(
       web3: /^1 deploy is not root here: add --sudo/,
       refusing: /^255 127\.0\.0\.1:1 refuses connections: does sshd run there\?$/,
       badkey: /^255 .*the stored key can not be used: /,
+      chatty: /^1 the host says more than an installer does$/,
       nothing: /^255 nothing has no SSH credentials: rsm hosts edit nothing --ssh-user USER/,
     }))
       t.regex(errors[name] ?? '', said)

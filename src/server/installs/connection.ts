@@ -40,11 +40,13 @@ interface Attempt {
 export const fingerprintOf = (key: Buffer): string =>
   `SHA256:${createHash('sha256').update(key).digest('base64').replace('=', '')}`
 
+const saidIn = ({ message }: Error) => printable(message).slice(0, longestMessage)
+
 type SshError = Error & { level?: string; code?: string | number }
 
 function explained(error: SshError, { ip, port, username, login }: Access): InstallFault {
   const place = `${ip}:${port}`
-  const { level, code, message } = error
+  const { level, code } = error
   if (level === 'client-authentication')
     return new InstallFault(
       `${place} does not take the stored ${'password' in login ? 'password' : 'key'} of ${username}`,
@@ -52,7 +54,7 @@ function explained(error: SshError, { ip, port, username, login }: Access): Inst
   if (level === 'client-timeout')
     return new InstallFault(`no answer from ${place} within ${connectWithin / 1000} s`)
   if (code === 'ECONNREFUSED') return new InstallFault(`${place} refuses connections: does sshd run there?`)
-  return new InstallFault(`no SSH connection to ${place}: ${printable(message).slice(0, longestMessage)}`)
+  return new InstallFault(`no SSH connection to ${place}: ${saidIn(error)}`)
 }
 
 /** What a host that has no key of this kind is told by the library. */
@@ -139,7 +141,7 @@ export async function connect(one: Attempt): Promise<Connection> {
     run: (line) =>
       new Promise((resolve, reject) => {
         client.exec(line, { allowHalfOpen: true }, (error, channel) => {
-          if (error) reject(new InstallFault(`the host starts no command: ${error.message}`))
+          if (error) reject(new InstallFault(`the host starts no command: ${saidIn(error)}`))
           else resolve(channel)
         })
       }),

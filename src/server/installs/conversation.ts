@@ -18,6 +18,8 @@ const patience = 200_000
 const longestLine = 64 * 1024
 const longestError = 1000
 const mostSaid = 1024 * 1024
+/** Counted for each line beside its characters: it is stored as an entry of its own. */
+const perLine = 64
 /** What the installer says to us. */
 const markedWords = new Set(['shell', 'host', 'ready', 'result'])
 
@@ -156,7 +158,7 @@ export class Conversation {
 
   #heard(stream: Stream, line: string): void {
     if (this.#refusal !== null) return
-    this.#said += line.length + 1
+    this.#said += line.length + perLine
     if (this.#said > mostSaid)
       return this.#refuse(new InstallFault('the host says more than an installer does', 1))
     const [mark, word, ...words] = line.split(' ')
