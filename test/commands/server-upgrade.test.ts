@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { chmod, copyFile, cp, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, readdir, readFile, rmdir, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import test, { type ExecutionContext } from 'ava'
@@ -12,6 +12,7 @@ import { realAgent } from '../helpers/agents/real-agent.ts'
 import { entries, finished, startTask } from '../helpers/clients/tasks.ts'
 import { mountSmallDisk } from '../helpers/faults/small-disk.ts'
 import { executableOf, installVersion, script } from '../helpers/programs/other-version.ts'
+import { newReleaseKey, signedBy } from '../helpers/releases/release-key.ts'
 import { adminLogin, adminPassword, restCaller, type TestServer } from '../helpers/servers/server.ts'
 import { onSteadyPort } from '../helpers/servers/steady-port.ts'
 import { until } from '../helpers/until.ts'
@@ -149,6 +150,79 @@ echo 'rsm: no such thing' >&2; exit 6`,
     content.map(({ outcome }: { outcome: string }) => outcome),
     ['FAILED', 'SUCCESS'],
   )
+})
+
+test('a build with a release key runs nothing that the key has not signed', async (t) => {
+  const { root, target, dataDir } = await place(t)
+  const key = newReleaseKey()
+  const prefix = join(root, 'with-key')
+  await installVersion(prefix, '0.1.0')
+  const description = JSON.parse(await readFile(join(prefix, 'package.json'), 'utf8')) as object
+  await writeFile(join(prefix, 'package.json'), JSON.stringify({ ...description, releaseKey: key.held }))
+  const ran = join(root, 'ran')
+  const file = await script(join(root, 'new'), `touch ${ran}; echo 'rsm/0.2.0 linux-x64 node-v22.0.0'`)
+  const bytes = await readFile(file)
+  const words = ['server', 'upgrade', file, '--executable', target, '--data-dir', dataDir]
+  const upgrade = () => startRsm(words, cleanEnv(root), { program: join(prefix, 'bin/run.js') }).done
+  const { pid } = await statusOf(dataDir)
+  const signatures: readonly (readonly [text: string | null, says: RegExp, runs: boolean])[] = [
+    [null, /has no signature/, false],
+    ['{}', /is not the signature of a release/, false],
+    [JSON.stringify(signedBy(key, '0.2.0', 'other bytes')), /is not the file that .*new\.sig signs/, false],
+    [JSON.stringify(signedBy(newReleaseKey(), '0.2.0', bytes)), /is not signed by the release key/, false],
+    [JSON.stringify(signedBy(key, '0.3.0', bytes)), /says that it is 0\.2\.0, its signature 0\.3\.0/, true],
+  ]
+  for (const [text, says, runs] of signatures) {
+    if (text !== null) await writeFile(`${file}.sig`, text)
+    const { exit, stderr } = await upgrade()
+    t.is(exit, 2, stderr)
+    t.regex(stderr, says)
+    t.is(existsSync(ran), runs, stderr)
+  }
+  t.is((await statusOf(dataDir)).pid, pid)
+})
+
+test('an exchange that fails is in the audit log, and a server that starts as another version is no success', async (t) => {
+  const { root, target, dataDir, server, upgrade } = await place(t)
+  const before = await readFile(target)
+  const outcomes = async () => {
+    server.token = (await server.data('POST', '/api/auth/login', adminLogin)).token
+    const { content } = await server.data('GET', '/api/audit?action=server.upgrade')
+    return content.map(({ outcome }: { outcome: string }) => outcome)
+  }
+  const stores = async () => (await readdir(dataDir)).filter((name) => name.startsWith('store'))
+  await mkdir(`${target}.former`)
+  const kept = await upgrade(await executableOfVersion(root, '0.2.0'))
+  t.not(kept.exit, 0)
+  t.like(await statusOf(dataDir), { version: '0.1.0', ready: true })
+  t.deepEqual(await outcomes(), ['FAILED', 'SUCCESS'])
+  t.deepEqual(await stores(), ['store'])
+  await rmdir(`${target}.former`)
+  const former = join(await installed('0.1.0'), 'bin/run.js')
+  const other = await script(
+    join(root, 'other'),
+    `[ "$1" != --version ] || { echo 'rsm/0.2.0 linux-x64 node-v22.0.0'; exit; }
+exec ${process.execPath} ${former} "$@"`,
+  )
+  const { exit, stderr } = await upgrade(other)
+  t.is(exit, 6, stderr)
+  t.regex(stderr, /the server started as rsm 0\.1\.0: it does not run from/)
+  t.deepEqual(await outcomes(), ['FAILED', 'SUCCESS', 'FAILED', 'SUCCESS'])
+  t.deepEqual(await readFile(target), before)
+  t.deepEqual(await stores(), ['store'])
+})
+
+test('backups that lead elsewhere are not followed', async (t) => {
+  const { root, dataDir, upgrade } = await place(t)
+  const elsewhere = join(root, 'elsewhere')
+  await mkdir(elsewhere)
+  await symlink(elsewhere, join(dataDir, 'backups'))
+  const { pid } = await statusOf(dataDir)
+  const { exit, stderr } = await upgrade(await executableOfVersion(root, '0.2.0'))
+  t.is(exit, 6, stderr)
+  t.regex(stderr, /backups is not a directory of its own\n.*--backup FILE/)
+  t.deepEqual(await readdir(elsewhere), [])
+  t.is((await statusOf(dataDir)).pid, pid)
 })
 
 test('a file that is not the one wanted, not a program, of another machine, or older changes nothing', async (t) => {

@@ -1,10 +1,11 @@
-import { chownSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { lchownSync, realpathSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { boolean, string } from '@oclif/core/flags'
 import { RsmError } from '../../core/errors.ts'
 import { compareVersions } from '../../core/findings/versions.ts'
 import type { ProcessStatus } from '../../core/protocol/control.ts'
+import { backupsIn } from '../../install/upgrade/backups.ts'
 import { type Candidate, prepare, refusePackaged } from '../../install/upgrade/candidate.ts'
 import { formerOf } from '../../install/upgrade/exchange.ts'
 import { executableOf, operatedBy } from '../../install/upgrade/running-server.ts'
@@ -114,16 +115,14 @@ export default class ServerUpgrade extends BaseCommand {
   /** Without output and recordings, which no version changes. */
   async #backUp(dataDir: string, given: string | undefined, from: string): Promise<string> {
     const at = new Date().toISOString().replace(/[-:]|\.\d+/g, '')
-    const file = given ?? join(dataDir, 'backups', `before-upgrade-of-${from}-${at}.backup`)
-    const { uid, gid } = statSync(dataDir)
-    if (given === undefined) {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-      chownSync(dirname(file), uid, gid)
-    }
+    const file = given ?? join(backupsIn(dataDir), `before-upgrade-of-${from}-${at}.backup`)
     const { writeCheckedFile } = await import('../../server/offline.ts')
     const stream = await controlStream(dataDir, 'backup', { withOutput: false })
     const { bytes } = await writeCheckedFile(file, stream)
-    if (given === undefined) chownSync(file, uid, gid)
+    if (given === undefined) {
+      const { uid, gid } = statSync(dataDir)
+      lchownSync(file, uid, gid)
+    }
     this.done(`backup: ${file}, ${showBytes(bytes)}`)
     return file
   }

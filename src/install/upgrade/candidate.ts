@@ -4,7 +4,7 @@ import { createReadStream, readFileSync } from 'node:fs'
 import { open, rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { RsmError } from '../../core/errors.ts'
-import { readReleaseSignature } from '../../core/release.ts'
+import { type ReleaseSignature, readReleaseSignature } from '../../core/release.ts'
 import { temporaryName } from '../../disk/durable.ts'
 import { isReleaseSigned, ownReleaseKey } from '../../disk/release-key.ts'
 import { removeStale } from '../../disk/stale.ts'
@@ -72,8 +72,8 @@ async function versionOf(file: string, path: string): Promise<string> {
   return version ?? refuse(file, 'is not an executable of rsm: it does not say its version')
 }
 
-/** Errors: `invalid` where the release key of this build has not signed an executable of this sum and version. */
-function checkSignature(file: string, sha256: string, version: string): boolean | null {
+/** Null in a build without a release key. Errors: `invalid` where the key of this build has not signed an executable of this sum. */
+function checkSignature(file: string, sha256: string): ReleaseSignature | null {
   const key = ownReleaseKey()
   if (key === null) return null
   let text = ''
@@ -89,10 +89,8 @@ function checkSignature(file: string, sha256: string, version: string): boolean 
   const release = readReleaseSignature(text)
   if (release === null) return refuse(`${file}.sig`, 'is not the signature of a release')
   if (release.sha256 !== sha256) return refuse(file, `is not the file that ${file}.sig signs`)
-  if (release.version !== version)
-    return refuse(file, `says that it is ${version}, its signature ${release.version}`)
   if (!isReleaseSigned(key, release)) return refuse(file, 'is not signed by the release key of this rsm')
-  return true
+  return release
 }
 
 /**
@@ -120,8 +118,12 @@ export async function prepare({ file, target, sha256: wanted }: Wanted): Promise
     })
     if (wanted !== undefined && wanted.toLowerCase() !== sha256)
       refuse(file, `has the sha256 ${sha256}, not ${wanted}`)
+    // First: what nobody has signed is not even asked for its version, as root.
+    const release = checkSignature(file, sha256)
     const version = await versionOf(file, path)
-    return { path, version, sha256, isSigned: checkSignature(file, sha256, version) }
+    if (release !== null && release.version !== version)
+      refuse(file, `says that it is ${version}, its signature ${release.version}`)
+    return { path, version, sha256, isSigned: release === null ? null : true }
   } catch (error) {
     await rm(path, { force: true })
     throw error

@@ -91,11 +91,22 @@ export async function upgradeServer(upgrade: Upgrade): Promise<void> {
     await exchange(target, candidate.path)
   } catch (error) {
     // Nothing is in another place than before.
-    await startAndWait(upgrade, former)
+    await forgetStore(dataDir)
+    if ((await startAndWait(upgrade, former)) === null)
+      await upgrade.note({ from, to, sha256, reverted: (error as Error).message })
     throw error
   }
   say(`starting rsm ${to}`)
   const why = await startAndWait(upgrade, former)
   if (why !== null) await revert(upgrade, former, why)
+  // The store of one that is ready is not taken back, whichever it is.
   await forgetStore(dataDir)
+  const { version } = await upgrade.status()
+  if (version === to) return
+  await goBack(target)
+  const reverted = `the server started as rsm ${version}: it does not run from ${target}`
+  await upgrade.note({ from, to, sha256, reverted })
+  throw new RsmError('unavailable', `${reverted}; the former executable is back there`, {
+    hint: 'name the executable that it runs from: --executable FILE',
+  })
 }
