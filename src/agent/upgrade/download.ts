@@ -9,6 +9,8 @@ import type { UpgradeOrder } from './order.ts'
 /** Milliseconds between two attempts; the server may ask for more. */
 const betweenAttempts = 2_000
 const longestPause = 30_000
+/** Bytes. The size is the server's word, which nobody else has signed; an executable has 120 MB. */
+const mostBytes = 1024 ** 3
 
 /** What asking again does not mend. */
 class Refused extends Error {}
@@ -35,7 +37,8 @@ async function attempt(send: Send, { name, size }: Wanted, path: string): Promis
   const { status, headers: said, body } = await send({ method: 'GET', path: `/dl/${name}`, headers })
   if (status === 503) {
     body.destroy()
-    return Math.min(longestPause, Number(said['retry-after']) * 1000 || betweenAttempts)
+    const asked = Number(said['retry-after']) * 1000
+    return asked > 0 ? Math.min(longestPause, asked) : betweenAttempts
   }
   if (status !== 200 && status !== 206) {
     body.destroy()
@@ -62,6 +65,10 @@ async function attempt(send: Send, { name, size }: Wanted, path: string): Promis
  * sentence; what is not whole or not as wanted is gone then.
  */
 export async function download(order: UpgradeOrder, wanted: Wanted, path: string): Promise<void> {
+  if (wanted.size > mostBytes)
+    throw new Error(
+      `the server says that ${wanted.name} has ${wanted.size} bytes: more than 1 GiB is not taken`,
+    )
   const connection = openConnection(order)
   const send = openRequests(connection, (error) => new Error(reasonOf(error)))
   const deadline = order.timeout > 0 ? performance.now() + order.timeout * 1000 : Number.POSITIVE_INFINITY

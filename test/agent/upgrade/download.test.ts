@@ -29,7 +29,7 @@ async function serve(t: ExecutionContext, answer: Answer, timeout = 30) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const path = join(temporaryDirectory(t), 'download')
   const order = { url, timeout, environment: {} } as unknown as UpgradeOrder
-  return { ranges, path, get: () => download(order, wanted, path) }
+  return { ranges, path, order, get: () => download(order, wanted, path) }
 }
 
 test('a download that is cut goes on where it was cut, and one that finds no place comes again', async (t) => {
@@ -66,4 +66,17 @@ test('what is not as it was signed, too much, or not there leaves nothing behind
   }
   const slow = await serve(t, (_, response) => response.writeHead(503).end(), 1)
   t.regex((await t.throwsAsync(slow.get())).message, /not done in time: its downloads are all taken/)
+})
+
+test('a server decides neither how much disk a download takes nor that it is asked without a pause', async (t) => {
+  const { ranges, path, get, order } = await serve(
+    t,
+    (_, response) => response.writeHead(503, { 'retry-after': '-5' }).end(),
+    1,
+  )
+  const large = { ...wanted, size: 1024 ** 3 + 1 }
+  await t.throwsAsync(download(order, large, path), { message: /has 1073741825 bytes: more than 1 GiB/ })
+  t.is(ranges.length, 0)
+  await t.throwsAsync(get(), { message: /not done in time: its downloads are all taken/ })
+  t.is(ranges.length, 1)
 })
