@@ -52,10 +52,11 @@ const options: Case[] = [
   ['logs x --tail 5 --after 3', 2, /^rsm: --after and --tail exclude each other$/m],
   ['clusters add a -w web1 --selector web2', 2, /^rsm: --selector and --hosts exclude each other$/m],
   [
-    'hosts add n1 --private-key /x --password-stdin',
+    'agent run --enroll-token x --enroll-token-file /x',
     2,
-    /^rsm: --ip is missing; --password-stdin and --private-key exclude each other$/m,
+    /^rsm: --url is missing; --enroll-token and --enroll-token-file exclude each other$/m,
   ],
+  ['hosts add n1 --private-key /x', 2, /^rsm: --ip is missing$/m],
   ['logs x --tail -1', 2, /--tail takes a whole number from 0, not -1/],
   ['logs x --after abc', 2, /--after takes a whole number, not abc/],
   ['server start --port 65536', 2, /--port takes a whole number up to 65535, not 65536/],
